@@ -8,7 +8,8 @@
 #   make deployment  SuperLinks, SuperNodes and vaults on loopback, with all commands of the deployment guide (minutes)
 #   make test-newest  the engine tests with the newest Flower and Ray that pyproject.toml admits, in .venv-newest (minutes)
 #   make lint-docker  two linters of npm's registry on the Dockerfile, which needs no Docker
-#   make lint     ruff (rules and format), mypy, and the limits of docs/lines.toml: lines of code by package, words of docs
+#   make lint     ruff (rules and format), mypy, and limits that only go down: docs/lines.toml has lines of code by package
+#                 and words of docs, docs/names.toml names and words that are not used
 #   make docs     the documentation site, strictly, with its notebooks executed: docs/_build/html/index.html
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
 #   make torture  a thousand kill -9 in the middle of collections, a thousand races of copied folders, ten thousand
@@ -110,6 +111,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m docs.lines
+	$(BIN)/python -m docs.names
 
 # A warning is an error: a link, a page or a name that is missing. LDPSIM_NOTEBOOKS=off executes no notebook.
 docs: export OMP_NUM_THREADS ?= 1

@@ -67,19 +67,10 @@ def loss_table(rows: Sequence[Any], *, trials: int, confidence: float, theirs: b
         confidence: Confidence of all bounds together.
         theirs: Whether the rows are about a person's own function.
     """
-    from ldpsim.curator.privacy.levels import LEVELS
-
-    changes = {**{name: spec.term for name, spec in LEVELS.items()}, **_CHANGES}
-    lines = []
-    for row in rows:
-        figures = [_figure(row.claimed), _figure(row.exact), _bound(row.lower_bound)]
-        shown = ("", "", "") if row.level == "law" else tuple(figures)
-        lines.append(AuditLine(row.name, row.level, changes.get(row.level, row.level), shown, _VERDICTS[row.passed],
-                               row.detail))  # fmt: skip
     legend = (
-        f"exact: from the code's own draws, at small sizes. trials show: a lower bound from up to {trials:,} trials "
-        f"per side; all bounds hold together with confidence {confidence:.7g}, so a correct one fails with a chance "
-        "of at most one minus that. A row passes if neither figure exceeds the claim."
+        f"exact: from the code's own draws, at small sizes. trials show: a lower bound from {trials:,} trials per "
+        f"side; all bounds hold together with confidence {confidence:.7g}, so a correct one fails with a chance of at "
+        "most one minus that. A row passes if neither figure exceeds the claim."
     )
     if theirs:
         legend = (
@@ -87,25 +78,37 @@ def loss_table(rows: Sequence[Any], *, trials: int, confidence: float, theirs: b
             f"{confidence:.7g}. A bound above the claim proves the claim wrong. A bound below it proves nothing about "
             "the claim."
         )
-    return AuditTable(lines, ("claimed", "exact", "trials show"), _total(lines), legend, theirs)
+    figures = [(_figure(row.claimed), _figure(row.exact), _bound(row.lower_bound)) for row in rows]
+    figures = [("", "", "") if row.level == "law" else each for row, each in zip(rows, figures, strict=True)]
+    return _table(rows, figures, ("claimed", "exact", "trials show"), legend, theirs)
 
 
 def attack_table(rows: Sequence[Any], *, confidence: float) -> AuditTable:
     """Return the words of an attack on a released model."""
-    from ldpsim.curator.privacy.levels import LEVELS
-
-    lines = [
-        AuditLine(row.name, row.level, LEVELS[row.level].term,
-                  (_figure(row.claimed), _bound(row.lower_bound),
-                   *map(points, (row.auc, row.right, row.largest_right))), _VERDICTS[row.passed], row.detail)
-        for row in rows
-    ]  # fmt: skip
     legend = (
         "attack shows: a lower bound on epsilon from the share of right guesses; all bounds hold together with "
-        f"confidence {confidence:.7g}, and only they decide. at most: the share that the guarantee allows. AUC and the "
-        "share have the error of few trials. A weak attack proves nothing: only the claim bounds a better one."
+        f"confidence {confidence:.7g}, and only they decide. at most: the share that the guarantee allows. The share "
+        "has the error of few trials. A weak attack proves nothing: only the claim bounds a better one."
     )
-    return AuditTable(lines, ("claimed", "attack shows", "AUC %", "right %", "at most"), _total(lines), legend)
+    figures = [(_figure(row.claimed), _bound(row.lower_bound), points(row.right), points(row.largest_right))
+               for row in rows]  # fmt: skip
+    return _table(rows, figures, ("claimed", "attack shows", "right %", "at most"), legend)
+
+
+def _table(
+    rows: Sequence[Any], figures: Sequence[tuple[str, ...]], headings: tuple[str, ...], legend: str,
+    explained: bool = False,
+) -> AuditTable:  # fmt: skip
+    from ldpsim.curator.privacy.levels import LEVELS
+
+    changes = {**{name: spec.term for name, spec in LEVELS.items()}, **_CHANGES}
+    lines = [AuditLine(row.name, row.level, changes.get(row.level, row.level), shown, _VERDICTS[row.passed], row.detail)
+             for row, shown in zip(rows, figures, strict=True)]  # fmt: skip
+    counts = {word: sum(line.verdict == word for line in lines) for word in (PASS, FAIL, NO_BOUND)}
+    words = {PASS: f"{counts[PASS]} of {len(lines)} pass.", FAIL: f"{counts[FAIL]} FAIL.",
+             NO_BOUND: f"{counts[NO_BOUND]} without a bound."}  # fmt: skip
+    total = " ".join(words[word] for word in words if word == PASS or counts[word])
+    return AuditTable(lines, headings, total, legend, explained)
 
 
 def write_page(path: Path, table: AuditTable, command: str) -> None:
@@ -124,13 +127,6 @@ def write_page(path: Path, table: AuditTable, command: str) -> None:
     failed = any(line.verdict == FAIL for line in table.lines)
     text = environment().get_template("audit.html").render(title=title, command=command, table=table, failed=failed)
     write_atomically(path, text, mode=PASSED_AROUND)
-
-
-def _total(lines: Sequence[AuditLine]) -> str:
-    counts = {word: sum(line.verdict == word for line in lines) for word in (PASS, FAIL, NO_BOUND)}
-    words = {PASS: f"{counts[PASS]} of {len(lines)} pass.", FAIL: f"{counts[FAIL]} FAIL.",
-             NO_BOUND: f"{counts[NO_BOUND]} without a bound."}  # fmt: skip
-    return " ".join(words[word] for word in words if word == PASS or counts[word])
 
 
 def _figure(value: float | None) -> str:
@@ -157,7 +153,7 @@ Confidence = Annotated[float, o.plain_option("--confidence", "Confidence of all 
 _THEIRS = "Any Python randomiser (module:function)"
 Domain = Annotated[
     str | None,
-    o.in_panel(_THEIRS, "--domain", "Values: 0:7, a,b,c, a JSON list, bits:8, floats:0,1,11 or module:function.", "D"),
+    o.in_panel(_THEIRS, "--domain", "Values: 0:7, a,b,c, a JSON list or module:function.", "D"),
 ]
 Claims = Annotated[float | None, o.in_panel(_THEIRS, "--claims", "Claimed epsilon.", "EPS")]
 Delta = Annotated[float, o.in_panel(_THEIRS, "--delta", "Delta of the claim.", "D")]
@@ -169,13 +165,6 @@ StatedLaw = Annotated[
         "Function from a value to {report: probability}; default: its attribute law.",
         "module:function",
     ),
-]
-Event = Annotated[
-    str | None,
-    o.in_panel(_THEIRS, "--event", "Function from a report to the value that is counted.", "module:function"),
-]
-TimeLimit = Annotated[
-    float, o.in_panel(_THEIRS, "--time-limit", "Most seconds for the trials; later ones are left out.", "S")
 ]
 _RELEASED = "A published model (METHOD --released-model)"
 Released = Annotated[bool, o.in_panel(_RELEASED, "--released-model", "Attack the model that a run publishes.")]
@@ -200,8 +189,6 @@ def audit(
     claims: Claims = None,
     delta: Delta = 0.0,
     law: StatedLaw = None,
-    event: Event = None,
-    time_limit: TimeLimit = 300.0,
     released_model: Released = False,
     shadows: Shadows = None,
     epsilon: Epsilon = None,
@@ -220,7 +207,7 @@ def audit(
     if bool(names) == everything:
         raise ValueError("give the names of mechanisms or methods, or --all (and not both)")
     theirs = any(":" in name for name in names or ())
-    of_functions = {"--domain": domain, "--claims": claims, "--law": law, "--event": event, "--delta": delta or None}
+    of_functions = {"--domain": domain, "--claims": claims, "--law": law, "--delta": delta or None}
     if not theirs and (named := [option for option, value in of_functions.items() if value is not None]):
         raise ValueError(f"{named[0]}: only for a function, audited as module:function")
     of_methods = {"--epsilon": epsilon, "--set": settings}
@@ -244,13 +231,11 @@ def audit(
         elif theirs:
             if names is None or len(names) > 1 or domain is None or claims is None:
                 raise ValueError("module:function is audited alone, and needs --domain and --claims")
-            from ldpsim.strategies.attacks.audit.randomiser import RandomiserOptions, audit_named
+            from ldpsim.curator.attacks.mechanism_audit import Effort
+            from ldpsim.strategies.attacks.audit.audit import audit_callable
 
-            rows = audit_named(
-                RandomiserOptions(function=names[0], domain=domain, claims=claims, delta=delta, law=law, event=event,
-                                  trials=trials, confidence=confidence, seed=seed, seconds=time_limit),
-                progress=progress,
-            )  # fmt: skip
+            rows = audit_callable(names[0], domain, Effort(trials, confidence, 1, seed), claimed=claims, delta=delta,
+                                  law=law, progress=progress)  # fmt: skip
         else:
             from ldpsim.strategies.attacks.audit.audit import AuditOptions
             from ldpsim.strategies.attacks.audit.audit import audit as run

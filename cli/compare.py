@@ -55,7 +55,7 @@ def compare(
         page, gathered = result.folder / PAGE, None
         if result.records:
             progress("drawing", None)
-            gathered = gather([result.folder], only=[result.folder / name for name in result.folders])
+            gathered = gather([result.folder])
             write_page(page, gathered)
 
     if as_json:

@@ -47,7 +47,7 @@ def _datasets() -> Iterable[str]:
 def _audited() -> Iterable[str]:
     from ldpsim.devices.mechanisms import BUILT_IN
 
-    return sorted({*BUILT_IN, *_methods(), "device", "noise"})
+    return sorted({*BUILT_IN, *_methods(), "noise"})
 
 
 def _levels() -> Iterable[str]:

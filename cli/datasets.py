@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -33,17 +32,8 @@ def datasets(
     for row in rows:
         sizes = [f"{row[key]:,}" if row[key] is not None else "-" for key in ("nodes", "edges", "features", "classes")]
         on_disk = "[green]yes[/green]" if row["on_disk"] else "no"
-        shown.add_row(row["name"], *sizes, on_disk, escape(whence(row["source"])))
+        shown.add_row(row["name"], *sizes, on_disk, escape(row["source"]))
     screen = console()
     screen.print(shown)
-    looked = f"[dim]Looked in {escape(str(data_dir or default_root()))}. Addresses in full: --json.[/dim]"
+    looked = f"[dim]Looked in {escape(str(data_dir or default_root()))}. Sources in full: --json.[/dim]"
     screen.print(looked, soft_wrap=True)
-
-
-def whence(source: str) -> str:
-    """Return the short form of a source: a repository's owner and name, or a host."""
-    address = re.search(r"https?://([^/\s]+)(?:/([^/\s,]+)/([^/\s,]+))?", source)
-    if address is None:
-        return source.partition(",")[0]
-    host, owner, name = address.groups()
-    return f"{owner}/{name}" if host == "github.com" and owner else str(host)

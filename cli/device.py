@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,43 +16,8 @@ from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
-    from ldpsim.curator.reports.question import Question
     from ldpsim.devices.data.population import Population
-    from ldpsim.devices.enrolment.state import State
     from ldpsim.devices.policy.policy import OnRequery, Policy
-
-
-@dataclass(frozen=True)
-class Enrolment:
-    """Devices that are to be enrolled: their policy, the public numbers of their people, and what writes them."""
-
-    policy: Policy
-    people: Sequence[int]
-    write: Callable[[], State]
-
-
-def read_enrolment(
-    data: Path, policy: Path | None, counters: str | None, collector_key: Path | None, state: Path
-) -> Enrolment:
-    """Read and check all parts of the devices.
-
-    Raises:
-        ValueError: one line, for what does not fit together.
-    """
-    from ldpsim.devices.enrolment.counters import check_place
-    from ldpsim.devices.enrolment.state import enrol
-
-    if counters is not None:
-        check_place(counters, state)
-    population, residents = read_data(data)
-    agreed = pinned(_read_policy(policy, population), collector_key)
-    here = range(len(population)) if residents is None else residents
-    for person in sorted((agreed.volunteers or frozenset()).intersection(here)):
-        if population.labels[person] < 0:
-            raise ValueError(f"--data {data}: person {person} volunteers, and has no label to give")
-    return Enrolment(
-        agreed, here, lambda: enrol(state, population, agreed, seed=None, residents=residents, counters=counters)
-    )
 
 
 def pinned(policy: Policy, collector_key: Path | None) -> Policy:
@@ -90,7 +55,7 @@ def read_data(path: Path) -> tuple[Population, tuple[int, ...] | None]:
 def _read_policy(path: Path | None, population: Population) -> Policy:
     import numpy as np
 
-    from ldpsim.devices.policy.file import read_policy
+    from ldpsim.devices.policy.policy import read_policy
 
     if path is None:
         # The usual default: HoGS's question at epsilon 8, with public labels.
@@ -108,14 +73,6 @@ def _read_policy(path: Path | None, population: Population) -> Policy:
 device = typer.Typer(help="A device that lives in a vault: its data, secret and ledger in a process of its own.",
                      no_args_is_help=True)  # fmt: skip
 StateFolder = Annotated[Path, o.plain_option("--state", "Folder of the devices; it must be private.", "DIR")]
-PolicyFile = Annotated[
-    Path | None,
-    o.plain_option("--policy", "Policy that they agree to (ldpsim device policy); default: HoGS.", "FILE"),
-]
-Counters = Annotated[
-    str | None,
-    o.plain_option("--counters", "Counters of answers, kept apart: a folder here or postgresql://...", "PLACE"),
-]
 CollectorFile = Annotated[
     Path | None,
     o.plain_option("--collector-key", "Public key of the one collector to answer (at enrolment).", "FILE.pub"),
@@ -133,9 +90,17 @@ ANYBODY = "any collector can spend the devices' one answer: none is pinned (--co
 def enrol(
     state: StateFolder,
     data: Annotated[Path, o.plain_option("--data", "The people's data, .json or .npz.", "FILE")],
-    policy: PolicyFile = None,
-    counters: Counters = None,
-    collector_key: CollectorFile = None,
+    policy: Annotated[
+        Path | None,
+        o.plain_option("--policy", "Policy that they agree to (ldpsim device policy); default: HoGS.", "FILE"),
+    ] = None,
+    counters: Annotated[
+        str | None,
+        o.plain_option("--counters", "Counters of answers, kept apart: a folder here or postgresql://...", "PLACE"),
+    ] = None,
+    collector_key: Annotated[
+        Path | None, o.plain_option("--collector-key", "Public key of the one collector to answer.", "FILE.pub")
+    ] = None,
     sheet: SheetFile = None,
     debug: o.PlainDebug = False,
 ) -> None:
@@ -143,36 +108,40 @@ def enrol(
 
     Before that it tells what they will answer, and how well it can be guessed.
     """
-    from ldpsim.devices.enrolment.state import is_enrolled
+    from ldpsim.devices.enrolment.counters import check_place
+    from ldpsim.devices.enrolment.state import enrol, is_enrolled
     from ldpsim.devices.vault.folder import harden, served_alone
 
     harden()
     tell = _teller(sheet)
-    given = read_enrolment(data, policy, counters, collector_key, state)
+    if counters is not None:
+        check_place(counters, state)
+    population, residents = read_data(data)
+    agreed = pinned(_read_policy(policy, population), collector_key)
+    people = range(len(population)) if residents is None else residents
+    for person in sorted((agreed.volunteers or frozenset()).intersection(people)):
+        if population.labels[person] < 0:
+            raise ValueError(f"--data {data}: person {person} volunteers, and has no label to give")
     if is_enrolled(state):
         raise ValueError(f"--state {state} holds enrolled devices already")
-    tell(given.policy, people=given.people)
+    tell(agreed, people=people)
     with served_alone(state):
-        made = given.write()
-        made.close()
-    echo(f"enrolled {len(made.residents):,} devices in {state}; {data} is not needed any more", err=True)
-    _say_terms(made)
+        enrol(state, population, agreed, seed=None, residents=residents, counters=counters).close()
+    echo(f"enrolled {len(people):,} devices in {state}; {data} is not needed any more", err=True)
+    whose = f"the collector {agreed.collector} and nobody else"
+    echo(ANYBODY if agreed.collector is None else f"they answer {whose}", err=True)
+    if agreed.volunteers is not None:
+        giving = len(agreed.volunteers.intersection(people))
+        echo(f"volunteers, who give label and features in clear: {giving:,} of {len(people):,}", err=True)
 
 
 @device.command()
 def serve(
     state: StateFolder,
     socket: Annotated[Path, o.plain_option("--socket", "Local socket to answer on.", "PATH")],
-    data: Annotated[
-        Path | None,
-        o.plain_option("--data", "The people's data, .json or .npz: read once, to enrol them.", "FILE"),
-    ] = None,
-    policy: PolicyFile = None,
     group: Annotated[
         str | None, o.plain_option("--group", "Group that may ask too; default: nobody else.", "NAME")
     ] = None,
-    counters: Counters = None,
-    collector_key: CollectorFile = None,
     connections: Annotated[
         int,
         typer.Option(
@@ -182,46 +151,17 @@ def serve(
     debug: o.PlainDebug = False,
 ) -> None:
     """Answer queries over a local socket until SIGTERM."""
-    from contextlib import ExitStack
-
-    from ldpsim.devices.enrolment.state import is_enrolled
+    from ldpsim.devices.enrolment.state import State, is_enrolled
     from ldpsim.devices.vault.folder import check_socket_path, harden, listening, served_alone
     from ldpsim.devices.vault.server import Vault
 
     harden()
     allowed = None if group is None else _group(group)
     check_socket_path(socket)
-    if is_enrolled(state):
-        for name, given_now in (("policy", policy), ("counters", counters), ("collector-key", collector_key)):
-            if given_now is not None:  # an address is not repeated
-                raise ValueError(f"--{name}: the devices in {state} agreed to theirs when they were enrolled")
-        given = None
-    elif data is None:
-        raise ValueError(f"--state {state} holds no enrolled devices: --data FILE enrols them")
-    else:
-        given = read_enrolment(data, policy, counters, collector_key, state)
-    with ExitStack() as stack:
-        # Open the socket first: clients wait, and nobody is enrolled if the socket cannot be had.
-        listener = stack.enter_context(listening(socket, group=allowed))
-        stack.enter_context(served_alone(state))
-        if given is None:
-            opened = _open(state, data)
-        else:
-            _teller(None)(given.policy, people=given.people)
-            opened = given.write()
-            _say_terms(opened)
-        vault = Vault(opened, connections=connections)
-        _run(vault, listener, socket)
-
-
-def _say_terms(state: State) -> None:
-    """Print the collector who can spend the answers of newly enrolled devices, and how many give theirs in clear."""
-    pinned, volunteers = state.policy.collector, state.policy.volunteers
-    echo(ANYBODY if pinned is None else f"they answer the collector {pinned} and nobody else", err=True)
-    if volunteers is not None:
-        giving = sum(device in volunteers for device in state.residents)
-        here = len(state.residents)
-        echo(f"volunteers, who give label and features in clear: {giving:,} of {here:,}", err=True)
+    if not is_enrolled(state):
+        raise ValueError(f"--state {state} holds no enrolled devices: ldpsim device enrol makes them")
+    with listening(socket, group=allowed) as listener, served_alone(state):
+        _run(Vault(State(state), connections=connections), listener, socket)
 
 
 def _teller(path: Path | None) -> Callable[..., None]:
@@ -232,8 +172,8 @@ def _teller(path: Path | None) -> Callable[..., None]:
     if path is not None and path.suffix not in (".md", ".html"):
         raise ValueError(f"--sheet {path}: the name of a sheet ends with .md or .html")
 
-    def tell(agreed: Policy, questions: Sequence[Question] | None = None, people: Iterable[int] | None = None) -> None:
-        made = sheet_of(agreed, questions, people)
+    def tell(agreed: Policy, people: Iterable[int] | None = None) -> None:
+        made = sheet_of(agreed, people)
         if path is None:
             echo(made, err=True)
             return
@@ -279,18 +219,6 @@ def _group(name: str) -> int:
         raise ValueError(f"--group {name}: no such group") from None
 
 
-def _open(folder: Path, data: Path | None) -> State:
-    from ldpsim.devices.enrolment.state import State
-
-    state = State(folder)
-    if data is not None:
-        population, residents = read_data(data)
-        here = range(len(population)) if residents is None else residents
-        if state.head["population_digest"] != population.digest or list(state.residents) != list(here):
-            raise ValueError(f"--data {data}: the devices in {folder} were enrolled with other data; leave it out")
-    return state
-
-
 @device.command()
 def policy(
     facts: Annotated[Path, o.plain_option("--facts", "Public facts.", "FILE")],
@@ -318,8 +246,8 @@ def policy(
 
     It also tells what the devices are asked, what is in clear, and how well the answers can be guessed.
     """
-    from ldpsim.devices.policy.file import write_policy
-    from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of
+    from ldpsim.devices.policy.policy import write_policy
+    from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy
 
     tell = _teller(sheet)
     if eps_labels == float("inf"):
@@ -331,5 +259,5 @@ def policy(
     public = PublicFile.load(facts)
     agreed = agreed_policy(config, public, on_requery=again, caps=asked.caps, only_this=only_this)
     agreed = pinned(agreed, collector_key)
-    tell(agreed, questions_of(config, public))
+    tell(agreed)
     echo(write_policy(agreed), nl=False)

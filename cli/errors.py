@@ -23,7 +23,7 @@ from typer.core import TyperGroup
 from ldpsim.cli.output import echo
 
 if TYPE_CHECKING:
-    from ldpsim.strategies.experiments.sweep import Failures
+    from ldpsim.strategies.experiments.cells import Failures
 
 INTERRUPTION = "interrupted"
 NOTHING_HALF_WRITTEN = "nothing half-written is left, and the same command may be given again"

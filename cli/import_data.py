@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,22 +12,14 @@ from ldpsim.cli import options as o
 from ldpsim.cli.errors import MISTAKE, say
 from ldpsim.cli.output import console, echo, print_json, text_table, working
 from ldpsim.cli.words import count, percent
-from ldpsim.strategies.importing import ImportOptions, WrongFiles
+from ldpsim.strategies.importing.options import ImportOptions, WrongFiles, of_commas
 
 _RANGE_FROM = {"stated": "stated", "default": "the default", "data": "taken from the data: this is a release"}
 _CLASSES_FROM = {"stated": "stated", "labels": "counted in the labels: state them with --class-names"}
 
 
-def _list(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(","))
-
-
 def _range(text: str) -> tuple[float, float]:
-    """Read ``LOW,HIGH``.
-
-    Raises:
-        ValueError: for anything else.
-    """
+    """Read ``LOW,HIGH``; ValueError for anything else."""
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
@@ -34,7 +27,7 @@ def _range(text: str) -> tuple[float, float]:
     return low, high
 
 
-@o.with_options(ImportOptions, class_names=_list, feature_range=_range)
+@o.with_options(ImportOptions, class_names=of_commas, feature_range=_range)
 def import_data(
     sources: Annotated[
         list[Path], typer.Argument(metavar="SOURCE...", help="Edge list, .csv, .gml, .graphml, .npz or .pt.")
@@ -57,83 +50,71 @@ def import_data(
 
     ldpsim import edges.csv people.csv --out mine.npz
     """
-    from ldpsim.strategies.importing import import_graph
+
+    from ldpsim.strategies.importing.graph_import import import_graph
 
     try:
         with working(silent=True):
-            found = import_graph(sources, out, options, force=force, ids=ids, vaults=vaults)
+            document = import_graph(sources, out, options, force=force, ids=ids, vaults=vaults)
     except WrongFiles as wrong:
         for fault in wrong.faults:
             say(fault)
         raise typer.Exit(MISTAKE) from None
-    for line in found["warnings"]:
+    for line in document["warnings"]:
         echo(f"warning: {line}", err=True)
     if as_json:
-        print_json(found)
+        print_json(document)
         return
     screen = console()
-    screen.print(_counts(found))
+    screen.print(_table(*_counts(document)))
     screen.print("\nPublic (a curator knows it without asking)", style="bold")
-    screen.print(_public(found["public"]))
+    screen.print(_table(*_public(document["public"])))
     screen.print("\nNot public", style="bold")
-    screen.print(_plain(*(("-", line) for line in found["not_public"])))
+    screen.print(_table(*(("-", line) for line in document["not_public"])))
     if out is None:
         screen.print("\nNo data set was written: --out FILE.npz writes it.")
-    if found["next"]:
-        screen.print(f"\nWritten: {out}. Next:", markup=False, soft_wrap=True)
-        screen.print(f"  {found['next']}", markup=False, soft_wrap=True)
-    if made := found.get("vaults"):
-        parts = (made["folder"], count(made["records"], "record"), count(made["public_labels"], "public label"))
-        screen.print(f"\nWritten: {', '.join(parts)}", markup=False, soft_wrap=True)
-        if made["next"]:
-            screen.print(f"  {made['next']}", markup=False, soft_wrap=True)
+    if document["next"]:
+        screen.print(f"\nWritten: {out}. Next:\n  {document['next']}", markup=False, soft_wrap=True)
+    if records := document.get("vaults"):
+        words = f"{count(records['records'], 'record')}, {count(records['public_labels'], 'public label')}"
+        command = f"\n  {records['next']}" if records["next"] else ""
+        screen.print(f"\nWritten: {records['folder']}, {words}{command}", markup=False, soft_wrap=True)
 
 
-def _counts(found: dict[str, Any]) -> Any:
-    """Return the table of counts."""
-    edges, values, rate = found["edges"], found["feature_values"], found["feature_rate"]
-    labelled = found["people"] - found["without_label"]
-    dropped = [f"{edges['given']:,} given"]
-    dropped += [f"{count(edges['self_loops_dropped'], 'self-loop')} dropped"] if edges["self_loops_dropped"] else []
-    dropped += [f"{count(edges['repeats_dropped'], 'repeat')} dropped"] if edges["repeats_dropped"] else []
-    both, one = edges["pairs_in_both_directions"], edges["pairs_in_one_direction"]
-    if found["directed"] and one:
-        dropped += [f"{one:,} directed made undirected"]
-    elif both:
-        dropped += [f"{both:,} in both directions, {one:,} in one: each is one undirected edge"]
-    shown = text_table("", ">", "~")
-    shown.show_header = False
-    shown.add_row("people", f"{found['people']:,}", f"{found['isolated']:,} without an edge")
-    shown.add_row("edges", f"{edges['kept']:,}", "; ".join(dropped))
-    spread = f"{percent(rate)} not 0; values {values['low']:g} to {values['high']:g}" if values else ""
-    shown.add_row("features", f"{found['features']:,}", spread)
-    largest = f"; largest {percent(found['largest_class'] / labelled)}" if labelled else ""
-    shown.add_row("classes", f"{found['classes']:,}", f"{found['without_label']:,} without a label{largest}")
-    shown.add_row("homophily", percent(found["homophily"]), "edges inside a class, of those between labelled people")
-    masks = found["masks"]
-    if masks["found"]:
-        kept = "kept for --split file" if masks["kept"] else "left out"
-        shown.add_row("masks", str(len(masks["found"])), f"{', '.join(masks['found'])}: {kept}")
-    return shown
-
-
-def _public(public: dict[str, Any]) -> Any:
-    """Return the table of what would be public."""
-    low, high = public["feature_range"]
-    names, split = public["class_names"], public["split"]
-    more = f", and {len(names) - 12} more" if len(names) > 12 else ""
-    parts = ", ".join(f"{part} {size:,}" for part, size in split.items()) if split else "none in the file"
-    return _plain(
-        ("people", f"{public['people']:,}"),
-        ("features", f"{public['features']:,}"),
-        ("range", f"{low:g} to {high:g} ({_RANGE_FROM[public['feature_range_from']]})"),
-        ("classes", f"{public['classes']:,} ({_CLASSES_FROM[public['classes_from']]})"),
-        *([("class names", ", ".join(names[:12]) + more)] if names else []),
-        ("split", parts),
+def _counts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the counts: a word and its text."""
+    edges, labelled = document["edges"], document["people"] - document["without_label"]
+    largest = f"; largest {percent(document['largest_class'] / labelled)}" if labelled else ""
+    direction = "; their direction is dropped" if document["directed"] else ""
+    masks = document["masks"]
+    yield "people", f"{document['people']:,}; {document['isolated']:,} without an edge"
+    yield (
+        "edges",
+        (
+            f"{edges['kept']:,} of {edges['given']:,}; {count(edges['self_loops_dropped'], 'self-loop')} and "
+            f"{count(edges['repeats_dropped'], 'repeat')} dropped{direction}"
+        ),
     )
+    yield "features", f"{document['features']:,}"
+    yield "classes", f"{document['classes']:,}; {document['without_label']:,} people without a label{largest}"
+    yield "homophily", f"{percent(document['homophily'])} of edges between labelled people join one class"
+    if masks["found"]:
+        yield "masks", f"{', '.join(masks['found'])}: {'kept for --split file' if masks['kept'] else 'left out'}"
 
 
-def _plain(*rows: tuple[str, str]) -> Any:
+def _public(public: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what would be public: a word and its text."""
+    (low, high), names, split = public["feature_range"], public["class_names"], public["split"]
+    yield "people", f"{public['people']:,}"
+    yield "features", f"{public['features']:,}"
+    yield "range", f"{low:g} to {high:g} ({_RANGE_FROM[public['feature_range_from']]})"
+    yield "classes", f"{public['classes']:,} ({_CLASSES_FROM[public['classes_from']]})"
+    if names:
+        yield "class names", ", ".join(names[:12]) + (f", and {len(names) - 12} more" if len(names) > 12 else "")
+    yield "split", ", ".join(f"{part} {size:,}" for part, size in split.items()) if split else "none in the file"
+
+
+def _table(*rows: tuple[str, str]) -> Any:
     """Return a table of a word and its text; long text is wrapped."""
     from rich.markup import escape
 

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
 
 from ldpsim.cli import options as o
@@ -42,25 +41,6 @@ def states_in(folder: Path) -> list[State]:
             "or a state folder"
         )
     return [State(path) for path in paths]
-
-
-def newest_run(out: Path) -> Path:
-    """Return the newest folder of a run below ``out``, that of a sweep's or a comparison's cell included.
-
-    A run whose devices live elsewhere (``--state``) stands for their folder.
-
-    Raises:
-        ValueError: if there is none.
-    """
-    import tomllib
-
-    # Each start of a run writes config.toml.
-    configs = [path for pattern in ("*/config.toml", "*/*/config.toml") for path in out.glob(pattern)]
-    if not configs:
-        raise ValueError(f"--last: {out} holds no run (--out names another folder)")
-    newest = max(configs, key=lambda path: (path.stat().st_mtime_ns, path))
-    state = tomllib.loads(newest.read_text()).get("state")
-    return newest.parent if state is None else Path(state)
 
 
 def read_account(state: State, device: int | None = None) -> tuple[Parts, Lifetime]:
@@ -113,20 +93,15 @@ def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
 
 @ledger.command()
 def show(
-    folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="DIR...", help="Runs' folders, or state folders.")
-    ] = None,
-    last: Annotated[bool, o.plain_option("--last", "The newest run below --out.")] = False,
-    out: Annotated[Path, o.plain_option("--out", "Parent of the runs' folders, for --last.", "DIR")] = Path("runs"),
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Runs' folders, or state folders.")],
     device: Annotated[int | None, o.plain_option("--device", "One device, release by release.", "I")] = None,
     as_json: o.PlainJson = False,
     debug: o.PlainDebug = False,
 ) -> None:
     """Show the releases of devices: time, attribute, loss by level, and the policy with its caps."""
-    if bool(folders) == last:
-        raise click.UsageError("Give DIRs or --last (and not both)", click.get_current_context())
-    shown = [newest_run(out)] if last else list(dict.fromkeys(folders or ()))
-    accounts = [(state, *read_account(state, device)) for folder in shown for state in states_in(folder)]
+    accounts = [
+        (state, *read_account(state, device)) for folder in dict.fromkeys(folders) for state in states_in(folder)
+    ]
     if as_json:
         print_json({"states": [to_json(*account, device) for account in accounts]})
         return

@@ -16,7 +16,6 @@ from ldpsim.cli.datasets import datasets
 from ldpsim.cli.device import device
 from ldpsim.cli.doctor.command import doctor
 from ldpsim.cli.dossier import dossier
-from ldpsim.cli.epsilon import epsilon
 from ldpsim.cli.errors import OneLineErrors
 from ldpsim.cli.import_data import import_data
 from ldpsim.cli.ledger import ledger
@@ -89,7 +88,7 @@ SIMULATE, READ, ATTACK, DEVICES = "Simulate", "Look up", "Attack and account", "
 for panel, commands in (
     (SIMULATE, (run, compare, sweep, tune, plan)),
     (READ, (report, dossier, methods, datasets, import_data, doctor)),
-    (ATTACK, (stress, poison, audit, epsilon)),
+    (ATTACK, (stress, poison, audit)),
 ):
     for command in commands:
         app.command(RESERVED.get(command.__name__), rich_help_panel=panel)(command)

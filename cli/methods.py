@@ -11,14 +11,7 @@ from ldpsim.cli import completion
 from ldpsim.cli import options as o
 from ldpsim.cli.output import console, print_json, text_table
 
-_SHORT = {
-    "randomized_response": "RR", "one_bit": "1bit", "multi_bit": "MB", "grr": "GRR", "grr_fs": "GRR-FS",
-    "degree": "deg", "group_degrees": "groups", "laplace": "Lap", "analytic_gaussian": "Gauss", "noisy_row": "row",
-    "gaussian": "Gauss", "gaussian_update": "Gauss", "neighbourhood_vote": "vote",
-    "window": "win",
-}  # fmt: skip
 _LETTERS = {"adjacency": "E", "features": "F", "label": "L"}
-_SHOWN_MECHANISMS = 3
 
 
 def methods(
@@ -51,21 +44,26 @@ def rows_of_methods() -> list[dict[str, Any]]:
 def about(name: str) -> dict[str, Any]:
     """Return what a method is and reads, JSON-ready.
 
-    ``options`` are those that only some methods read, ``parameters`` those of ``--set``, with their defaults.
+    ``options`` are those that only some methods read, ``rare`` those that no ``--help`` lists, ``parameters`` those of
+    ``--set``, with their defaults.
 
     Raises:
         ValueError: for an unknown name.
     """
     from ldpsim.curator.methods import find
     from ldpsim.strategies.setup.option_spec import declared
-    from ldpsim.strategies.setup.options import RunOptions
+    from ldpsim.strategies.setup.options import RunOptions, Seeds
 
     method = find(name)
     own = [entry for entry in fields(method) if not entry.metadata.get("unused")]  # type: ignore[arg-type]
-    read = method.spec.options_read
+    specs, seeds = declared(RunOptions).values(), declared(Seeds).values()
     return {
         **_row(method),
-        "options": [spec.option for key, spec in declared(RunOptions).items() if key in read],
+        "options": [spec.option for spec in specs if spec.name in method.spec.options_read],
+        "rare": [
+            *(spec.option for spec in specs if spec.rare),
+            *(f"{spec.option}-seed" for spec in seeds if spec.rare),
+        ],
         "parameters": {entry.name: None if entry.default is MISSING else entry.default for entry in own},
     }
 
@@ -81,18 +79,14 @@ def _row(method: Any) -> dict[str, Any]:
 def _list(rows: list[dict[str, Any]]) -> None:
     from rich.markup import escape
 
-    shown = text_table("method", "curator", "private", "mechanisms", "!paper", gap=1)
+    shown = text_table("method", "curator", "private", "!paper", gap=1)
     for row in rows:
         private = "".join(_LETTERS.get(name, name) for name in row["private"]) or "-"
-        used = [_SHORT.get(name, name) for name in row["mechanisms"] if not name.startswith("clear")]
-        more = "+" if len(used) > _SHOWN_MECHANISMS else ""
-        mechanisms = ",".join(used[:_SHOWN_MECHANISMS]) + more or "-"
         trust = row["trust"].removesuffix(" curator") if row["trust"] != "none" else "-"
-        shown.add_row(row["name"], trust, private, mechanisms, escape(row["paper"]))
+        shown.add_row(row["name"], trust, private, escape(row["paper"]))
     screen = console()
     screen.print(shown)
-    screen.print("[dim]private: E edges, F features, L label. RR: randomised response, GRR: of more[/dim]")
-    screen.print("[dim]than two values, MB: multi-bit, deg: noisy degree. Papers in full: --json.[/dim]")
+    screen.print("[dim]private: E edges, F features, L label. Papers and mechanisms in full: --json.[/dim]")
 
 
 def _show(about: dict[str, Any]) -> None:
@@ -105,6 +99,7 @@ def _show(about: dict[str, Any]) -> None:
         "private": ", ".join(about["private"]) or "nothing",
         "mechanisms": ", ".join(about["mechanisms"]) or "none",
         "options": ", ".join(about["options"]) or "none",
+        "rare": ", ".join(about["rare"]),
         "--set": ", ".join(f"{key}={str(value).lower() if isinstance(value, bool) else value}"
                            for key, value in about["parameters"].items()) or "none",
     }  # fmt: skip
@@ -113,4 +108,6 @@ def _show(about: dict[str, Any]) -> None:
         grid.add_row(heading, escape(text))
     screen = console()
     screen.print(f"[bold]{about['name']}[/bold]", grid)
-    screen.print("[dim]options: those that only some methods read. --set: with the defaults.[/dim]")
+    screen.print(
+        "[dim]options: those that only some methods read; rare: not in --help; --set: with the defaults.[/dim]"
+    )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from ldpsim.strategies.experiments.sweep import Failures
+    from ldpsim.strategies.experiments.cells import Failures
     from ldpsim.strategies.outputs.sums import AskedInAll
 
 WIDTH = 80

@@ -12,14 +12,12 @@ from ldpsim.cli import completion
 from ldpsim.cli import options as o
 from ldpsim.cli.errors import end_if_any_failed
 from ldpsim.cli.imports import large_imports
-from ldpsim.cli.output import WIDTH, console, echo, print_json, show_failures, show_sums, text_table, working
+from ldpsim.cli.output import WIDTH, console, echo, print_json, show_failures, text_table, working
 from ldpsim.cli.words import NONE, plus_minus, points
 from ldpsim.strategies.setup.option_spec import RUNNING
 from ldpsim.strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ldpsim.strategies.attacks.campaign import CampaignResult
 
 LYING = "Lying devices"
@@ -69,28 +67,26 @@ def poison(
         raise ValueError("poison needs a folder to write to")
     with working(silent=quiet or as_json) as progress:
         with large_imports():
-            from ldpsim.strategies.attacks.poison.campaign import PoisonCampaign, PoisonOptions
+            from ldpsim.strategies.attacks.poison import campaign
 
-        asked = PoisonOptions(
+        asked = campaign.PoisonOptions(
             methods=tuple(methods), run=replace(options, reference=False, engine=engine),
             epsilons=o.numbers("--epsilon", epsilon) if epsilon is not None else (),
             attacks=tuple(dict.fromkeys(attack or ())), join=join, shares=o.numbers("--shares", shares),
             defences=tuple(dict.fromkeys(defence or ())),
         )  # fmt: skip
-        progress("population", None)
-        campaign = PoisonCampaign(asked)
-        result, folder = campaign.run_and_write(options.out, progress=progress)
+        result = campaign.poison(asked, options.out, progress=progress)
+    assert result.folder is not None
     if as_json:
-        print_json({**campaign.record(result)["poison"], "folder": str(folder.absolute())})
+        print_json({**campaign.record_of(result)["poison"], "folder": str(result.folder.absolute())})
     elif quiet:
-        echo(str(folder / "result.json"))
+        echo(str(result.folder / "result.json"))
     else:
-        show(result, folder)
-        show_sums(console(), campaign.sums())
+        show(result)
     end_if_any_failed(result.failures, "cells", debug=debug)
 
 
-def show(result: CampaignResult, folder: Path) -> None:
+def show(result: CampaignResult) -> None:
     """Print the table of all methods, and how to read it; a narrow terminal has its first columns."""
     from rich.markup import escape
 
@@ -116,7 +112,7 @@ def show(result: CampaignResult, folder: Path) -> None:
     show_failures(screen, result.failures)
     screen.print(f"{result.seconds:,.0f} seconds.")
     whole = "" if result.failures else "result.json, "  # a folder without it is continued
-    screen.print(f"Written to {escape(str(folder))}: {whole}table.csv", soft_wrap=True)
+    screen.print(f"Written to {escape(str(result.folder))}: {whole}table.csv", soft_wrap=True)
 
 
 _COLUMNS = ("~method", "~attack", ">share", ">acc %", ">vs silent", ">chosen", ">found", ">alarms")

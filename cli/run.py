@@ -11,7 +11,7 @@ from ldpsim.cli.output import console, echo, print_json, working
 from ldpsim.strategies.setup.option_spec import OUTPUT
 from ldpsim.strategies.setup.options import RunOptions
 
-_GRAPH = "Save the graph: .npz, .graphml, .gml or .csv; a form alone: in the folder."
+_GRAPH = "Save the graph: .npz, .graphml or .csv; a form alone: in the folder."
 
 
 @o.with_run_options(listed=True)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +23,6 @@ NARROW = 56  # columns below which a title stands above its text
 LEAST = 12  # columns of a text that may be cut
 _UNBOUNDED = 10_000
 _STYLE = "cyan"
-_CONTINUED = " \\"
 _GLUE = "\ue000"  # stands for a blank while lines are broken; Rich also breaks at no-break spaces
 _INSIDE = re.compile(r"(?<=\d) (?=(?:%|points\b|[kMGT]?B\b|s\b|±|▲))|(?<=±) (?=\d)")
 
@@ -114,45 +112,3 @@ class FittingTable(Table):
             most = max((size.maximum if column.no_wrap else size.minimum for size in sizes), default=0)
             widths.append(min(most, LEAST) if column.ratio else most)
         return sum(widths) + len(widths) * int(self.padding[1])
-
-
-@dataclass(frozen=True)
-class ShellCommand:
-    """Command that can be copied: lines that do not fit end in a backslash, as a shell reads them.
-
-    Args:
-        text: The command.
-        before: Text before it, in its first line.
-    """
-
-    text: str
-    before: str = "  "
-
-    def lines(self, width: int) -> list[str]:
-        """Return the lines, at most ``width`` long unless one word is longer."""
-        room = width - len(_CONTINUED)
-        found: list[str] = []
-        for part in self._parts(room - max(4, len(self.before))):
-            if found and len(found[-1]) + 1 + len(part) <= room:
-                found[-1] += f" {part}"
-            else:
-                found.append(f"{'    ' if found else self.before}{part}")
-        return [line + _CONTINUED for line in found[:-1]] + found[-1:]
-
-    def _parts(self, room: int) -> list[str]:
-        """Return the words; an option and its value are one part where they fit."""
-        parts: list[str] = []
-        option = False
-        for word in (shlex.quote(word) for word in shlex.split(self.text)):
-            if option and not word.startswith("--") and len(parts[-1]) + 1 + len(word) <= room:
-                parts[-1] += f" {word}"
-                option = False
-            else:
-                parts.append(word)
-                option = word.startswith("--")
-        return parts
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield one unbroken line of text for each line."""
-        for line in self.lines(options.max_width):
-            yield Text(line, style="bold", no_wrap=True, overflow="ignore")

@@ -63,26 +63,25 @@ def stress(
         return
     with working(silent=quiet or as_json) as progress:
         with large_imports():
-            from ldpsim.strategies.attacks.stress.campaign import PROTECTIONS, StressCampaign, StressOptions
+            from ldpsim.strategies.attacks.stress import campaign
 
-        options = StressOptions(
+        options = campaign.StressOptions(
             dataset=dataset, clients=clients, data_dir=data_dir, seed=seed, epsilon_bit=epsilon_bit,
             workers=workers or available_cores(),
-            protections=tuple(dict.fromkeys(protection or PROTECTIONS)),
+            protections=tuple(dict.fromkeys(protection or campaign.PROTECTIONS)),
             adversaries=tuple(dict.fromkeys(adversary or ())), faults=tuple(dict.fromkeys(fault or ())),
             asks=o.numbers("--asks", asks, whole=True),
         )  # fmt: skip
-        progress("population", None)
-        campaign = StressCampaign(options)
-        result, folder = campaign.run_and_write(out, progress=progress)
+        result = campaign.stress(options, out, progress=progress)
+    assert result.folder is not None
     if as_json:
-        print_json(campaign.record(result))
+        print_json(campaign.record_of(result))
     elif quiet:
-        echo(str(folder / "result.json"))
+        echo(str(result.folder / "result.json"))
     else:
         screen = console()
         if result.rows:
-            screen.print(view(result, folder))
+            screen.print(view(result))
         show_failures(screen, result.failures)
     end_if_any_failed(result.failures, "cells", debug=debug)
     if not result.passed:
@@ -96,7 +95,7 @@ def stress(
 _WORDS = {"adjacency": "lists", "features": "features", "label": "labels"}
 
 
-def view(result: Any, folder: Path | None) -> Any:
+def view(result: Any) -> Any:
     """Return the text to print: a table of 80 columns and its explanation."""
     from rich.console import Group
     from rich.markup import escape
@@ -136,9 +135,9 @@ def view(result: Any, folder: Path | None) -> Any:
         parts.append("[dim]* not protected from this; shown with what it costs.[/dim]")
     verdict = "[green]as theory says[/green]" if result.passed else "[red]NOT as theory says (marked !)[/red]"
     parts.append(f"Every row is {verdict}. {result.seconds:,.0f} seconds.")
-    if folder is not None:
+    if result.folder is not None:
         whole = "" if result.failures else "result.json, "  # a folder without it is continued
-        parts.append(f"Written to {escape(str(folder))}: {whole}table.csv")
+        parts.append(f"Written to {escape(str(result.folder))}: {whole}table.csv")
     return Group(*parts)
 
 

@@ -4,51 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Group as Lines
+from rich.console import RenderableType
 from rich.markup import escape
-from rich.padding import Padding
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from ldpsim.cli.output import WIDTH, console, show_sums, text_table
-from ldpsim.cli.screen import ShellCommand, TitledRows
-from ldpsim.cli.words import (
-    ABOVE,
-    GUESS,
-    NONE,
-    TONES,
-    best_guess,
-    bytes_,
-    count,
-    epsilon,
-    level_in_column,
-    null_points,
-    percent,
-    plus_minus,
-    points,
-    share,
-    size,
-)
-from ldpsim.cli.words import seconds as in_words
+from ldpsim.cli.output import console, show_sums, text_table
+from ldpsim.cli.screen import TitledRows
+from ldpsim.cli.words import GUESS, TONES, best_guess, count, epsilon, share
 from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.curator.privacy.levels import level_spec
+from ldpsim.strategies.outputs.groups import ABOVE, Group, shown_cells
 from ldpsim.strategies.outputs.run_lines import lines_of, title_of
 from ldpsim.strategies.outputs.sums import AskedInAll, really_asked
-from ldpsim.strategies.results.in_words import claimed, density_of, in_short, level_term, shown_levels
+from ldpsim.strategies.results.in_words import shown_levels
 from ldpsim.strategies.results.verdict import NOT_TAKEN, NULLS, STANDINGS, shown_nulls_of, shown_verdict
-
-if TYPE_CHECKING:
-    from ldpsim.strategies.outputs.groups import Group as ResultGroup
 
 _SIMULATED = "Simulated from a seed: not private."
 _SHOWN, _EXPLAINED = 40, 12  # rows of several results, and those with a verdict in words
 
 
-def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None) -> Group:
+def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None) -> Lines:
     """Return the first screen and the tables of a result.
 
     Args:
@@ -56,13 +37,13 @@ def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str
         folder: Folder of the result, None if it was not written.
         next_command: Shell command to go on with, None to name none.
     """
-    details = Panel(Group(*_details(record)), title="[bold]In detail[/bold]", title_align="left")
-    return Group(first_screen(record, folder=folder, next_command=next_command), details)
+    details = Panel(Lines(*_details(record)), title="[bold]In detail[/bold]", title_align="left")
+    return Lines(first_screen(record, folder=folder, next_command=next_command), details)
 
 
 def first_screen(
     record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None, more: bool = False
-) -> Group:
+) -> Lines:
     """Return the verdict, the next command and the place of the result: 16 lines at most on 80 columns.
 
     Args:
@@ -78,10 +59,15 @@ def first_screen(
     if next_command is not None:
         if really_asked(record):
             parts.append(Text("The next command asks these people again, and losses add.", style="yellow"))
-        parts.append(ShellCommand(next_command, before="Next: "))
-    if folder is not None:  # below the frame: a path stays in one line, to be copied
-        parts.append(Text(f"Result: {folder / 'result.json'}", no_wrap=True, overflow="ignore"))
-    return Group(*parts)
+        parts.append(in_one_line(f"Next: {next_command}"))
+    if folder is not None:
+        parts.append(in_one_line(f"Result: {folder / 'result.json'}"))
+    return Lines(*parts)
+
+
+def in_one_line(words: str) -> Text:
+    """Return a command or a path that the terminal breaks, not Rich: it can be copied."""
+    return Text(words, no_wrap=True, overflow="ignore")
 
 
 def verdict(record: Mapping[str, Any]) -> TitledRows:
@@ -111,77 +97,55 @@ def _toned(words: str, strong: str, tone: str) -> str:
 
 
 def _details(record: Mapping[str, Any]) -> Iterator[RenderableType]:
-    data, split = record["dataset"], record["dataset"]["split"]
+    data, split, privacy = record["dataset"], record["dataset"]["split"], record["privacy"]
+    grid, found = TitledRows(width=15), shown_verdict(record)
+    sizes = ", ".join(f"{data[name]:,} {name}" for name in ("edges", "features", "classes"))
+    parts = ", ".join(f"{number:,} {name}" for name, number in split.items())
+    grid.add_row("people", f"{data['nodes']:,}, {sizes}; {parts}")
     network = "no network" if record["gnn"] == NO_NETWORK else f"{record['gnn']} on {record['device']}"
-    yield (
-        f"{data['nodes']:,} people, {data['edges']:,} edges, {data['features']:,} features, {data['classes']} classes; "
-        f"{split['train']:,} train, {split['val']:,} validation, {split['test']:,} test\n"
-        f"{network}, engine {record['engine']}"
-    )
-    sections = {"Accuracy": _accuracy(record), "Privacy": _privacy(record), "Cost": _cost(record)}
-    if record["reconstruction"]["edges"] and record["privacy"]["trust"] == "untrusted curator":
-        sections["Graph against the truth"] = _graph(record)
-    for title, content in sections.items():
-        yield Rule(f"[bold]{title}[/bold]", align="left", style="dim")
-        yield content
-
-
-def _grid() -> TitledRows:
-    return TitledRows(width=15)
-
-
-def _accuracy(record: Mapping[str, Any]) -> RenderableType:
-    accuracy, reference, found = record["accuracy"], record["reference"], shown_verdict(record)
-    over = f" over {len(accuracy['per_repeat'])} repeats" if accuracy["std"] is not None else ""
-    f1 = f", macro F1 {accuracy['macro_f1']:.3f}" if accuracy["macro_f1"] is not None else ""
-    grid = _grid()
-    grid.add_row("test", f"[bold]{share(accuracy)}[/bold]{over} (validation {percent(accuracy['val'])}{f1})")
-    if found is not None:
-        grid.add_row("compared", _toned(found["text"], found["text"], STANDINGS[found["standing"]][1]))
-    own = reference.get("nonprivate_test_own_settings")
-    same = "same graph, same network" if own is None else f"same settings; {percent(own)} with its own best"
-    clean = reference["nonprivate_test"]
-    grid.add_row("without noise", "not trained" if clean is None else f"[bold]{percent(clean)}[/bold] ({same})")
-    nulls = shown_nulls_of(record)
-    for name, entry in nulls.items():
-        words = share(entry)
-        if entry["test"] > accuracy["test"]:
-            words = f"[bold red]{words}, {points(entry['test'] - accuracy['test'])} points above the method[/]"
-        grid.add_row(NULLS[name].heading, f"{words} ({NULLS[name].words})")
-    if not nulls:
-        grid.add_row("null models", f"[yellow]{NOT_TAKEN}[/yellow]")
-    return grid
-
-
-def _privacy(record: Mapping[str, Any]) -> RenderableType:
-    privacy, holds, grid = record["privacy"], record["privacy"]["holds"], _grid()
+    grid.add_row("network", f"{network}, engine {record['engine']}")
+    words, standing = (NOT_TAKEN, "") if found is None else (found["text"], found["standing"])
+    grid.add_row("null models", _toned(words, words, STANDINGS[standing][1]))
+    for name, entry in shown_nulls_of(record).items():
+        grid.add_row(NULLS[name].heading, f"{share(entry)} ({NULLS[name].words})")
     grid.add_row("trust", privacy["trust"])
-    grid.add_row("claimed", escape(claimed(record)))
     source = record["config"].get("provenance", {}).get("feature_share")
     if source is not None:
         part = record["config"]["budget"]["feature_share"]
         grid.add_row("features", f"{part:g} of epsilon, {source}" if part else f"not asked, {source}")
-    searched = privacy.get("searched")
+    yield grid
+    searched = privacy["searched"]
     beside = f" (the {count(searched, 'collection')} of a search for the settings not counted)" if searched else ""
-    grid.add_row("holds", f"over one collection{beside}, when this changes:")
-    parts: list[RenderableType] = [grid, Padding(_holds(holds), (0, 0, 0, 2))]
-    if any(entry["status"] == "bounded" for entry in holds.values()):
-        parts.append(Padding(GUESS, (0, 0, 0, 2), style="dim"))
-    clear = [entry["detail"] for name, entry in holds.items()
-             if name not in ("user", "node") and entry["status"] == "unprotected" and entry["detail"]]  # fmt: skip
-    why = _grid()
-    for title, reasons in (("why they differ", privacy["why_they_differ"]), ("in clear", dict.fromkeys(clear))):
-        for at, reason in enumerate(reasons):
-            why.add_row("" if at else title, escape(reason))
+    yield Rule("[bold]What holds[/bold]", align="left", style="dim")
+    yield Text(f"over one collection{beside}, when this changes:")
+    yield _holds(privacy["holds"])
+    yield Text(GUESS, style="dim")
+    why = TitledRows(width=15)
+    clear = {entry["detail"]: None for entry in privacy["holds"].values() if entry["status"] == "unprotected"}
+    for title, reasons in (("why they differ", privacy["why_they_differ"]), ("in clear", filter(None, clear))):
+        for place, reason in enumerate(reasons):
+            why.add_row("" if place else title, escape(reason))
     life = privacy["lifetime_per_device"]["user"]
     if life["max"] != 0:
-        delta = f", at delta {life['delta']:g}" if life.get("delta") else ""
-        words = "unprotected"
-        if life["max"] is not None:
-            words = f"{epsilon(life['max'])} at most a device, {epsilon(life['mean'])} on average{delta}"
+        words = "unprotected" if life["max"] is None else f"{epsilon(life['max'])} at most a device"
         known = "" if privacy["lifetime_per_device"]["complete"] else "; not all of it is known"
         why.add_row("in the ledgers", words + known)
-    return Group(*parts, why)
+    yield why
+    yield Rule("[bold]Figures[/bold]", align="left", style="dim")
+    figures = TitledRows(width=15)
+    for name in ("accuracy", "reference", "devices", "communication", "seconds", "memory", "reconstruction"):
+        figures.add_row(name, escape(", ".join(_numbers(record[name]))))
+    yield figures
+
+
+def _numbers(section: Mapping[str, Any]) -> Iterator[str]:
+    """Yield name and value of the numbers of a section of a result, and of the tables inside it."""
+    for name, value in section.items():
+        words = name.replace("_", " ")
+        if isinstance(value, Mapping) and name != "by_phase":
+            yield from (f"{words} {inner}" for inner in _numbers(value))
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield f"{words} {value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{words} {value:.3g}"
 
 
 def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
@@ -209,39 +173,7 @@ def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     return shown
 
 
-def _cost(record: Mapping[str, Any]) -> RenderableType:
-    devices, sent, seconds, grid = record["devices"], record["communication"], record["seconds"], _grid()
-    if devices["asked"]:
-        counts = ", ".join(f"{devices[key]:,} {key}" for key in ("reported", "replayed", "refused", "silent", "failed"))
-        codes = ", ".join(f"{code} {number:,}" for code, number in devices.get("refused_by_code", {}).items())
-        grid.add_row("devices", f"{devices['asked']:,} asked: {counts}" + (f" ({escape(codes)})" if codes else ""))
-        down, up = sent["downlink_bytes_per_device"], sent["uplink_bytes_per_device"]
-        total = size(sent["downlink_bytes"] + sent["uplink_bytes"])
-        rounds = count(sent["rounds"], "round")
-        grid.add_row("bytes", f"{down:,.0f} down, {up:,.0f} up a device; {total} in all, {rounds}")
-    else:
-        grid.add_row("devices", "nobody was asked")
-    named = {name: value for name, value in seconds.items() if name not in ("total", "cpu")}
-    named["the rest"] = max(seconds["total"] - sum(named.values()), 0.0)  # the reference, reading, writing
-    phases = ", ".join(f"{name} {in_words(value)}" for name, value in named.items())
-    cpu = f"; {in_words(seconds['cpu'])} of CPU, in all processes" if "cpu" in seconds else ""
-    grid.add_row("seconds", f"[bold]{in_words(seconds['total'])}[/bold]: {phases}{cpu}")
-    grid.add_row("memory", f"{size(record['memory']['peak_rss_bytes'])} at the peak")
-    return grid
-
-
-def _graph(record: Mapping[str, Any]) -> RenderableType:
-    found, grid = record["reconstruction"], _grid()
-    precision, recall = percent(found["edge_precision"]), percent(found["edge_recall"])
-    random = f"precision of random pairs {percent(density_of(record['dataset']))}"
-    grid.add_row("edges", f"{found['edges']:,.0f}: precision {precision}, recall {recall}; {random}")
-    errors = {"of a feature": found.get("feature_mae"), "of a neighbourhood's mean": found.get("aggregate_mae")}
-    if words := [f"{name} {value:.3f}" for name, value in errors.items() if value is not None]:
-        grid.add_row("mean error", ", ".join(words))
-    return grid
-
-
-def show_groups(groups: Sequence[ResultGroup], sums: Sequence[AskedInAll], *, level: str | None = None) -> None:
+def show_groups(groups: Sequence[Group], sums: Sequence[AskedInAll], *, level: str | None = None) -> None:
     """Print several results, one row for those that differ in their seeds alone, and what is said of them.
 
     Args:
@@ -249,39 +181,29 @@ def show_groups(groups: Sequence[ResultGroup], sums: Sequence[AskedInAll], *, le
         sums: What holds over all collections of people who were really asked more than once.
         level: A level that has the first column of losses, None for the usual ones.
     """
-    screen, held = console(), list(shown_levels(2))
-    if level is not None and level not in held:
-        held[0] = level
-    wide = screen.width >= WIDTH
-    several = any(len(group.scores) > 1 for group in groups)
-    headings = ["~method", *([">n"] if several else []), ">test %", ">asking nobody", ">best null", ">no noise",
-                ">claim", *(f">{level_term(name)}" for name in held), ">bytes"]  # fmt: skip
-    shown = text_table(*(heading.replace(" ", "\n", 1) for heading in headings), gap=1)
-    for group in groups[:_SHOWN]:
-        row, mean = group.row, group.mean
-        test = f"[bold]{points(mean)}[/bold]{plus_minus(row['sd'])}"
-        nulls = [null_points(group.nulls.get(name or ""), mean or 0.0)
-                 for name in (row["asking_nobody"], group.best_null)]  # fmt: skip
-        nulls = [f"[bold {TONES['bad']}]{words}[/]" if ABOVE in words else words for words in nulls]
-        sent = (row["downlink_bytes_per_device"] or 0.0) + (row["uplink_bytes_per_device"] or 0.0)
-        cells = [*([str(len(group.scores))] if several else []), test, *nulls, points(row["nonprivate_test"]),
-                 NONE if row["claimed"] is None else epsilon(row["claimed"]),
-                 *(level_in_column(group.levels[name]) for name in held), bytes_(sent)]  # fmt: skip
-        shown.add_row(escape(group.label), *cells)
+    screen, levels = console(), list(shown_levels(2))
+    if level is not None and level not in levels:
+        levels[0] = level
+    rows = [shown_cells(group, levels) for group in groups[:_SHOWN]]
+    left_out = {"n"} if all(row["n"] == "1" for row in rows) else set[str]()
+    first, *others = (heading for heading in rows[0] if heading not in left_out)
+    shown = text_table(f"~{first}", *(f">{heading}".replace(" ", "\n", 1) for heading in others), gap=1)
+    for row in rows:
+        cells = (f"[bold red]{cell}[/]" if ABOVE in cell else escape(cell) for cell in map(row.__getitem__, others))
+        shown.add_row(escape(row[first]), *cells)
     screen.print(shown)
-    over = " ±: over the n scores." if several else ""
+    over = "" if left_out else " ±: over the n scores."
     screen.print(
         f"[dim]{ABOVE}: a null model above the method. claim: the paper's epsilon; beside it the epsilon of one "
         f"collection that holds at a level; open: unprotected. bytes: a device, both ways.{over}[/dim]"
     )
-    said = TitledRows(width=8, gap=1) if wide else TitledRows(width=4, gap=1)
+    verdicts = TitledRows(width=8, gap=1)
     for group in groups[:_EXPLAINED]:
-        found = group.verdict
-        words = f"null models: {NOT_TAKEN}" if found is None else found["text"]
-        standing = "" if found is None else found["standing"]
-        said.add_row(escape(group.label), _toned(words, words, STANDINGS[standing][1]))
-        said.add_row("", escape(in_short(group.records[0])))
-    screen.print(said)
+        words, standing = f"null models: {NOT_TAKEN}", ""
+        if group.verdict is not None:
+            words, standing = group.verdict["text"], group.verdict["standing"]
+        verdicts.add_row(escape(group.label), _toned(words, words, STANDINGS[standing][1]))
+    screen.print(verdicts)
     if len(groups) > _EXPLAINED:
         screen.print(f"[dim]The page (`ldpsim report`) has the verdicts on all {len(groups)}.[/dim]")
     show_sums(screen, sums)

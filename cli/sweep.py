@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -92,9 +93,7 @@ def lists(option: str, given: list[str] | None) -> dict[str, tuple[str, ...]]:
 
 
 def _show(result: Any, cells: int) -> None:
-    from ldpsim.cli.screen import ShellCommand
     from ldpsim.cli.summary import show_groups
-    from ldpsim.strategies.outputs.shell import page_of, table_of
 
     screen, failed = console(), len(result.failures)
     if result.records:
@@ -105,9 +104,8 @@ def _show(result: Any, cells: int) -> None:
     screen.print(f"Written to {result.table}", soft_wrap=True, markup=False)
     screen.print(f"       and {result.summary}, its means over the seeds", soft_wrap=True, markup=False)
     if result.records:
-        screen.print("Next:")
-        for following in (page_of(result.folder), table_of(result.folder)):
-            screen.print(ShellCommand(following), crop=False)  # a long path stays whole
+        following = shlex.join(["ldpsim", "report", str(result.folder)])
+        screen.print(f"Next: {following}", soft_wrap=True, markup=False)
 
 
 def _finite(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -34,9 +33,6 @@ def tune(
     *,
     options: RunOptions,
     grid: Annotated[list[str] | None, _GRID] = None,
-    out: Annotated[
-        Path | None, o.in_panel(OUTPUT, "--out", "Add the best setting to a file of stored ones.", "FILE")
-    ] = None,
     as_json: o.AsJson = False,
     quiet: Annotated[bool, o.in_panel(OUTPUT, "--quiet", "Print nothing but the setting, as TOML.")] = False,
     debug: o.Debug = False,
@@ -47,11 +43,7 @@ def tune(
     with working(silent=quiet or as_json) as progress:
         with large_imports():
             from ldpsim.strategies import Refused, RunFailed
-            from ldpsim.strategies.experiments.tune import built_in, search
-        from ldpsim.strategies.experiments.tune import as_toml, read_settings, setting_of, store
-
-        if out is not None:
-            read_settings(out)
+            from ldpsim.strategies.experiments.tune import built_in, search, setting_of
         stages = (wanted,) if wanted else built_in(options)
         try:
             found = search(options, stages, progress=progress)
@@ -60,22 +52,19 @@ def tune(
         except RunFailed as failed:
             raise Failure(str(failed), FAILED) from failed
         setting = setting_of(options, found, stages)
-        if out is not None:
-            store(out, setting)
 
     if as_json:
         rows = [{"values": dict(tried.values), "val_accuracy": tried.val_accuracy} for tried in found.candidates]
         document = {"method": method, "collections": found.collections, "rows": rows, "best": setting,
-                    "in_all": None if found.sums is None else found.sums.to_dict(),
-                    "out": str(out) if out is not None else None}  # fmt: skip
+                    "in_all": None if found.sums is None else found.sums.to_dict()}  # fmt: skip
         print_json(document)
     elif quiet:
-        echo(as_toml(setting), nl=False)
+        echo(_toml(setting), nl=False)
     else:
-        _show(method, found, as_toml(setting), out)
+        _show(method, found, _toml(setting))
 
 
-def _show(method: str, found: Any, toml: str, out: Path | None) -> None:
+def _show(method: str, found: Any, toml: str) -> None:
     from rich.markup import escape
 
     keys = list(dict.fromkeys(key for tried in found.candidates for key in tried.values))
@@ -92,8 +81,13 @@ def _show(method: str, found: Any, toml: str, out: Path | None) -> None:
     screen.print(_collections(found.collections))
     show_sums(screen, filter(None, (found.sums,)))
     screen.print(f"\n{escape(toml)}", end="", soft_wrap=True)
-    if out is not None:
-        screen.print(f"\nAdded to {escape(str(out))}", soft_wrap=True)
+
+
+def _toml(setting: dict[str, Any]) -> str:
+    """Return a setting as a file of ``curator/tuned`` has it."""
+    import tomli_w
+
+    return tomli_w.dumps({"setting": [setting]})
 
 
 def _collections(count: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ldpsim.strategies.results.numbers import NONE as NONE
@@ -20,7 +20,6 @@ from ldpsim.strategies.results.numbers import size as size
 
 TONES = {"good": "green", "open": "yellow", "bad": "red"}  # colours of the terminal
 GUESS = "best guess: chance of identifying which of two possible values is yours (50 %: pure chance)"
-ABOVE = "▲"  # beside a null model that is above the method
 
 
 def planned_loss(entry: Mapping[str, Any]) -> str:
@@ -51,21 +50,9 @@ def level(entry: Mapping[str, Any]) -> str:
     return f"{', '.join(said)}; in all {one['of']}: {', '.join(whole)}"
 
 
-def level_in_column(entry: Mapping[str, Any], open_: str = "open") -> str:
-    """The loss of one collection that holds at one level, in few letters."""
-    if entry["status"] == "bounded":
-        return epsilon((entry.get("of_one") or entry)["value"])
-    return open_ if entry["status"] == "unprotected" else str(entry["status"])
-
-
 def _at_delta(entry: Mapping[str, Any]) -> str:
     delta = f" (δ {entry['delta']:.0e})".replace("e-0", "e-") if entry["delta"] else ""
     return f"{epsilon(entry['value'])}{delta}"
-
-
-def claim(entry: Mapping[str, Any]) -> str:
-    """The paper's figure, a dash where it claims none."""
-    return NONE if entry["value"] is None else epsilon(entry["value"])
 
 
 def best_guess(value: float, delta: float = 0.0) -> str:
@@ -73,16 +60,3 @@ def best_guess(value: float, delta: float = 0.0) -> str:
     from ldpsim.strategies.results.in_words import guess
 
     return guessed(guess(value, delta))
-
-
-def null_points(entry: Mapping[str, Any] | None, test: float) -> str:
-    """A null model in per cent, marked if it is above the method, a dash where there is none."""
-    if entry is None:
-        return NONE
-    return f"{points(entry['test'])} {ABOVE}" if entry["test"] > test else points(entry["test"])
-
-
-def method_names(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Labels as a list in a sentence."""
-    names = [str(row["label"]) for row in rows]
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

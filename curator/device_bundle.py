@@ -26,7 +26,7 @@ from scipy.special import softmax
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.links.belief_propagation import labelled_counts
-from ldpsim.curator.links.evidence import moments
+from ldpsim.curator.links.edge_prior import moments
 from ldpsim.curator.nulls.models import NullEvidence
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.rows import flipped_rows

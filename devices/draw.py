@@ -14,27 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.data.population import Records, row_bytes
-from ldpsim.devices.mechanisms.base import Grouping, Mechanism
+from ldpsim.devices.mechanisms.base import Grouping
 from ldpsim.devices.noise import KeyedHashes, NoiseStream, key_message
-from ldpsim.devices.query import Query
+from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, pack_columns
-
-
-@dataclass(frozen=True)
-class DrawnAsk:
-    """Part of a draw: one attribute's question.
-
-    Args:
-        attribute: The attribute.
-        reads: All attributes that the report depends on, the attribute first.
-        question: Digest that the noise is bound to (:meth:`ldpsim.devices.query.Query.question`).
-        mechanisms: The mechanisms; each has a stream of noise of its own.
-    """
-
-    attribute: str
-    reads: tuple[str, ...]
-    question: bytes
-    mechanisms: tuple[Mechanism, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +25,8 @@ class DrawTask:
     """Reports to draw for several devices.
 
     Args:
-        asks: The question, by attribute.
+        asks: The question by attribute, each with the digest that its noise is bound to; a mechanism has a stream of
+            noise of its own.
         grouping: The stage's public grouping.
         devices: Public numbers.
         records: The devices' records.
@@ -50,7 +34,7 @@ class DrawTask:
         nonces: Random number of each device's counter, empty without a counter.
     """
 
-    asks: tuple[DrawnAsk, ...]
+    asks: Sequence[tuple[Ask, bytes]]
     grouping: Grouping
     devices: Sequence[int]
     records: Records
@@ -62,8 +46,8 @@ class DrawTask:
         cls, query: Query, devices: Sequence[int], records: Records, secrets: NDArray[np.uint8], nonces: Sequence[bytes]
     ) -> DrawTask:
         """Return the task for a query."""
-        asks = (DrawnAsk(a.attribute, a.attributes, query.question(a.attribute), a.mechanisms) for a in query.asks)
-        return cls(tuple(asks), query.grouping, devices, records, secrets, nonces)
+        asks = [(ask, query.question(ask.attribute)) for ask in query.asks]
+        return cls(asks, query.grouping, devices, records, secrets, nonces)
 
     def one(self, place: int) -> DrawTask:
         """Return the task of one device."""
@@ -101,8 +85,8 @@ def draw(task: DrawTask) -> Drawn:
         if len(task.devices) == 1:
             return Drawn((), {}, {})
         each = [drawn for place in range(len(task.devices)) if (drawn := draw(task.one(place))).devices]
-        reports = {ask.attribute: [drawn.reports[ask.attribute][0] for drawn in each] for ask in task.asks}
-        digests = {name: [drawn.digests[name][0] for drawn in each] for ask in task.asks for name in ask.reads}
+        reports = {ask.attribute: [drawn.reports[ask.attribute][0] for drawn in each] for ask, _ in task.asks}
+        digests = {name: [drawn.digests[name][0] for drawn in each] for ask, _ in task.asks for name in ask.attributes}
         return Drawn([drawn.devices[0] for drawn in each], reports, digests)
 
 
@@ -110,10 +94,10 @@ def _draw(task: DrawTask) -> Drawn:
     hashes = KeyedHashes(task.secrets)
     counted = [key_message(nonce) if nonce else b"" for nonce in task.nonces]
     reports, digests = {}, dict[str, list[bytes]]()
-    for ask in task.asks:
-        read = {name: hashes.macs(data_messages(task.records, name)) for name in ask.reads}
+    for ask, question in task.asks:
+        read = {name: hashes.macs(data_messages(task.records, name)) for name in ask.attributes}
         digests |= read
-        asked = key_message(b"noise", ask.question)
+        asked = key_message(b"noise", question)
         own = [[key_message(digest) for digest in column] for column in read.values()]
         keys = hashes.macs([b"".join((asked, *parts)) for parts in zip(*own, counted, strict=True)])
         parts = [

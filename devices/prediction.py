@@ -23,7 +23,6 @@ import numpy as np
 
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.data.population import Record, Records, records_by_column
-from ldpsim.devices.fixed_point import logarithm
 from ldpsim.devices.mechanisms.base import dense_features
 from ldpsim.devices.mechanisms.class_table import (
     MOST_LEVELS,
@@ -31,6 +30,7 @@ from ldpsim.devices.mechanisms.class_table import (
     WHOLE,
     ClassTable,
     FeatureModel,
+    logarithm,
     spoken_for,
     table_text,
     whole_features,
@@ -41,7 +41,7 @@ _DEVICES_AT_ONCE = 1024  # their features are dense
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """What a curator publishes.
+    """Table, homophily and model of features that a curator publishes.
 
     Args:
         people, classes, columns: Numbers of people, of classes, and of features that the model reads.
@@ -119,7 +119,7 @@ class Bundle:
         return found
 
     def scores(self, people: Records, devices: IntArray) -> IntArray:
-        """int64 (devices, classes): the value of each class, in units of :mod:`ldpsim.devices.fixed_point`."""
+        """int64 (devices, classes): the value of each class, in units of 2**-16 nats."""
         scores = spoken_for(self.class_table, people, devices)[:, :-1]
         if not self.columns:
             return np.asarray(scores + logarithm(self.shares))

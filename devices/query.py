@@ -35,7 +35,7 @@ from typing import Any
 
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.mechanisms import GroupDegrees, Loss, find
-from ldpsim.devices.mechanisms.base import LATER, Mechanism
+from ldpsim.devices.mechanisms.base import Mechanism
 
 FORMAT = 1
 ATTRIBUTES = ("adjacency", "features", "label")
@@ -308,8 +308,7 @@ def _mechanism(value: Any) -> Mechanism:
     given = {key: entry for key, entry in value.items() if key not in ("name", "version", "sampler")}
     # A type is text, or the class itself where the mechanism's module does not defer annotations.
     expected = {entry.name: getattr(entry.type, "__name__", entry.type) for entry in fields(kind)}  # type: ignore[arg-type]
-    later = {entry.name for entry in fields(kind) if entry.metadata == LATER}  # type: ignore[arg-type]
-    if not set(expected) - later <= set(given) <= set(expected):
+    if set(given) != set(expected):
         raise InvalidQuery("a mechanism's parameter is missing or unknown")
     for name, entry in given.items():
         # JSON cannot tell 1 from True or 1.0 in a comparison, and types decide the canonical bytes.

@@ -33,10 +33,11 @@ exclude_patterns = ["_build", "**.ipynb_checkpoints"]
 nitpicky = True
 # The head of the site. The pages below a section are those that it links to.
 SECTIONS = [
-    "start", "concepts", "how-to", "methods/README", "commands/README", "results/README", "api/README",
-    "gallery/README", "reference",
+    "start", "concepts", "guide-research", "guide-decide", "guide-flower", "methods/README", "commands/README",
+    "results/README", "api/README", "gallery/README", "reference",
 ]  # fmt: skip
-LISTS = [name for name in SECTIONS if name.endswith("/README")] + ["how-to", "reference"]
+SHORT = {"guide-research": "Researchers", "guide-decide": "Deciders", "guide-flower": "Flower"}  # in the head
+LISTS = [name for name in SECTIONS if name.endswith("/README")] + ["reference"]
 
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
@@ -68,7 +69,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_show_search_summary = False  # a summary would be fetched, and a page on a disk cannot fetch
-html_sidebars: dict[str, list[str]] = {"index": [], "start": [], "concepts": []}
+html_sidebars: dict[str, list[str]] = {name: [] for name in (root_doc, *SECTIONS) if name not in LISTS}
 html_theme_options: dict[str, Any] = {
     "logo": {"text": "ldpsim"},
     "header_links_before_dropdown": 8,
@@ -87,20 +88,13 @@ def linked(text: str) -> list[str]:
 
 
 def pages_below(docname: str, found: set[str]) -> list[str]:
-    """Return the pages below a section: those that it links to, then the others of its folder.
-
-    Pages in docs itself that "How to" links to are below it, unless "Reference" links to them too. All others are
-    below "Reference".
-    """
+    """Return the pages below a section: those that it links to, then the others of its folder."""
     links = linked((DOCS / f"{docname}.md").read_text())
     folder = docname.rpartition("/")[0]
     if folder:
         here = sorted(name.partition("/")[2] for name in found if name.startswith(f"{folder}/") and name != docname)
     else:
         here = sorted(name for name in found if "/" not in name and name not in (root_doc, *SECTIONS))
-        reference = linked((DOCS / "reference.md").read_text())
-        tasks = [name for name in linked((DOCS / "how-to.md").read_text()) if name not in reference]
-        here = [name for name in here if (name in tasks) == (docname == "how-to")]
     return list(dict.fromkeys([*(name for name in links if name in here), *here]))
 
 
@@ -108,7 +102,7 @@ def side_bar(app: Any, docname: str, source: list[str]) -> None:
     """Put the pages below a section into the side bar, and the table of all methods into its page."""
     entries: list[str] = []
     if docname == root_doc:
-        entries = SECTIONS
+        entries = [f"{SHORT[name]} <{name}>" if name in SHORT else name for name in SECTIONS]
     elif docname in LISTS:
         entries = pages_below(docname, set(app.env.found_docs))
     if docname == "methods/README":

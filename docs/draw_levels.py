@@ -13,7 +13,7 @@ from html import escape
 import numpy as np
 
 from docs.dark_svg import with_dark_style
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.cli import words
 from ldpsim.curator.methods import Budget, find
 from ldpsim.curator.methods.base import questions_asked

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from ldpsim.devices import datasets, mechanisms
     from ldpsim.devices.mechanisms import Mechanism
     from ldpsim.strategies.ask_once import AskOnce
-    from ldpsim.strategies.attacks.stress.campaign import StressCampaign, StressOptions
+    from ldpsim.strategies.attacks.stress.campaign import StressOptions, stress
     from ldpsim.strategies.experiments.compare import Comparison
     from ldpsim.strategies.experiments.sweep import SweepResult
-    from ldpsim.strategies.importing import ImportOptions, import_graph
+    from ldpsim.strategies.importing.graph_import import import_graph
+    from ldpsim.strategies.importing.options import ImportOptions
     from ldpsim.strategies.outputs.graph import NoGraph
     from ldpsim.strategies.outputs.graph import ResultGraph as Graph
     from ldpsim.strategies.outputs.run_result import RunResult
@@ -47,7 +48,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "AskOnce": ("ldpsim.strategies.ask_once", "AskOnce"),
     "Comparison": ("ldpsim.strategies.experiments.compare", "Comparison"),
     "Graph": ("ldpsim.strategies.outputs.graph", "ResultGraph"),
-    "ImportOptions": ("ldpsim.strategies.importing", "ImportOptions"),
+    "ImportOptions": ("ldpsim.strategies.importing.options", "ImportOptions"),
     "Mechanism": ("ldpsim.devices.mechanisms", "Mechanism"),
     "Method": ("ldpsim.curator.methods", "Method"),
     "NoGraph": ("ldpsim.strategies.outputs.graph", "NoGraph"),
@@ -56,20 +57,20 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "RunFailed": ("ldpsim.strategies.runs.run", "RunFailed"),
     "RunOptions": ("ldpsim.strategies.setup.options", "RunOptions"),
     "RunResult": ("ldpsim.strategies.outputs.run_result", "RunResult"),
-    "StressCampaign": ("ldpsim.strategies.attacks.stress.campaign", "StressCampaign"),
     "StressOptions": ("ldpsim.strategies.attacks.stress.campaign", "StressOptions"),
     "SweepResult": ("ldpsim.strategies.experiments.sweep", "SweepResult"),
     "datasets": ("ldpsim.devices.datasets", ""),
-    "import_graph": ("ldpsim.strategies.importing", "import_graph"),
+    "import_graph": ("ldpsim.strategies.importing.graph_import", "import_graph"),
     "mechanisms": ("ldpsim.devices.mechanisms", ""),
     "methods": ("ldpsim.curator.methods", ""),
     "privacy_in_words": ("ldpsim.strategies.results.in_words", "privacy_in_words"),
+    "stress": ("ldpsim.strategies.attacks.stress.campaign", "stress"),
 }
 
 __all__ = [
     "NO_TELEMETRY", "AskOnce", "Comparison", "Graph", "ImportOptions", "Mechanism", "Method", "NoGraph", "Plan",
-    "Refused", "RunFailed", "RunOptions", "RunResult", "StressCampaign", "StressOptions", "SweepResult", "compare",
-    "datasets", "import_graph", "mechanisms", "methods", "plan", "privacy_in_words", "simulate", "sweep",
+    "Refused", "RunFailed", "RunOptions", "RunResult", "StressOptions", "SweepResult", "compare",
+    "datasets", "import_graph", "mechanisms", "methods", "plan", "privacy_in_words", "simulate", "stress", "sweep",
 ]  # fmt: skip
 
 

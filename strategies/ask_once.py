@@ -12,13 +12,15 @@ from torch_geometric.transforms import BaseTransform
 
 from ldpsim.curator.methods import find
 from ldpsim.curator.methods.base import Graph
+from ldpsim.curator.names import nearest
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.pyg_file import people_of
-from ldpsim.strategies.outputs.graph import GraphArrays
+from ldpsim.strategies.outputs.graph import ResultGraph
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.runs.one_report import OneReportRun
 from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
+from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import RunSetup
 
@@ -38,7 +40,7 @@ class AskOnce(BaseTransform):
     It simulates: with the same options and people the devices give the same answers, so a second call asks nobody
     again. With other options it is another world, whose answers the same people could not give as well.
 
-    The result has what :meth:`ldpsim.strategies.outputs.graph.GraphArrays.to_pyg` says, and ``holds``: the loss
+    The result has what :meth:`ldpsim.strategies.outputs.graph.ResultGraph.to_pyg` says, and ``holds``: the loss
     that holds at each level, as ``privacy.holds`` of a result has it.
 
     Args:
@@ -58,6 +60,8 @@ class AskOnce(BaseTransform):
     """
 
     def __init__(self, method: str = "hogs", epsilon: float | None = None, **options: Any) -> None:
+        for name in options.keys() - declared(RunOptions).keys():
+            raise ValueError(f"{name}: there is no such option{nearest(name, declared(RunOptions))}")
         self.options = RunOptions(method=method, epsilon=epsilon, **options)
         self._takes_masks = "split" not in options
 
@@ -68,7 +72,7 @@ class AskOnce(BaseTransform):
         if self._takes_masks and all(name in data for name in _MASKS):
             options = replace(options, split="file")
         setup, graph, guarantee = graph_before_training(options, people)
-        made = GraphArrays(graph, None, setup.repeats[0].split.test, people.facts.classes, {"method": options.method})
+        made = ResultGraph(graph, None, setup.repeats[0].split.test, people.facts.classes, {"method": options.method})
         found = made.to_pyg()
         found.holds = guarantee.to_dict()["holds"]
         return found

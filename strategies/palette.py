@@ -1,7 +1,6 @@
 """Colours and marks of series, for every picture: pages, figures and PNGs take them from here.
 
-Eight colours stay apart for people without red cones or without green cones too, on white and on dark paper:
-``tests/strategies/test_palette.py`` computes the smallest difference (CIEDE2000) as these people see it. The marks
+Eight colours stay apart for people without red cones or without green cones too, on white and on dark paper. The marks
 are eleven, so colour and mark together repeat after 88 series only.
 """
 

@@ -23,9 +23,8 @@ from typer.testing import CliRunner
 from ldpsim.cli.main import app
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning import networks
-from ldpsim.curator.learning import networks as pair_attention
 from ldpsim.curator.learning.networks import make_network
-from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, cross_entropy, train
+from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, labelled, train
 from ldpsim.curator.owner.teachers import answering
 from ldpsim.curator.owner.teachers.answering import Teaching, posteriors
 from ldpsim.curator.owner.teachers.graph import PlainGraph
@@ -68,7 +67,7 @@ def blocks(sparse: bool = False, weighted: bool = False) -> Graph:
 def form(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[TrainingSettings, Graph]:
     """Settings and graph of one form of a network; attention over pairs has several blocks of rows."""
     monkeypatch.setattr(networks, "CROWDED", 10**9 if name == "gat over pairs" else 0)
-    monkeypatch.setattr(pair_attention, "_BLOCK", 50 * N)
+    monkeypatch.setattr(networks, "_BLOCK", 50 * N)
     twice = name == "gat with weights twice"
     settings = TrainingSettings(
         gnn=name.partition(" ")[0], epochs=40, gnn_dropout=0.0, gat_weights="twice" if twice else "once"
@@ -84,7 +83,8 @@ def test_scores_and_gradients_of_a_network(name: str, where: torch.device, monke
         torch.manual_seed(1)
         model = make_network(settings.gnn, graph, classes=CLASSES, device=device, **settings.sizes)
         scores = model()
-        cross_entropy(graph, device)(scores[graph.train]).backward()  # type: ignore[no-untyped-call]
+        loss = torch.nn.functional.cross_entropy(scores[graph.train], labelled(graph, graph.train, device)[1])
+        loss.backward()  # type: ignore[no-untyped-call]
         gradients = {key: value.grad for key, value in model.named_parameters() if value.grad is not None}
         assert set(gradients) == {key for key, _ in model.named_parameters()} and scores.device.type == device.type
         return {"scores": scores.detach().cpu(), **{key: value.cpu() for key, value in gradients.items()}}
@@ -120,7 +120,7 @@ def private(n: int, seed: int = 0) -> PlainGraph:
     return PlainGraph.build(features, np.stack([left, right])[:, same], labels)
 
 
-@pytest.mark.parametrize("dropout", [0.0, 0.5, 0.3])
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_stacked_teachers_equal_those_of_a_cpu_in_float64(where: torch.device, dropout: float) -> None:
     """Dropout is drawn on the CPU for every device."""
     graph, settings = private(60), SageSettings(hidden=16, epochs=40, dropout=dropout)
@@ -167,15 +167,7 @@ def ldpsim(tmp_path: Path) -> Shown:
 
 
 @pytest.mark.parametrize(
-    ("method", "more"),
-    [
-        ("hogs", ()),
-        ("hogs", ("--gnn", "gat")),
-        ("rgnn", ()),
-        ("lpgnn", ()),
-        ("solitude", ()),
-        ("raw", ("--gnn", "sage")),
-    ],
+    ("method", "more"), [("hogs", ("--gnn", "gat")), ("lpgnn", ()), ("solitude", ()), ("raw", ("--gnn", "sage"))]
 )
 def test_a_whole_run(method: str, more: tuple[str, ...], where: torch.device, ldpsim: Shown) -> None:
     """Reports and losses are the same bytes and numbers; the accuracy is that of the same network."""

@@ -26,6 +26,8 @@ CURATOR_FROM_DEVICES = (
     "ldpsim.devices.facts",
     "ldpsim.devices.array_types",
     "ldpsim.devices.training_task",
+    "ldpsim.devices.atomic_files",
+    "ldpsim.devices.prediction",
 )
 
 

@@ -39,7 +39,6 @@ first_context = multiprocessing.get_context
 LARGE = (
     "ldpsim.cli.main", "ldpsim.cli.run", "dp_accounting.pld", "dp_accounting.rdp", "ldpsim.strategies.runs.simulate",
     "ldpsim.strategies.runs.in_rounds", "ldpsim.strategies.runs.owner",
-    "ldpsim.strategies.runs.teachers",
     "ldpsim.strategies.experiments.sweep", "ldpsim.strategies.experiments.compare",
 )  # fmt: skip
 

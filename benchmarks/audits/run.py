@@ -3,7 +3,7 @@
     python -m benchmarks.audits.run
 
 The rows of the versions that are installed are replaced in ``docs/results/audits.csv``, those of
-other versions stay, and the page is written again.
+other versions stay. ``audits.md`` shows the rows that are contradicted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from importlib.metadata import version
 
-from benchmarks.audits import page
+from benchmarks import RESULTS
 from benchmarks.audits.cases import MULTI, PURE, Case, multi_freq_ldpy, pure_ldp
 from benchmarks.study import read_rows, write_rows
 from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort
@@ -20,7 +20,7 @@ from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser
 from ldpsim.curator.shown import loss_in_table, shown_bound
 from ldpsim.strategies.seeded import seeded
 
-SEED = 0
+SEED, TABLE = 0, RESULTS / "audits.csv"
 
 
 def audited(case: Case, effort: Effort) -> list[AuditRow]:
@@ -51,7 +51,7 @@ def seed_numba(seed: int) -> None:
 
 
 def main(libraries: Iterable[str] = (PURE, MULTI)) -> None:
-    """Audit libraries and write the table and the page."""
+    """Audit libraries and write the table."""
     found, effort = [], Effort(seed=SEED)
     for library in libraries:
         if library == MULTI:
@@ -60,9 +60,8 @@ def main(libraries: Iterable[str] = (PURE, MULTI)) -> None:
             found.append(written(case, audited(case, effort)))
             print(found[-1], flush=True)
     fresh = {(row["library"], row["version"]) for row in found}
-    kept = [row for row in read_rows(page.TABLE) if (row["library"], row["version"]) not in fresh]
-    write_rows(page.TABLE, sorted([*kept, *found], key=lambda row: (row["library"], row["version"])), list(found[0]))
-    page.write()
+    kept = [row for row in read_rows(TABLE) if (row["library"], row["version"]) not in fresh]
+    write_rows(TABLE, sorted([*kept, *found], key=lambda row: (row["library"], row["version"])), list(found[0]))
 
 
 if __name__ == "__main__":

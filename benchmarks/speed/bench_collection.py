@@ -1,6 +1,6 @@
-"""Seconds and memory of one collection in one process, and the ratio to Flower's own runtime.
+"""Seconds and memory of one collection in one process.
 
-    python -m benchmarks.speed.bench_collection [--devices 3000] [--alone] [--counted] [--ray] [--flower]
+    python -m benchmarks.speed.bench_collection [--devices 3000] [--beside FOLDER]
     python -m benchmarks.speed.bench_collection --devices 100000 --repeats 1
     python -m benchmarks.speed.bench_collection --devices 100000 --question labels --repeats 1
     python -m benchmarks.speed.bench_collection --devices 1000000 --question labels --cold --repeats 1
@@ -14,10 +14,6 @@ peak resident set above that before the collection, with everything imported and
 ``--asked`` enrols and asks the first devices alone, whose rows are as long as all people make them.
 ``--workers`` says how many processes answer; processor time is that of all of them. ``--beside`` measures another
 checkout of the program in turn with this one, compares the reports and prints the ratio of the processor time.
-``--alone`` also sends a message to each device, in turn with messages to many, compares the
-reports and prints the ratio of the processor time. ``--counted`` also collects from devices
-with a counter in a folder, in turn with the others, and prints the ratio. ``--flower`` asks the
-same devices' twins through ``flwr run`` (minutes at 3,000).
 """
 
 from __future__ import annotations
@@ -51,7 +47,7 @@ def resident() -> int:
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:
     """Enrol, collect, ask again; run in a fresh process."""
-    people, folder, engine = given.devices, given.state, given.measure
+    people, folder = given.devices, given.state
     devices = given.asked or people
     from ldpsim.curator.methods.base import Question
     from ldpsim.devices.datasets.generated import generate
@@ -60,7 +56,6 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     from ldpsim.devices.policy.policy import policy_for
     from ldpsim.devices.query import Ask, Query
     from ldpsim.strategies.engines.collect import collect
-    from ldpsim.strategies.engines.grids import LocalGrid
     from ldpsim.strategies.engines.usage import cpu_seconds, forget_peak, peak_rss
     from ldpsim.strategies.results.lifetime import lifetime
 
@@ -72,23 +67,17 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     query = Query(
         COLLECTION, ((Ask("adjacency", (row,)), features) if given.question == "rows" else (features, label),)
     )
-    if engine == "alone":  # a message to each device
-        setattr(LocalGrid, "takes_batches", False)  # noqa: B010 - only this process's
     began = cpu_seconds()
-    counters = folder.parent / "counters" if engine == "counted" else None
     residents = range(devices) if given.asked else None
-    enrol(
-        folder, population, policy_for([query], facts), seed=given.seed, residents=residents, counters=counters
-    ).close()
+    enrol(folder, population, policy_for([query], facts), seed=given.seed, residents=residents).close()
     result: dict[str, Any] = {"enrol": cpu_seconds() - began}
     del population
-    engine = "local" if engine in ("alone", "counted") else engine
-    for name in ("cold", "replay") if engine == "local" and not given.cold else ("cold",):
+    for name in ("cold",) if given.cold else ("cold", "replay"):
         result["peak"] = max(result.get("peak", 0), peak_rss())
         forget_peak()
         before, wall, cpu = resident(), time.perf_counter(), cpu_seconds()
         asked = Question(query, np.arange(devices) if given.asked else None)
-        collected = collect(folder, [asked], devices=people, engine=engine, facts=facts, workers=given.workers)
+        collected = collect(folder, [asked], devices=people, engine="local", facts=facts, workers=given.workers)
         result[name] = collected.seconds
         result[f"{name}_wall"] = time.perf_counter() - wall
         result[f"{name}_cpu"] = cpu_seconds() - cpu
@@ -112,13 +101,11 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
-def in_a_process(given: argparse.Namespace, engine: str) -> dict[str, Any]:
-    """Run :func:`measure` in an interpreter of its own, with the program of another checkout for ``beside``."""
-    root = given.beside.resolve() if engine == "beside" else ROOT
-    engine = "local" if engine == "beside" else engine
+def in_a_process(given: argparse.Namespace, root: Path) -> dict[str, Any]:
+    """Run :func:`measure` in an interpreter of its own, with the program of a checkout."""
     with tempfile.TemporaryDirectory(prefix="ldpsim-bench-") as folder:
         arguments = ["--devices", str(given.devices), "--seed", str(given.seed), "--question", given.question,
-                     "--measure", engine, "--state", f"{folder}/state",
+                     "--measure", "--state", f"{folder}/state",
                      "--eps-adjacency", str(given.eps_adjacency), "--workers", str(given.workers),
                      *(["--cold"] if given.cold else []),
                      *(["--asked", str(given.asked)] if given.asked else [])]  # fmt: skip
@@ -155,15 +142,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=3, help="processes measured; the fastest cold round counts")
     parser.add_argument("--question", choices=("rows", "labels"), default="rows")
-    parser.add_argument("--alone", action="store_true", help="also a message to each device")
-    parser.add_argument("--counted", action="store_true", help="also devices with a counter in a folder")
-    parser.add_argument("--flower", action="store_true", help="also through Flower's own simulation runtime")
-    parser.add_argument("--ray", action="store_true", help="also through Ray workers on this machine")
     parser.add_argument("--eps-adjacency", type=float, default=EPS_ADJACENCY)
     parser.add_argument("--workers", type=int, default=1, help="processes that answer, from 50,000 devices on")
     parser.add_argument("--cold", action="store_true", help="do not ask again")
     parser.add_argument("--beside", type=Path, metavar="FOLDER", help="also with the program of another checkout")
-    parser.add_argument("--measure", choices=("local", "alone", "counted", "ray", "flower"), help=argparse.SUPPRESS)
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--state", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
@@ -181,36 +164,25 @@ def main() -> None:
     print(
         f"{given.workers} of {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}"
     )
-    kinds = ("local", *(kind for kind in ("alone", "counted", "beside") if getattr(given, kind)))
-    found = [{kind: in_a_process(given, kind) for kind in kinds} for _ in range(given.repeats)]
-    runs = [pair["local"] for pair in found]
-    best = min(runs, key=lambda run: run["cold"])
-    line("local, cold", best, "cold", n)
-    line("local, replay", best, "replay", n)
+    roots = {"local": ROOT, **({"beside": given.beside.resolve()} if given.beside else {})}
+    found = [{name: in_a_process(given, root) for name, root in roots.items()} for _ in range(given.repeats)]
+    best = min((pair["local"] for pair in found), key=lambda run: run["cold"])
+    line("cold", best, "cold", n)
+    line("replay", best, "replay", n)
     print(f"  CPU: enrolment {best['enrol']:.2f} s, losses read from the ledgers {best['lifetime']:.2f} s; "
           f"process peak RSS {best['peak'] / MIB:.0f} MiB")  # fmt: skip
     print(f"  bytes a device: {best['uplink'] / n:,.0f} up, ledger {best['ledger']:,.0f}, folder {best['folder']:,.0f}")
-    every = (("alone", "a message to each device"), ("counted", "with a counter"), ("beside", "the other checkout"))
-    for kind, words in every:
-        if kind not in kinds:
-            continue
-        least = min((pair[kind] for pair in found), key=lambda run: run["cold"])
-        line(f"{kind}, cold", least, "cold", n)
-        line(f"{kind}, replay", least, "replay", n)
-        if kind != "counted" and least["digest"] != best["digest"]:
-            raise SystemExit(f"the reports are others: {words}")
-        for name in (name for name in ("cold", "replay", "lifetime") if name in least):
-            key = name if name == "lifetime" else f"{name}_cpu"
-            ratio = statistics.median(pair[kind][key] / pair["local"][key] for pair in found)
-            print(f"  {words}, {name}: {ratio:.2f} x the processor time (median of {len(found)} pairs)")
-    for engine in (name for name in ("ray", "flower") if getattr(given, name)):
-        other = in_a_process(given, engine)
-        print(f"  {engine:<14} {other['cold']:7.3f} s in its round, {other['cold_wall']:.1f} s with its start and end")
-        print(f"                 {other['cold_wall'] / best['cold_wall']:.1f} x local from call to return, "
-              f"{other['cold'] / best['cold']:.1f} x within the round (same ClientApp, same strategy)")  # fmt: skip
-        if other["digest"] != best["digest"]:
-            raise SystemExit(f"the reports through {engine} are not those of local")
-        print("                 reports byte-identical")
+    if not given.beside:
+        return
+    other = min((pair["beside"] for pair in found), key=lambda run: run["cold"])
+    line("beside, cold", other, "cold", n)
+    line("beside, replay", other, "replay", n)
+    if other["digest"] != best["digest"]:
+        raise SystemExit("the reports of the other checkout are others")
+    for name in (name for name in ("cold", "replay", "lifetime") if name in other):
+        key = name if name == "lifetime" else f"{name}_cpu"
+        ratio = statistics.median(pair["beside"][key] / pair["local"][key] for pair in found)
+        print(f"  the other checkout, {name}: {ratio:.2f} x the processor time (median of {len(found)} pairs)")
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def products(graph: Graph) -> Callable[[], Tensor]:
     read = [model.spread.rows(torch.from_numpy(nodes)) for nodes in (graph.train, graph.val)]
     taught, judged = (part or model.spread for part in read)
     hidden, scores = torch.rand(people, HIDDEN), torch.rand(people, CLASSES)
-    back: Any = model.inputs.transposed if model.inputs.sparse else model.inputs.matrix.t()  # type: ignore[union-attr]
+    back: Any = model.inputs.transposed if model.inputs.sparse else model.inputs.matrix.t()
 
     def once() -> Tensor:
         with torch.no_grad():

@@ -61,12 +61,9 @@ class Finding:
 
 def tested_versions() -> dict[str, str]:
     """Return the tested version of each package, by its canonical name."""
-    lines = (
-        line.partition("#")[0].strip()
-        for line in files("ldpsim.cli.doctor").joinpath("constraints.txt").read_text().splitlines()
-    )
-    pairs = (line.split("==") for line in lines if "==" in line)
-    return {canonicalize_name(name): wanted for name, wanted in pairs}
+    lines = files("ldpsim.cli.doctor").joinpath("constraints.txt").read_text().splitlines()
+    pairs = (line.partition("#")[0].split("==") for line in lines if "==" in line.partition("#")[0])
+    return {canonicalize_name(name.strip()): wanted.strip() for name, wanted in pairs}
 
 
 def installed_version(name: str) -> str | None:
@@ -79,15 +76,12 @@ def installed_version(name: str) -> str | None:
 
 def own_requirements() -> list[Requirement]:
     """Return what ldpsim requires without an extra; a checkout that is not installed has it in pyproject.toml alone."""
-    try:
-        lines = requires("ldpsim")
-    except PackageNotFoundError:
-        lines = None
-    project = HERE / "pyproject.toml"
-    if lines is None and project.is_file():
-        lines = tomllib.loads(project.read_text())["project"]["dependencies"]
-    found = [Requirement(line) for line in lines or ()]
-    return [one for one in found if one.marker is None or one.marker.evaluate({"extra": ""})]
+    if installed_version("ldpsim") is not None:
+        lines = requires("ldpsim") or []
+    else:
+        lines = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["dependencies"]
+    needed = [Requirement(line) for line in lines]
+    return [one for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
 
 
 def ldpsim_itself() -> Finding:
@@ -122,14 +116,9 @@ def _package(requirement: Requirement, found: str | None, tested: str | None) ->
         return Finding(name, "not installed", "problem", install)
     if not requirement.specifier.contains(found, prereleases=True):
         return Finding(name, f"{found}, but ldpsim needs {requirement.specifier}", "problem", install)
-    if tested is not None and not same_release(found, tested):
+    if tested is not None and Version(found).public != Version(tested).public:
         return Finding(name, f"{found}, tested with {tested}", "warning", f"{install}, if something goes wrong")
     return Finding(name, found)
-
-
-def same_release(found: str, tested: str) -> bool:
-    """Return whether two versions are one release: ``2.13.0+cpu`` is another build of ``2.13.0``."""
-    return Version(found).public == Version(tested).public
 
 
 def flower_commands() -> Finding:
@@ -142,70 +131,21 @@ def flower_commands() -> Finding:
     return Finding("flower runtime", "its commands are there (--start tries them)")
 
 
-def telemetry() -> Finding:
-    """Find whether the switches of Flower's and Ray's telemetry are off in this process and its children."""
-    from ldpsim.devices import NO_TELEMETRY
-
-    on = [name for name, value in NO_TELEMETRY.items() if os.environ.get(name) != value]
-    if on:
-        return Finding(
-            "telemetry", f"changed since the start: {', '.join(on)}", "problem", "do not set these variables"
-        )
-    return Finding("telemetry", "off: ldpsim has none, and it switches off that of Flower and Ray")
-
-
-def data_sets(data_dir: Path | None) -> Finding:
-    """Find the data sets on disk and the folder that they are looked for in."""
-    from ldpsim.devices.datasets import GENERATED, describe
-    from ldpsim.devices.datasets.files import default_root
-
-    named = "--data-dir" if data_dir is not None else "LDPSIM_DATA" if os.environ.get("LDPSIM_DATA") else "default"
-    root = default_root() if data_dir is None else data_dir
-    rows = [row for row in describe(root) if row["name"] not in GENERATED]
-    found = [str(row["name"]) for row in rows if row["on_disk"]]
-    place = f"{root} ({named})"
-    if found:
-        return Finding("data", f"{len(found)} of {len(rows)} data sets in {place}: {', '.join(found)}")
-    what = "no data set in" if root.is_dir() else "no folder"
-    remedy = "ldpsim datasets lists them; --data-dir or LDPSIM_DATA names their folder; 'generated' needs none"
-    return Finding("data", f"{what} {place}", "warning", remedy)
-
-
 def graphics_card(driver: Path = Path("/proc/driver/nvidia/version"), build: str | None = None) -> Finding:
-    """Find an NVIDIA driver and whether torch's build uses it; torch is not imported.
-
-    Args:
-        driver: File of the kernel's driver.
-        build: CUDA version of torch's build, empty for a CPU build; None reads it.
-    """
-    there = driver.is_file()
-    cuda = _torch_cuda() if build is None else build
-    if there and cuda:
-        return Finding("gpu", f"NVIDIA driver found, torch is built for CUDA {cuda} (--start asks it)")
-    if there:
-        remedy = "install a CUDA build of torch (pytorch.org), or leave it: everything runs on the CPU"
-        return Finding("gpu", "NVIDIA driver found, but torch is a CPU build", "warning", remedy)
-    return Finding("gpu", f"none; torch is {f'built for CUDA {cuda}' if cuda else 'a CPU build'} and runs on the CPU")
-
-
-def _torch_cuda() -> str:
-    """Return the CUDA version that torch's files name; empty for a CPU build, or without torch."""
-    from importlib.util import find_spec
-
-    spec = find_spec("torch")
-    if spec is None or spec.origin is None:
-        return ""
-    for line in (Path(spec.origin).parent / "version.py").read_text().splitlines():
-        if line.startswith("cuda"):
-            value = line.partition("=")[2].strip().strip("'\"")
-            return "" if value == "None" else value
-    return ""
+    """Find a kernel's NVIDIA driver, and whether torch's build (its version) uses it; torch is not imported."""
+    build = installed_version("torch") if build is None else build
+    if not driver.is_file():
+        return Finding("gpu", f"no NVIDIA driver; torch {build} runs on the CPU")
+    if "+cpu" not in str(build):
+        return Finding("gpu", f"NVIDIA driver found, torch {build}")
+    remedy = "install a CUDA build of torch (pytorch.org), or leave it: everything runs on the CPU"
+    return Finding("gpu", f"NVIDIA driver found, but torch {build} is a CPU build", "warning", remedy)
 
 
 def nearest_folder(path: Path) -> Path:
     """Return the folder itself, or the nearest one above it that is there."""
     path = path.expanduser().absolute()
-    return next((folder for folder in (path, *path.parents) if folder.is_dir()), Path("/"))
+    return next(folder for folder in (path, *path.parents) if folder.is_dir())
 
 
 def room(name: str, path: Path, free: int | None = None) -> Finding:
@@ -215,12 +155,9 @@ def room(name: str, path: Path, free: int | None = None) -> Finding:
     if not os.access(folder, os.W_OK | os.X_OK):
         return Finding(name, f"{where}: cannot be written", "problem", "name another folder, or change its rights")
     left = shutil.disk_usage(folder).free if free is None else free
-    text = f"{where}: {left / 1e9:,.1f} GB free"
-    if left < LEAST_ROOM:
-        return Finding(name, text, "problem", "free some space, or name a folder on another disk")
-    if left < ROOM:
-        return Finding(name, text, "warning", "enough for small runs only; free some space")
-    return Finding(name, text)
+    status: Status = "problem" if left < LEAST_ROOM else "warning" if left < ROOM else "ok"
+    remedy = "free some space, or name a folder on another disk"
+    return Finding(name, f"{where}: {left / 1e9:,.1f} GB free", status, "" if status == "ok" else remedy)
 
 
 def locks(state: Path) -> Finding:
@@ -228,19 +165,20 @@ def locks(state: Path) -> Finding:
 
     Files are made in a temporary folder there, and removed.
     """
-    version = f"SQLite {sqlite3.sqlite_version}"
     with tempfile.TemporaryDirectory(prefix=".ldpsim-doctor-", dir=nearest_folder(state)) as name:
         folder = Path(name)
         kind = file_system(folder)
-        if not (_sqlite_excludes(folder / "ledger.sqlite") and _flock_excludes(folder / "lock")):
-            remedy = "name a folder on a local disk: without locks a device could answer twice"
-            return Finding("ledger", f"{version}; files on {kind} are not locked", "problem", remedy)
+        locked = _sqlite_excludes(folder / "ledger.sqlite") and _flock_excludes(folder / "lock")
         seconds = _fsync_seconds(folder / "sync")
+    version = f"SQLite {sqlite3.sqlite_version}"
+    if not locked:
+        remedy = "name a folder on a local disk: without locks a device could answer twice"
+        return Finding("ledger", f"{version}; files on {kind} are not locked", "problem", remedy)
     text = f"{version}; locks work, an fsync takes {1000 * seconds:.1f} ms ({kind})"
-    if kind.startswith(NETWORK_DISKS):
-        return Finding("ledger", text, "warning", "a network disk: its locks may not hold between machines")
-    if seconds > SLOW_SECONDS:
-        return Finding("ledger", text, "warning", "a slow disk: collections wait for it; name a folder on another one")
+    network = kind.startswith(NETWORK_DISKS)
+    if network or seconds > SLOW_SECONDS:
+        why = "a network disk: its locks may not hold between machines" if network else "a slow disk"
+        return Finding("ledger", text, "warning", f"{why}; name a folder on another one")
     return Finding("ledger", text)
 
 
@@ -284,11 +222,8 @@ def _fsync_seconds(path: Path) -> float:
 
 def open_files(limit: int | None = None) -> Finding:
     """Find the largest number of open files of a process."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    soft = soft if limit is None else limit
-    text = "no limit" if soft == resource.RLIM_INFINITY else f"{soft:,} at most"
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if limit is None else limit
     if soft == resource.RLIM_INFINITY or soft >= FILES:
-        return Finding("open files", text)
-    highest = "unlimited" if hard == resource.RLIM_INFINITY else str(hard)
-    remedy = f"ulimit -n {highest} in this shell; Ray and a vault of many connections need more"
-    return Finding("open files", text, "problem" if soft < LEAST_FILES else "warning", remedy)
+        return Finding("open files", "enough")
+    remedy = f"ulimit -n {FILES} in this shell, or more; Ray and a vault of many connections need it"
+    return Finding("open files", f"{soft:,} at most", "problem" if soft < LEAST_FILES else "warning", remedy)

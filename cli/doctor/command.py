@@ -24,14 +24,11 @@ def doctor(
     state: Annotated[
         Path | None, o.plain_option("--state", "Folder of enrolled devices; default: that of --out.", "DIR")
     ] = None,
-    data_dir: Annotated[
-        Path | None, o.plain_option("--data-dir", "Data sets; default: LDPSIM_DATA, else the cache.", "DIR")
-    ] = None,
     as_json: o.PlainJson = False,
     debug: o.PlainDebug = False,
 ) -> None:
     """Check this installation and this machine; exit 1 if there is a problem."""
-    findings = list(_findings(out, out if state is None else state, data_dir))
+    findings = list(_findings(out, out if state is None else state))
     worst = max((finding.status for finding in findings), key=list(_COLOURS).index)
     if as_json:
         print_json({"status": worst, "checks": [asdict(finding) for finding in findings]})
@@ -41,15 +38,13 @@ def doctor(
         raise typer.Exit(FAILED)
 
 
-def _findings(out: Path, state: Path, data_dir: Path | None) -> Iterator[Finding]:
+def _findings(out: Path, state: Path) -> Iterator[Finding]:
     from ldpsim.cli.doctor import checks  # psutil and packaging: no other command needs to wait for them
 
     yield checked("ldpsim", checks.ldpsim_itself)
     yield checked("python", checks.python)
     yield from checks.required_packages()
     yield checked("flower runtime", checks.flower_commands)
-    yield checked("telemetry", checks.telemetry)
-    yield checked("data", lambda: checks.data_sets(data_dir))
     yield checked("gpu", checks.graphics_card)
     yield checked("results", lambda: checks.room("results", out))
     if state != out:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from ldpsim.cli import options as o
 from ldpsim.cli.output import echo, print_json
 from ldpsim.cli.progress import Progress
-from ldpsim.cli.words import count, method_names
+from ldpsim.cli.words import count
 from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.setup.option_spec import OUTPUT
-
-if TYPE_CHECKING:
-    from ldpsim.strategies.outputs.groups import Group
 
 
 def report(
@@ -31,10 +28,6 @@ def report(
     latex: Annotated[
         Path | None, o.in_panel(OUTPUT, "--latex", "Also a table of means over the seeds for LaTeX.", "FILE.tex")
     ] = None,
-    svg: Annotated[
-        Path | None, o.in_panel(OUTPUT, "--svg", "Also a figure of a paper column's width, as SVG.", "FILE")
-    ] = None,
-    pdf: Annotated[Path | None, o.in_panel(OUTPUT, "--pdf", "The same figure as PDF.", "FILE")] = None,
     registry: Annotated[
         bool, o.in_panel(OUTPUT, "--registry", "Also draft records of one run for OpenDP's Deployments Registry.")
     ] = False,
@@ -52,21 +45,25 @@ def report(
 
         found = gather(folders)
         page = out or (folders[0] / "report.html" if len(folders) == 1 else Path("report.html"))
-        asked = {"--latex": latex, "--svg": svg, "--pdf": pdf}
-        paper = {option: file for option, file in asked.items() if file is not None}
-        _check_files({"--out": page, **paper})
+        _check_files({"--out": page, **({} if latex is None else {"--latex": latex})})
         drafts = _registry_drafts(list(found.records.values())) if registry else {}
         progress("drawing", None)
         write_page(page, found)
-        if paper:
-            _write_for_paper(paper, found.groups, [str(folder) for folder in folders])
+        if latex is not None:
+            from ldpsim.cli.main import version
+            from ldpsim.devices.atomic_files import write_atomically
+            from ldpsim.strategies.outputs.paper import latex_table
+
+            command = shlex.join(["ldpsim", "report", *map(str, folders), "--latex", str(latex)])
+            write_atomically(latex, latex_table(found.groups, command=command, version=version()))
         if drafts:
             from ldpsim.cli.registry import write_registry
 
             write_registry(drafts, page.parent)
+    others = [*([] if latex is None else [latex]), *(page.parent / name for name in drafts)]
 
     if as_json:
-        written = {"html": page, **{option.lstrip("-"): file for option, file in paper.items()}}
+        written = {"html": page, **({} if latex is None else {"latex": latex})}
         files: dict[str, Any] = {name: str(file.absolute()) for name, file in written.items()}
         if drafts:
             files["registry"] = [str((page.parent / name).absolute()) for name in drafts]
@@ -76,13 +73,13 @@ def report(
         echo(str(page))
         return
     data = dict.fromkeys(text(record["dataset"]["name"]) for record in found.records.values())
-    echo(f"{count(len(found.records), 'result')} of {method_names([{'label': name} for name in data])}.")
+    echo(f"{count(len(found.records), 'result')} of {', '.join(data)}.")
     for entry in found.failed:
         echo(f"failed: {entry.what}: {entry.why}")
     for entry in found.left_out:
         echo(f"not shown: {entry.what}: {entry.why}")
     echo(f"Written to {page}")
-    for file in (*paper.values(), *(page.parent / name for name in drafts)):
+    for file in others:
         echo(f"       and {file}")
 
 
@@ -99,20 +96,6 @@ def _check_files(files: Mapping[str, Path]) -> None:
         first = places.setdefault(file.resolve(), option)
         if first != option:
             raise ValueError(f"{option} {file}: is the file of {first} too; name another one")
-
-
-def _write_for_paper(files: Mapping[str, Path], groups: Sequence[Group], folders: Sequence[str]) -> None:
-    """Write the table and the figure of the groups of results."""
-    from ldpsim.cli.main import version
-    from ldpsim.devices.atomic_files import write_atomically
-    from ldpsim.strategies.outputs.paper import figure_bytes, latex_table
-
-    for option, file in files.items():
-        if option == "--latex":
-            command = shlex.join(["ldpsim", "report", *folders, option, str(file)])
-            write_atomically(file, latex_table(groups, command=command, version=version()))
-        else:
-            write_atomically(file, figure_bytes(groups, "svg" if option == "--svg" else "pdf"))
 
 
 def _registry_drafts(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:

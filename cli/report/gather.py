@@ -18,11 +18,11 @@ from typing import Any
 from ldpsim.devices.atomic_files import read_file
 from ldpsim.strategies.foreign_text import from_csv_cell, number, text
 from ldpsim.strategies.outputs.groups import Group, groups_of
-from ldpsim.strategies.outputs.rows import row_of as flat_row
 from ldpsim.strategies.outputs.run_lines import lines_of
 from ldpsim.strategies.outputs.sums import AskedInAll, in_all, of_repeats
 from ldpsim.strategies.results.folder import COMPARISON
 from ldpsim.strategies.results.in_words import compared_levels
+from ldpsim.strategies.results.rows import row_of as flat_row
 from ldpsim.strategies.setup.fingerprint import SCHEMA
 
 TABLE = "table.csv"
@@ -45,29 +45,21 @@ class Gathered:
     """Content of the page.
 
     Args:
-        records: Results by their folder, in the order in which they were found.
+        records: Results by their folder: a comparison's in its order, others in the order of their folders.
         failed: Methods that failed.
         left_out: Files that are not shown.
-        methods: Order of a comparison's methods, empty without a comparison.
-        match: ``level``, ``target``, ``unmatched`` and ``of_reports`` of a comparison, None without ``--match``.
+        match: ``level``, ``target`` and ``unmatched`` of a comparison, None without ``--match``.
     """
 
     records: dict[Path, Mapping[str, Any]] = field(default_factory=dict)
     failed: list[Problem] = field(default_factory=list)
     left_out: list[Problem] = field(default_factory=list)
-    methods: list[str] = field(default_factory=list)
     match: dict[str, Any] | None = None
 
     @property
     def groups(self) -> list[Group]:
-        """The results in groups that differ in their seeds alone: a comparison's in its order, else by method."""
-        order = {name: place for place, name in enumerate(dict.fromkeys(self.methods))}
-
-        def place(record: Mapping[str, Any]) -> tuple[int, str]:
-            name = text(record["method"])
-            return order.get(name, len(order)), name
-
-        return groups_of(sorted(self.records.values(), key=place))
+        """The results in groups that differ in their seeds alone."""
+        return groups_of(list(self.records.values()))
 
     @property
     def sums(self) -> list[AskedInAll]:
@@ -75,38 +67,36 @@ class Gathered:
         return list(in_all(self.records.values()).values())
 
 
-def gather(folders: Sequence[Path], *, only: Sequence[Path] | None = None) -> Gathered:
-    """Read all results below folders.
+def gather(folders: Sequence[Path]) -> Gathered:
+    """Read all results below folders of runs, sweeps or comparisons, or folders above them.
 
-    Args:
-        folders: Folders of runs, sweeps or comparisons, or folders above them.
-        only: Folders of the runs to show, in this order; None for all.
+    Of a comparison's folder the results of its last command are read: one without a method leaves its result there.
 
     Raises:
         ValueError: one line: a missing folder, no result, or no result that can be read.
     """
-    gathered, paths = Gathered(), list[Path]()
+    gathered, runs = Gathered(), dict[Path, None]()
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"{folder}: there is no such folder")
-        paths += [path for path in _below(folder) if path not in paths]
-        _read_comparison(folder, gathered)
-    for table in [path for path in paths if path.name == TABLE and not (path.parent / COMPARISON).exists()]:
-        _read_failed_cells(table, gathered)
-    runs = [path for path in paths if path.name == "result.json"]
-    if only is not None:
-        runs = [folder / "result.json" for folder in only]
-    for path in paths:
-        if only is None and path.name == "config.toml" and path.parent / "result.json" not in runs:
-            gathered.left_out.append(Problem(text(path.parent.name), "no result: interrupted, or still running"))
+        inside = dict[Path, None]()
+        for here, files in _below(folder):
+            if TABLE in files:
+                _read_failed_cells(here / TABLE, gathered)
+            if "result.json" in files:
+                inside[here] = None
+            elif "config.toml" in files:
+                gathered.left_out.append(Problem(text(here.name), "no result: interrupted, or still running"))
+        compared = _read_comparison(folder, gathered)
+        runs |= inside if compared is None else dict.fromkeys(run for run in compared if run in inside)
     if not runs:
-        named = ", ".join(str(folder) for folder in folders)
-        raise ValueError(f"{named}: no result.json there (a run's, a sweep's or a comparison's folder has them)")
-    for path in runs:
+        names = ", ".join(str(folder) for folder in folders)
+        raise ValueError(f"{names}: no result.json there (a run's, a sweep's or a comparison's folder has them)")
+    for run in runs:
         try:
-            gathered.records[path.parent] = read_record(path)
+            gathered.records[run] = read_record(run / "result.json")
         except ValueError as error:
-            gathered.left_out.append(Problem(text(path.parent.name or path), text(error)))
+            gathered.left_out.append(Problem(text(run.name or run), text(error)))
     if not gathered.records:
         first = gathered.left_out[-1]
         raise ValueError(f"none of {len(runs)} result.json can be shown ({first.what}: {first.why})")
@@ -155,7 +145,7 @@ def _try(record: Mapping[str, Any]) -> None:
         if not isinstance(value, str) or not value.strip():
             raise ValueError("a name that is no text")
     (group,) = groups_of([record])
-    row_of(group, 0, 0)
+    row_of(group)
     flat_row(record, "")
     lines_of(record), of_repeats(record), in_all([record, record])
 
@@ -166,48 +156,39 @@ def _finite(value: str) -> float:
     return float(value)
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    """Yield tables, result.json and config.toml files, folders sorted; links to folders are not followed."""
+def _below(folder: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield the folders and the names of their files, sorted; links to folders are not followed."""
     for here, inside, files in os.walk(folder):
         own = _OF_A_RUN if "config.toml" in files else ()
         inside[:] = sorted(name for name in inside if name[0] != "." and name.partition("-")[0] not in own)
-        for name in (TABLE, "result.json", "config.toml"):
-            if name in files:
-                yield Path(here) / name
+        yield Path(here), files
 
 
 def _read_failed_cells(path: Path, gathered: Gathered) -> None:
-    """Read the cells of a sweep that failed."""
+    """Read the cells of a sweep or a comparison that failed."""
     try:
         with path.open(newline="", encoding="utf-8") as lines:
             rows = [row for row in csv.DictReader(lines) if row.get("status") == "failed"]
     except (OSError, csv.Error, UnicodeDecodeError):
-        gathered.left_out.append(Problem(TABLE, "cannot be read: the cells of the sweep are not known"))
+        gathered.left_out.append(Problem(TABLE, "cannot be read: the cells that failed are not known"))
         return
     gathered.failed += [Problem(text(row.get("method")), text(from_csv_cell(str(row.get("error"))))) for row in rows]
 
 
-def _read_comparison(folder: Path, gathered: Gathered) -> None:
-    """Read the file that a comparison writes beside its results."""
+def _read_comparison(folder: Path, gathered: Gathered) -> list[Path] | None:
+    """Return the runs of a comparison in its order, and note what was to be equal; None for another folder."""
     try:
         document = json.loads(read_file(folder / COMPARISON, _TOO_LARGE))
-        failed = [Problem(text(name), text(line)) for name, line in dict(document["failures"]).items()]
-        methods = [text(name) for name in list(document["methods"])]
-        match = document["match"]
-        if match is not None:
-            match = {
-                "level": match["level"],
-                "target": number(match["target"]),
+        runs = [folder / name for name in document["folders"] if name is not None]
+        if (match := document["match"]) is not None:
+            gathered.match = {
+                "level": {level: level for level in compared_levels()}[match["level"]],
+                "target": float(match["target"]),
                 "unmatched": {text(name): text(reason) for name, reason in match["unmatched"].items()},
-                "of_reports": [text(name) for name in match.get("of_reports", ())],
             }
-            if match["level"] not in compared_levels() or match["target"] is None:
-                raise ValueError("a level that no result has")
     except FileNotFoundError:
-        return
+        return None
     except (OSError, *_BROKEN):
-        gathered.left_out.append(Problem(COMPARISON, "cannot be read: the failed methods are not known"))
-        return
-    gathered.failed += failed
-    gathered.methods += methods
-    gathered.match = match or gathered.match
+        gathered.left_out.append(Problem(COMPARISON, "cannot be read: its methods and their order are not known"))
+        return None
+    return runs

@@ -21,28 +21,11 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ldpsim.cli.report.gather import Gathered
-from ldpsim.cli.words import (
-    ABOVE,
-    bytes_,
-    claim,
-    count,
-    difference,
-    epsilon,
-    level,
-    method_names,
-    null_points,
-    percent,
-    plus_minus,
-    points,
-    seconds,
-)
+from ldpsim.cli.words import bytes_, count, difference, level, percent, plus_minus, points, seconds
 from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
 from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.group_accuracy.section import FALSE_ALARM, NO_GROUPS, group_rows, words_of_groups
-from ldpsim.strategies.outputs.groups import Group
-from ldpsim.strategies.outputs.paper import SCHEMA, accuracy_layers
-from ldpsim.strategies.outputs.rows import csv_text, data_frame
-from ldpsim.strategies.outputs.rows import row_of as flat_row
+from ldpsim.strategies.outputs.groups import ABOVE, Group, shown_cells
 from ldpsim.strategies.outputs.shell import command_of
 from ldpsim.strategies.outputs.sums import of_repeats
 from ldpsim.strategies.palette import SERIES, SERIES_ON_DARK
@@ -56,9 +39,13 @@ from ldpsim.strategies.results.in_words import (
     privacy_in_words,
     shown_levels,
 )
+from ldpsim.strategies.results.numbers import epsilon
+from ldpsim.strategies.results.rows import csv_text, data_frame
 from ldpsim.strategies.results.verdict import NOT_TAKEN, NULLS, STANDINGS
 
-CLAIMED, WHOLE = "claimed", "user"  # a view of the switches, and the level of a whole record
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+CLAIMED, WHOLE = "claimed", "user"  # a choice of the chart, and the level of a whole record
 TRUST = {
     "untrusted curator": "reports only, nobody is trusted",
     "trusted curator": "a curator is trusted with what devices send",
@@ -75,181 +62,150 @@ def write_page(path: Path, gathered: Gathered) -> None:
 
 def render(gathered: Gathered) -> str:
     """Return the page of some results as text."""
-    groups = gathered.groups
+    groups, made = gathered.groups, environment()
+    rows = [row_of(group) for group in groups]
     panels = _panels(groups)
-    rows = [row_of(group, number, list(panels).index(group.data)) for number, group in enumerate(groups)]
-    chosen = _opening_level(groups, gathered.match["level"] if gathered.match else None)
-    views = {CLAIMED: _claimed_view(), **{name: _view(groups, name) for name in shown_levels()}}
-    charts = {view: [_chart(rows, place, view, words["title"]) for place in range(len(panels))]
-              for view, words in views.items()}  # fmt: skip
-    both_ways = "bytes a device, down and up (log scale)"
-    charts["bytes"] = [_chart(rows, place, "bytes", both_ways) for place in range(len(panels))]
-    data = {"level": chosen, "views": views, "charts": charts,
-            "words": [row["views"] for row in rows]}  # fmt: skip
-    frames = {
-        "groups": data_frame([{"label": row["label"], **row["group"].row} for row in rows]),
-        "results": data_frame([flat_row(record, folder.name) for folder, record in gathered.records.items()]),
-    }
-    made = environment()
+    opening = gathered.match["level"] if gathered.match and gathered.match["level"] in shown_levels() else WHOLE
+    charts = [chart(rows, data, kind, opening) for kind in ("privacy", "bytes") for data in panels]
     assert made.loader is not None
-    script = f'"use strict";\n(() => {{\n{made.loader.get_source(made, "page.js")[0]}}})();\n'
+    script = made.loader.get_source(made, "page.js")[0]
+    figures = csv_text(data_frame([{"label": group.label, **group.row} for group in groups]))
     return made.get_template("page.html").render(
-        rows=rows, panels=list(panels.values()), results=len(gathered.records), views=views, chosen=chosen,
-        headline=_headline(rows, list(panels.values())), levels=shown_levels(),
+        rows=rows, panels=panels, results=len(gathered.records), levels=shown_levels(),
+        columns=list(rows[0]["cells"]), headline=_headline(groups, panels),
         nulls={name: spec for name, spec in NULLS.items() if any(name in group.nulls for group in groups)},
         not_taken=NOT_TAKEN, no_groups=NO_GROUPS, false_alarm=FALSE_ALARM, standings=STANDINGS, above=ABOVE,
-        trust=list(dict.fromkeys(row["trust"] for row in rows)), failed=gathered.failed, left_out=gathered.left_out,
-        verdict=verdict(groups, gathered.match), other_people=_differently_scored(rows),
-        sums=[text(asked.text) for asked in gathered.sums],
+        failed=gathered.failed, left_out=gathered.left_out, verdict=verdict(groups, gathered.match),
+        other_people=_differently_scored(groups), sums=[text(asked.text) for asked in gathered.sums],
         versions=sorted({text(record["ldpsim_version"]) for record in gathered.records.values()}),
         folders=[text(folder.name) for folder in gathered.records],
-        links={name: (f"{name}.csv", f"data:text/csv;charset=utf-8,{quote(csv_text(frame), safe=',:;=/()@!*$|')}")
-               for name, frame in frames.items()},
-        data=as_json(data), script=script, library=packed_library(), policy=_policy(plotting_library(), script),
+        figures=f"data:text/csv;charset=utf-8,{quote(figures, safe=',:;=/()@!*$|')}",
+        charts=as_json(charts), script=script, library=packed_library(), policy=_policy(plotting_library(), script),
     )  # fmt: skip
 
 
-def row_of(group: Group, number: int, panel: int) -> dict[str, Any]:
-    """Return a row of the page: a group, and what is said of it.
-
-    Args:
-        group: Results that differ in their seeds alone.
-        number: Number of the row.
-        panel: Number of its data set.
-    """
-    first, row = group.records[0], group.row
-    sent = (row["downlink_bytes_per_device"] or 0.0) + (row["uplink_bytes_per_device"] or 0.0)
-    shown = {name: group.levels[name] for name in shown_levels()}
-    opened = [name for name, entry in shown.items() if entry["status"] == "unprotected"]
-    parts = [words for name, words in _IN_CLEAR.items() if name in opened]
-    badge = f"{' and '.join(parts) or 'part of the record'} in clear" if opened else ""
-    accuracy = f"{points(group.mean)}{plus_minus(row['sd'])} %"
-    best = group.best_null
-    tip = [group.label, f"accuracy {accuracy}", best and f"best null, {NULLS[best].heading}: "
-           f"{percent(group.nulls[best]['test'])}", f"{bytes_(sent)} a device"]  # fmt: skip
-    claimed = {"value": row["claimed"]}
-    views = {CLAIMED: {"words": claim(claimed), "value": row["claimed"], "status": ""}}
-    views |= {name: {"words": level(entry), "status": entry["status"],
-                     "value": compared_loss(entry) if entry["status"] == "bounded" else None}
-              for name, entry in shown.items()}  # fmt: skip
-    alone = len(group.records) == 1
-    findings = privacy_in_words(first)
-    repeated = of_repeats(first)
+def row_of(group: Group) -> dict[str, Any]:
+    """Return a row of the page: a group of results that differ in their seeds alone, and what is said of it."""
+    first = group.records[0]
+    opened = [words for name, words in _IN_CLEAR.items() if group.levels[name]["status"] == "unprotected"]
+    badge = f"{' and '.join(opened)} in clear" if opened else ""
+    repeated, alone = of_repeats(first), len(group.records) == 1
     return {
-        "id": number,
-        "panel": panel,
         "group": group,
         "label": group.label,
+        "cells": shown_cells(group, shown_levels(2)),
         "trust": TRUST[first["privacy"]["trust"]],
         "badge": "in clear to the curator" if badge and first["privacy"]["trust"] == "trusted curator" else badge,
-        "bytes": sent,
-        "views": views,
+        "levels": {name: {**group.levels[name], "words": level(group.levels[name])} for name in shown_levels()},
         "claimed": text(first["privacy"]["claimed"]["statement"] or "nothing"),
         "why": [text(reason) for reason in first["privacy"]["why_they_differ"]],
-        "details": {name: text(entry["detail"]) for name, entry in shown.items()
-                    if entry["status"] != "bounded" and entry["detail"]},
         "in_words": text("; ".join(
             f"{each.subject}: {each.word}{f' ({each.detail})' if each.word == NOT_HIDDEN else ''}"
-            for each in findings if each.word != NOT_ASKED)),
+            for each in privacy_in_words(first) if each.word != NOT_ASKED)),
         "repeated": text(repeated.text) if repeated and alone else "",
         "served": group_rows(first) if alone else [],
         "seeded": any(record.get("simulation_seeded") is True for record in group.records),
-        "scored": " ".join(sorted({text(_scored(record)) for record in group.records})),
         "commands": [command_of(record) for record in group.records],
-        "tip": "\n".join(filter(None, tip)),
     }  # fmt: skip
 
 
-def _scored(record: Mapping[str, Any]) -> str:
-    """Return a key of the scored people; equal keys mean that scores can be compared."""
-    digests = record["dataset"].get("scored_sha256") or [""]
-    return str(digests[0])
-
-
 def _panels(groups: Sequence[Group]) -> dict[tuple[str, int], dict[str, Any]]:
-    """Return the data sets: title, sizes of the first population, digests of all, the share of pairs that are edges."""
+    """Return the data sets: name, title, number of populations, the share of pairs that are edges."""
     panels: dict[tuple[str, int], dict[str, Any]] = {}
-    for group in groups:
-        people = group.records[0]["dataset"]
-        panel = panels.setdefault(group.data, {
-            "name": group.data[0], "title": f"{group.data[0]}, {group.data[1]:,} people", "people": people,
-            "density": percent(density_of(people)), "digests": {},
-        })  # fmt: skip
-        panel["digests"] |= dict.fromkeys(text(record["dataset"]["digest"]) for record in group.records)
+    for data in dict.fromkeys(group.data for group in groups):
+        records = [record for group in groups if group.data == data for record in group.records]
+        panels[data] = {"name": data[0], "title": f"{data[0]}, {data[1]:,} people", "people": f"{data[1]:,} people",
+                        "populations": list({text(record["dataset"]["digest"]): None for record in records}),
+                        "density": percent(density_of(records[0]["dataset"]))}  # fmt: skip
     return panels
 
 
-def _headline(rows: Sequence[Mapping[str, Any]], panels: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _headline(groups: Sequence[Group], panels: Mapping[Any, Mapping[str, Any]]) -> dict[str, str]:
     """Return the title and the first sentences: what is compared, on whom, and the mean of what."""
-    compared = count(len({row["group"].method for row in rows}), "method")
-    if len(rows) > len({(row["group"].method, row["panel"]) for row in rows}):
-        compared += f", {count(len(rows), 'configuration')}"
-    names = list(dict.fromkeys(panel["name"] for panel in panels))
-    about = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    compared = count(len({group.method for group in groups}), "method")
+    if len(groups) > len({(group.method, group.data) for group in groups}):
+        compared += f", {count(len(groups), 'configuration')}"
+    about, n = " and ".join(dict.fromkeys(name for name, _ in panels)), max(group.row["n"] for group in groups)
     title = f"{compared} on {count(len(panels), 'data set')}"
     if len(panels) == 1:
-        drawn, size = len(panels[0]["digests"]), f"{panels[0]['people']['nodes']:,} people"
-        title = f"{about}: {compared} on {f'the same {size}' if drawn == 1 else f'{drawn} populations of {size}'}"
-    n = max(len(row["group"].scores) for row in rows)
+        (panel,) = panels.values()
+        drawn, people = len(panel["populations"]), panel["people"]
+        title = f"{about}: {compared} on {f'the same {people}' if drawn == 1 else f'{drawn} populations of {people}'}"
     means = f"Accuracy is the mean of up to {n} scores (n); ± is their standard deviation." if n > 1 else ""
     return {"title": title, "about": about, "means": means}
 
 
-def _opening_level(groups: Sequence[Group], matched: str | None) -> str:
-    """Return the level at which the page opens: where budgets were made equal, else that of the whole record, or the
-    level with the most bounds where no method has a bound for a whole record.
+def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, opening: str) -> dict[str, Any]:
+    """Return a chart of accuracy as Vega-Lite; a row without a figure is a dashed line over the whole width.
+
+    Args:
+        rows: The rows of the page.
+        data: The data set.
+        kind: ``privacy``, with a choice among the claim and the levels, or ``bytes``.
+        opening: The level that is chosen first.
     """
-    levels = shown_levels()
-    if matched in levels:
-        return str(matched)
-    bounded = {name: sum(group.levels[name]["status"] == "bounded" for group in groups) for name in levels}
-    return WHOLE if bounded[WHOLE] else max(bounded, key=lambda name: bounded[name])
+    groups = [row["group"] for row in rows if row["group"].data == data and row["group"].mean is not None]
+    losses = {CLAIMED: "claimed", **{name: f"holds_{name}" for name in shown_levels()}}
+    values = [
+        {
+            "name": group.line, "tip": _tip(group), "y": 100 * group.mean, "bytes": group.bytes or None,
+            "low": None if group.row["sd"] is None else 100 * (group.mean - group.row["sd"]),
+            "high": None if group.row["sd"] is None else 100 * (group.mean + group.row["sd"]),
+            **{name: None if group.row[column] is None else 100 * group.row[column]
+               for name, column in (("null", "best_null_mean"), ("chance", "chance"))},
+            **{name: group.row[column] or None for name, column in losses.items()},
+        }
+        for group in groups
+    ]  # fmt: skip
+    bytes_only = kind == "bytes"
+    shown: dict[str, Any] = {"name": "shown", "value": "bytes" if bytes_only else opening}
+    if not bytes_only:
+        labels = ["what each paper claims", *(f"what holds {at_the_level(name)}" for name in shown_levels())]
+        shown["bind"] = {"input": "select", "name": "ε: ", "options": list(losses), "labels": labels}
+    title = "bytes a device, both ways (log scale)" if bytes_only else "ε (log scale)"
+    x = {"field": "x", "type": "quantitative", "title": title,
+         "scale": {"type": "log", "padding": 14, "nice": False},
+         "axis": {"format": "~s" if bytes_only else ",~r", "tickCount": 5, "labelOverlap": "greedy"}}  # fmt: skip
+    y = {"type": "quantitative", "title": "Test accuracy (%)", "scale": {"zero": False}}
+    names = list(dict.fromkeys(group.line for group in groups))
 
+    def by_name(series: Sequence[str]) -> dict[str, Any]:
+        scale = {"domain": names, "range": [series[place % len(series)] for place in range(len(names))]}
+        return {"field": "name", "type": "nominal", "sort": None, "scale": scale}
 
-def _claimed_view() -> dict[str, str]:
-    return {"head": "ε claimed", "title": "ε claimed, per bit or as the paper counts (log scale)",
-            "said": "Each paper's own figure, in its own sense: a claim is about one thing only, mostly one bit, so "
-                    "there is no level to choose."}  # fmt: skip
-
-
-def _view(groups: Sequence[Group], name: str) -> dict[str, str]:
-    heading, changes = shown_levels()[name]
-    bounded = sum(group.levels[name]["status"] == "bounded" for group in groups)
-    return {
-        "head": f"ε holds, {heading}",
-        "title": f"ε holds, {heading} (log scale)",
-        "said": f"What any answer can give away when {changes}. {bounded} of {len(groups)} have a bound.",
-    }
-
-
-def _chart(rows: Sequence[Mapping[str, Any]], panel: int, view: str, title: str) -> dict[str, Any]:
-    """Return a chart of accuracy as Vega-Lite; a row without a figure is a dashed line over the whole width."""
-    values = []
-    for row in rows:
-        if row["panel"] != panel or row["group"].mean is None:
-            continue
-        group, sd = row["group"], row["group"].row["sd"]
-        mean, null, chance = group.mean, group.row["best_null_mean"], group.row["chance"]
-        x, words = (row["bytes"], "") if view == "bytes" else (row["views"][view]["value"], row["views"][view]["words"])
-        values.append({
-            "name": group.line, "x": x or None, "y": 100 * mean, "tip": "\n".join(filter(None, (row["tip"], words))),
-            "low": None if sd is None else 100 * (mean - sd), "high": None if sd is None else 100 * (mean + sd),
-            "null": None if null is None else 100 * null, "chance": None if chance is None else 100 * chance,
-        })  # fmt: skip
-    layers = accuracy_layers(
-        title, colours=[f"var(--line-{place})" for place in range(len(SERIES))],
-        names=list(dict.fromkeys(value["name"] for value in values)), scale={"type": "log"},
-        axis={"format": "~s" if view == "bytes" else ",~r", "tickCount": 5, "labelOverlap": "greedy"}, tooltip="tip",
-    )  # fmt: skip
+    colour = by_name([f"var(--line-{place})" for place in range(len(SERIES))])
+    placed = [{"filter": "datum.x !== null"}]
+    tip = {"tooltip": {"field": "tip"}, "description": {"field": "tip"}}
     return {
         "$schema": SCHEMA,
-        "description": f"Test accuracy against {title}",
+        "description": f"Test accuracy against {'bytes' if bytes_only else 'privacy'}, {data[0]}",
         "width": "container",
         "height": 300,
         "autosize": {"type": "fit", "contains": "padding"},
+        "params": [shown],
         "data": {"values": values},
-        "layer": layers,
-    }
+        "transform": [{"calculate": "datum[shown]", "as": "x"}],
+        "layer": [
+            {"mark": {"type": "rule", "aria": False, "strokeDash": [1, 3], "color": "#777"},
+             "encoding": {"y": {**y, "field": "chance", "aggregate": "max"}}},
+            {"mark": {"type": "rule", "aria": False, "strokeDash": [6, 3]},
+             "transform": [{"filter": "datum.x === null"}], "encoding": {"y": {**y, "field": "y"}, "color": colour}},
+            {"mark": {"type": "line", "aria": False, "strokeWidth": 1.5}, "transform": placed,
+             "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour}},
+            {"mark": {"type": "rule", "aria": False, "strokeWidth": 1}, "transform": placed,
+             "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}},
+            {"mark": {"type": "tick", "aria": False, "thickness": 2, "size": 14, "orient": "horizontal"},
+             "transform": placed, "encoding": {"x": x, "y": {**y, "field": "null"}, "color": colour}},
+            {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "transform": placed,
+             "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour, "shape": by_name(SHAPES), **tip}},
+        ],
+    }  # fmt: skip
+
+
+def _tip(group: Group) -> str:
+    """Return the words of a point: all figures of the group."""
+    cells = shown_cells(group, shown_levels())
+    return "\n".join(f"{heading}: {cell}" if heading != "method" else cell for heading, cell in cells.items())
 
 
 def verdict(groups: Sequence[Group], match: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -260,18 +216,21 @@ def verdict(groups: Sequence[Group], match: Mapping[str, Any] | None) -> dict[st
         ``reasons``: (method, reason) for the methods that were not matched.
     """
     if match is not None:
-        return _matched(groups, match)
+        name, target = match["level"], match["target"]
+        reasons = [(group.label, match["unmatched"].get(group.method, "it was not solved for")) for group in groups
+                   if not _holds(group.levels[name], target)]  # fmt: skip
+        at = f"{at_the_level(name)} what holds is {target:g}"
+        line = f"Budgets are not equal: {at} for {len(groups) - len(reasons)} of {len(groups)}."
+        return {"equal": not reasons, "reasons": reasons,
+                "line": line if reasons else f"Budgets are equal: {at} for every method."}  # fmt: skip
     if len(groups) == 1:
         return {"equal": True, "line": "One configuration: there is nothing to compare it with here.", "reasons": []}
     for name in shown_levels():
         values = [compared_loss(group.levels[name]) for group in groups if group.levels[name]["status"] == "bounded"]
         if len(values) == len(groups) and max(values) - min(values) <= _SAME * max(values):
             at = f"{at_the_level(name)} what holds is {epsilon(max(values))} for every method"
-            return {
-                "equal": True,
-                "line": f"Budgets are equal at one level: {at}; elsewhere it differs.",
-                "reasons": [],
-            }
+            line = f"Budgets are equal at one level: {at}; elsewhere it differs."
+            return {"equal": True, "line": line, "reasons": []}
     line = (
         "Budgets are not equal: methods spend their epsilon on different things, so accuracy alone decides nothing. "
         "Compare where the same holds; `ldpsim compare --match LEVEL X` makes that equal at one level."
@@ -279,42 +238,20 @@ def verdict(groups: Sequence[Group], match: Mapping[str, Any] | None) -> dict[st
     return {"equal": False, "line": line, "reasons": []}
 
 
-def _matched(groups: Sequence[Group], match: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the verdict where one level was to have the same loss, for all or for what is reported."""
-    name, target = match["level"], match["target"]
-
-    def holds(group: Group) -> bool:
-        entry = group.levels[name]
-        return bool(entry["status"] == "bounded"
-                    and target * (1 - CLOSE) <= compared_loss(entry) <= target * (1 + _SAME))  # fmt: skip
-
-    alike = [group for group in groups if holds(group)]
-    at, clear = f"{at_the_level(name)} what holds is {target:g}", ""
-    if not alike:
-        alike = [group for group in groups if group.method in match["of_reports"]]
-        at = f"{at_the_level(name)} what holds for all that is reported is {target:g}"
-        clear = " Their features are public, and nothing protects them." if alike else ""
-    others = [group for group in groups if group not in alike]
-    names, rest = ([{"label": group.label} for group in some] for some in (alike, others))
-    reasons = [(group.label, match["unmatched"].get(group.method, "it was not solved for")) for group in others]
-    if not alike:
-        line = f"Budgets are not equal: {at_the_level(name)} {target:g} could be reached by no method."
-    elif others:
-        line = f"Budgets are not equal: {at} for {method_names(names)}, and not for {method_names(rest)}.{clear}"
-    else:
-        line = f"Budgets are equal: {at} for every method.{clear}"
-    return {"equal": not others, "line": line, "reasons": reasons}
+def _holds(entry: Mapping[str, Any], target: float) -> bool:
+    bounded = entry["status"] == "bounded"
+    return bounded and target * (1 - CLOSE) <= compared_loss(entry) <= target * (1 + _SAME)
 
 
-def _differently_scored(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Name the rows that were scored on other people than most of their data set; empty if there are none."""
-    others: list[Mapping[str, Any]] = []
-    for panel in {row["panel"]: None for row in rows}:
-        inside = [row for row in rows if row["panel"] == panel]
-        keys = [row["scored"] for row in inside]
-        most = max(keys, key=keys.count)
-        others += [row for row in inside if row["scored"] != most]
-    return method_names(others) if others else ""
+def _differently_scored(groups: Sequence[Group]) -> str:
+    """Name the groups that were scored on other people than the first one of their data set; empty without any."""
+    first: dict[tuple[str, int], set[str]] = {}
+    others = []
+    for group in groups:
+        scored = {text(digest) for record in group.records for digest in record["dataset"]["scored_sha256"]}
+        if not scored & first.setdefault(group.data, scored):
+            others.append(group.label)
+    return ", ".join(others)
 
 
 @cache
@@ -333,10 +270,10 @@ def packed_library() -> str:
 
 def as_json(value: Any) -> str:
     """Return JSON for use inside a script element: no character in it can end the element."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    written = json.dumps(value, allow_nan=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
+        written = written.replace(sign, f"\\u{ord(sign):04x}")
+    return written
 
 
 @cache  # a template is compiled once
@@ -347,16 +284,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )  # fmt: skip
     made.globals |= {"policy": _policy(), "series": SERIES, "series_on_dark": SERIES_ON_DARK}
-    made.filters |= {
-        "points": points,
-        "bytes": bytes_,
-        "seconds": seconds,
-        "percent": percent,
-        "held": level,
-        "null": null_points,
-        "difference": difference,
-        "served": words_of_groups,
-    }
+    made.filters |= {"points": points, "plus_minus": plus_minus, "bytes": bytes_, "seconds": seconds,
+                     "difference": difference, "served": words_of_groups, "line": text}  # fmt: skip
     return made
 
 

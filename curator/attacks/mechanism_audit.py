@@ -1,6 +1,4 @@
-"""Rows of an audit, and the number of trials behind them.
-
-Audit of a mechanism: its claimed loss, its exact loss and a lower bound from trials.
+"""Audit of a mechanism, and of the devices' noise: claimed loss, exact loss and a lower bound from trials.
 
 A row is about one of these changes:
 
@@ -22,21 +20,27 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import ne
 from typing import Any
 
+import numpy as np
+
 from ldpsim.curator.attacks.bounds import lower_bound
-from ldpsim.curator.attacks.examples import Example, examples
-from ldpsim.curator.attacks.laws import Law, NotWalkable, epsilon_at, law_of, worst_ratio
+from ldpsim.curator.attacks.examples import Example, Person, Value, examples
+from ldpsim.curator.attacks.laws import MOST_BRANCHES, Law, NotWalkable, epsilon_at, law_of, worst_ratio
 from ldpsim.devices.mechanisms import Mechanism
 
 CONFIDENCE = 1 - 1e-6
 TRIALS = 20_000
 MOST_TRIALS = 10_000_000
 ROUNDING = 2e-9  # claims are rounded up at 1e-9; windows of words are exact to 1e-10
+_LAW = 1e-7
+_DRAWN = 200  # number of drawn reports where the draws cannot be enumerated
+_PAIRS = 200  # and of the pairs that they are about
 Stream = Callable[[bytes], Any]  # makes the noise of a trial from a key of 32 bytes: the devices' own, NoiseStream
+Pair = tuple[Value, Value]
 
 
 @dataclass(frozen=True)
@@ -80,18 +84,6 @@ def within(claim: float, exact: float | None, bound: float | None) -> bool:
     return (exact is None or exact <= claim + ROUNDING) and (bound is None or bound <= claim)
 
 
-def check_effort(trials: int, confidence: float, seed: int) -> None:
-    """Refuse a confidence outside (0, 1), fewer than 32 trials or too many, or a seed below 0 (ValueError)."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"--confidence {confidence:g}: must lie between 0 and 1, both excluded")
-    if trials < 32:
-        raise ValueError(f"--trials {trials}: at least 32 are needed")
-    if trials > MOST_TRIALS:
-        raise ValueError(f"--trials {trials}: at most {MOST_TRIALS:,} are possible")
-    if seed < 0:
-        raise ValueError(f"--seed {seed}: must be 0 or more")
-
-
 @dataclass(frozen=True)
 class Effort:
     """Amount of work of an audit.
@@ -103,7 +95,7 @@ class Effort:
         seed: Seed of the keys of the noise.
 
     Raises:
-        ValueError: for a confidence outside (0, 1) or fewer than 32 trials.
+        ValueError: for a confidence outside (0, 1), fewer than 32 trials or too many, or a seed below 0.
     """
 
     trials: int = TRIALS
@@ -112,7 +104,14 @@ class Effort:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_effort(self.trials, self.confidence, self.seed)
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"--confidence {self.confidence:g}: must lie between 0 and 1, both excluded")
+        if self.trials < 32:
+            raise ValueError(f"--trials {self.trials}: at least 32 are needed")
+        if self.trials > MOST_TRIALS:
+            raise ValueError(f"--trials {self.trials}: at most {MOST_TRIALS:,} are possible")
+        if self.seed < 0:
+            raise ValueError(f"--seed {self.seed}: must be 0 or more")
 
     @property
     def error(self) -> float:
@@ -128,10 +127,6 @@ class Effort:
         return AuditRow(name, level, None, None, None, self.confidence, 0, False, detail)
 
 
-_LAW = 1e-7
-_DRAWN = 300  # number of drawn reports where the draws cannot be enumerated
-
-
 def audit_mechanism(
     kind: type[Mechanism], effort: Effort, *, stream: Stream, given: Sequence[Example] | None = None
 ) -> list[AuditRow]:
@@ -143,143 +138,156 @@ def audit_mechanism(
         stream: Maker of the noise of a trial.
         given: Instances to audit instead of the usual ones.
     """
+    if kind.in_clear:
+        return [effort.nothing_claimed(kind.name, "vector", "in clear: nothing is claimed")]
     try:
         sizes = [list(given)] if given is not None else examples(kind)
     except (TypeError, ValueError) as error:
         return [effort.not_audited(kind.name, "vector", str(error))]
     if not sizes:
-        if kind.in_clear:
-            return [effort.nothing_claimed(kind.name, "vector", "in clear: nothing is claimed")]
         return [effort.not_audited(kind.name, "vector", "no instance can be made: give it audit_examples()")]
-    by_level: dict[str, list[AuditRow]] = {}
-    for found in sizes:
-        walked = False
-        for number, example in enumerate(found):
+    rows: list[AuditRow] = []
+    for of_size in sizes:
+        for number, example in enumerate(of_size):
             try:
-                rows = _audit_example(example, effort, stream, tried=number == 0)
+                rows += _audit_example(example, effort, stream, tried=number == 0)
             except Exception as error:  # whatever the data, a mechanism draws a report
                 said = f"{type(error).__name__}: {error}"
-                rows = [effort.not_audited(kind.name, "vector", _said(example, said, False))]
-            walked |= any(row.level == "law" for row in rows)
-            for row in rows:
-                by_level.setdefault(row.level, []).append(row)
-        if walked:
-            break  # smaller sizes add nothing
-    return [_worst(rows) for rows in by_level.values()]
+                rows.append(effort.not_audited(kind.name, "vector", _detail(example, said, passed=False)))
+        if any(row.level == "law" for row in rows):
+            break  # all draws were walked through: smaller sizes add nothing
+    return [_shown([row for row in rows if row.level == level]) for level in dict.fromkeys(row.level for row in rows)]
 
 
-def _worst(rows: Sequence[AuditRow]) -> AuditRow:
+def _shown(rows: Sequence[AuditRow]) -> AuditRow:
     """Return the row to show for a level: one that fails, else one with enumerated draws and trials."""
     return min(rows, key=lambda row: (row.passed, row.exact is None, "drawn" in row.detail, row.lower_bound is None))
+
+
+def _detail(example: Example, how: str, *, passed: bool) -> str:
+    if passed:
+        return how
+    facts = example.facts
+    return f"{how}; at n={facts.n}, d={facts.d}, [{facts.feature_low:g}, {facts.feature_high:g}], {example.mechanism}"
 
 
 def _audit_example(example: Example, effort: Effort, stream: Stream, *, tried: bool) -> list[AuditRow]:
     mechanism, people = example.mechanism, example.people()
     claimed = mechanism.loss(device=example.device)
     try:
-        laws = {key: law_of(_draw(example, person)) for key, person in people.items()}
+        laws = laws_of(example, people)
         how = "all draws walked through"
     except NotWalkable as error:
         laws, how = {}, f"ratios of drawn reports ({error})"
     rows = []
-    exact: float | None
     for level, claim in (("bit", claimed.bit), ("vector", claimed.vector)):
         pairs = [(a, b) for a in people for b in people if a != b and (level == "vector" or _distance(a, b) == 1)]
         if not pairs:
             continue
+        exact: float | None
         if laws:
-            exact, pair = _exact(laws, pairs, claimed.delta)
+            exact, pair = largest_loss(laws, pairs, claimed.delta)
         else:
-            exact, pair = _from_stated(example, pairs, people, claimed.delta, stream)
+            exact, pair = largest_ratio(example, people, pairs, stream)
+            exact = None if claimed.delta else exact
         bound = None
         if tried:
-            sides = [_sample(example, people[key], effort, stream, f"{level}{side}")
-                     for side, key in enumerate(pair)]  # fmt: skip
+            sides = [_sample(example, people[key], effort, stream, f"{level}{side}") for side, key in enumerate(pair)]
             bound = lower_bound(*sides, error=effort.error, delta=claimed.delta)
         passed = within(claim, exact, bound)
         rows.append(AuditRow(mechanism.name, level, claim, exact, bound, effort.confidence,
-                             effort.trials if tried else 0, passed, _said(example, how, passed)))  # fmt: skip
+                             effort.trials if tried else 0, passed, _detail(example, how, passed=passed)))  # fmt: skip
     if laws:
-        worst = max(_law_error(example, people[key], law) for key, law in laws.items())
+        worst = max(_error_of_law(example, people[key], law) for key, law in laws.items())
         passed = worst <= _LAW
         rows.append(AuditRow(mechanism.name, "law", 0.0, worst, None, effort.confidence, 0, passed,
-                             _said(example, how, passed)))  # fmt: skip
+                             _detail(example, how, passed=passed)))  # fmt: skip
     return rows
 
 
-def _said(example: Example, how: str, passed: bool) -> str:
-    if passed:
-        return how
-    facts = example.facts
-    size = f"n={facts.n}, d={facts.d}, [{facts.feature_low:g}, {facts.feature_high:g}]"
-    return f"{how}; at {size}, {example.mechanism}"
-
-
-def _distance(one: tuple[Any, ...], other: tuple[Any, ...]) -> int:
+def _distance(one: Value, other: Value) -> int:
     return sum(map(ne, one, other))
 
 
-def _draw(example: Example, person: Any) -> Callable[[Any], bytes]:
-    def draw(noise: Any) -> bytes:
-        return example.mechanism.respond([person], [noise], devices=[example.device], grouping=example.grouping)[0]
-
-    return draw
-
-
-def _exact(laws: dict[Any, Law], pairs: list[tuple[Any, Any]], delta: float) -> tuple[float, tuple[Any, Any]]:
-    loss = (lambda a, b: epsilon_at(a, b, delta)) if delta else worst_ratio
-    # equal laws (values that are clamped to the same one) are compared once
-    known: dict[tuple[int, int], float] = {}
-    names: dict[frozenset[Any], int] = {}
-    of = {key: names.setdefault(frozenset(law.chances.items()), len(names)) for key, law in laws.items()}
-    best, pair = -1.0, pairs[0]
-    for a, b in pairs:
-        both = (of[a], of[b])
-        if both not in known:
-            known[both] = loss(laws[a], laws[b])
-        if known[both] > best:
-            best, pair = known[both], (a, b)
-    return best, pair
-
-
-def _from_stated(
-    example: Example, pairs: list[tuple[Any, Any]], people: dict[Any, Any], delta: float, stream: Stream
-) -> tuple[float | None, tuple[Any, Any]]:
-    """Return the largest ratio of stated probabilities over drawn reports, None with a delta, and its pair."""
-    mechanism = example.mechanism
-    values = {
-        key: mechanism.value_of(person, device=example.device, grouping=example.grouping)
+def laws_of(example: Example, people: Mapping[Value, Person], *, most: int = MOST_BRANCHES) -> dict[Value, Law]:
+    """Return the law of the report of each person; :class:`NotWalkable` where the draws are too many."""
+    return {
+        key: law_of(lambda noise, person=person: example.respond(person, noise), most=most)  # type: ignore[misc]
         for key, person in people.items()
     }
+
+
+def largest_loss(laws: Mapping[Value, Law], pairs: Sequence[Pair], delta: float = 0.0) -> tuple[float, Pair]:
+    """Return the largest exact loss of these pairs, and its pair."""
+    # equal laws (values that are clamped to the same one) are compared once
+    numbers: dict[frozenset[Any], int] = {}
+    of = {key: numbers.setdefault(frozenset(law.chances.items()), len(numbers)) for key, law in laws.items()}
+    first = {(of[a], of[b]): (a, b) for a, b in reversed(pairs)}
+    loss = (lambda a, b: epsilon_at(a, b, delta)) if delta else worst_ratio
+    losses = {pair: loss(laws[pair[0]], laws[pair[1]]) for pair in first.values()}
+    pair = max(losses, key=lambda pair: losses[pair])
+    return losses[pair], pair
+
+
+def largest_ratio(
+    example: Example, people: Mapping[Value, Person], pairs: Sequence[Pair], stream: Stream
+) -> tuple[float, Pair]:
+    """Return the largest ratio of stated probabilities over drawn reports, and its pair, of those that differ most."""
     apart = max(_distance(a, b) for a, b in pairs)
-    far = [(a, b) for a, b in pairs if _distance(a, b) == apart][:200]
-    reports = {key: [mechanism.decode(report, device=example.device)
-                     for report in _sample(example, people[key], Effort(32), stream, "stated")[: _DRAWN // 10]]
-               for key in {a for a, _ in far}}  # fmt: skip
-    best, pair = -1.0, far[0]
-    for a, b in far:
-        for report in reports[a]:
-            ratio = mechanism.log_probability(report, values[a]) - mechanism.log_probability(report, values[b])
-            if ratio > best:
-                best, pair = ratio, (a, b)
-    return (None if delta else best), pair
+    far = [(a, b) for a, b in pairs if _distance(a, b) == apart][:_PAIRS]
+    drawn = Effort(max(32, _DRAWN // len(far)))
+    reports = {key: _sample(example, people[key], drawn, stream, f"stated {key}") for key in {a for a, _ in far}}
+    values = {key: example.value_of(person) for key, person in people.items()}
+    ratios = {
+        (a, b): max(example.log_probability(report, values[a]) - example.log_probability(report, values[b])
+                    for report in reports[a])
+        for a, b in far
+    }  # fmt: skip
+    pair = max(ratios, key=lambda pair: ratios[pair])
+    return ratios[pair], pair
 
 
-def _law_error(example: Example, person: Any, law: Law) -> float:
-    mechanism = example.mechanism
-    value = mechanism.value_of(person, device=example.device, grouping=example.grouping)
-    worst = 0.0
-    for outcome, chance in law.chances.items():
-        if law.lost and chance < 1e-6:
-            continue  # the edge of a window, and tails where the stated figure cancels
-        stated = mechanism.log_probability(mechanism.decode(outcome, device=example.device), value)  # type: ignore[arg-type]
-        worst = max(worst, abs(stated - (math.log(chance.numerator) - math.log(chance.denominator))))
-    return worst
+def _error_of_law(example: Example, person: Person, law: Law) -> float:
+    # Left out: the edge of a window, and tails where the stated figure cancels.
+    chances = {report: chance for report, chance in law.chances.items() if not (law.lost and chance < 1e-6)}
+    value = example.value_of(person)
+    return max((abs(example.log_probability(report, value) - math.log(chance.numerator) + math.log(chance.denominator))  # type: ignore[arg-type]
+                for report, chance in chances.items()), default=0.0)  # fmt: skip
 
 
-def _sample(example: Example, person: Any, effort: Effort, stream: Stream, label: str) -> list[bytes]:
-    draw = _draw(example, person)
+def _sample(example: Example, person: Person, effort: Effort, stream: Stream, label: str) -> list[bytes]:
     name = f"{effort.seed} {example.mechanism.name} {label} ".encode()
     return [  # each trial has a key of its own, as each report of a device has
-        draw(stream(hashlib.sha256(name + number.to_bytes(8, "little")).digest())) for number in range(effort.trials)
+        example.respond(person, stream(hashlib.sha256(name + number.to_bytes(8, "little")).digest()))
+        for number in range(effort.trials)
     ]
+
+
+def audit_stream(stream: Stream) -> list[AuditRow]:
+    """Audit the noise stream: a trial of threshold t must succeed for exactly t of the 2**64 numbers.
+
+    The stream's raw words are chosen, so that bisection finds the number at which the trial
+    fails. ``exact`` is the largest distance from t, divided by 2**64.
+    """
+    worst = 0
+    for threshold in (1, 12345, 1 << 32, (1 << 40) + 1, 4961005494120964907, (1 << 63) - 1, (1 << 64) - 1):
+        for asked in (threshold, np.array([threshold], np.uint64)):
+            worst = max(worst, abs(_turn(stream, asked) - threshold))
+    return [AuditRow("noise", "law", 0.0, worst / 2.0**64, None, 1.0, 0, worst == 0,
+                     "thresholds, by bisection of the 64-bit numbers")]  # fmt: skip
+
+
+def _turn(stream: Stream, threshold: Any) -> int:
+    """Return for how many 64-bit numbers a trial succeeds, given that it succeeds for the smaller ones."""
+
+    def succeeds(number: int) -> bool:
+        halves = iter([number >> 32, number & 0xFFFFFFFF])
+        chosen = {"__slots__": (), "_draw": lambda noise, lane, size: np.full(size, next(halves), np.uint32)}
+        noise = type("Chosen", (type(stream(bytes(32))),), chosen)(bytes(32))
+        return bool(noise.bernoulli(threshold, 1)[0])
+
+    low, high = -1, 1 << 64  # succeeds at low, fails at high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if succeeds(middle) else (low, middle)
+    return low + 1

@@ -1,37 +1,43 @@
 """Audit of anybody's randomiser: a Python callable, known by its reports alone or also by a stated law.
 
-One half of the trials of every value picks the two values and the event; the other half counts
-it. So one bound alone is stated, at the full confidence. It proves a claim wrong where it lies
-above it. A bound below the claim proves nothing about the claim.
+One half of the trials of every value picks the two values and the event; the other half counts it. So one bound alone
+is stated, at the full confidence. It proves a claim wrong where it lies above it. A bound below the claim proves
+nothing about the claim.
 
-A stated law, value -> {report: probability}, gives the exact loss of that law over the values.
-A second row compares the law with the draws: each probability has to lie within Clopper and
-Pearson's limits of its own count, and no report may be drawn that the law does not know.
+A report is laid out as a tuple of plain values. An event is about the whole report, one coordinate, or several
+coordinates together. A coordinate of many different numbers is cut into bins, at the quantiles of the reports that may
+choose the event.
+
+A stated law, value -> {report: probability}, gives the exact loss of that law over the values. A second row compares
+the law with the draws: each probability has to lie within Clopper and Pearson's limits of its own count, and no report
+may be drawn that the law does not know.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations
-from time import monotonic
-from typing import Any
+from itertools import islice, pairwise, permutations
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ldpsim.curator.attacks.bounds import bound_of_event, clopper_pearson, pick_event
 from ldpsim.curator.attacks.laws import Law, epsilon_at, worst_ratio
 from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, within
-from ldpsim.curator.attacks.report_views import Flat, Views, flattened, value_in_words, views_of
 
-_FIRST = 32  # trials of each value, after which the time of all is known
-_TRIED = 8  # largest number of pairs and views that are compared by their exact bounds
+BINS = 32
+_MOST_COORDINATES = 64
+_PLAIN = 256  # largest number of different values of a coordinate that is not cut into bins
+_BLOCKS = 50  # of trials, between which the progress is told
+_COMPARED = 8  # largest number of pairs that are compared by their exact bounds
 _TOGETHER = 4  # largest number of coordinates in one event, beside the whole report
 _SUM = 1e-6
-Drawing = Callable[[Any], Any]
+Flat = tuple[Hashable, ...]
 StatedLaw = Callable[[Any], Mapping[Any, float]]
 
 
@@ -48,30 +54,39 @@ class Randomiser:
     """
 
     name: str
-    draw: Drawing
+    draw: Callable[[Any], Any]
     values: Sequence[Any]
     law: StatedLaw | None = None
     note: str = ""
 
+    def report(self, value: Any) -> Flat:
+        """Draw a report and lay it out; ValueError where the callable raises."""
+        try:
+            report = self.draw(value)
+        except Exception as error:
+            raise ValueError(f"{self.name}({in_words(value)}) raised {type(error).__name__}: {error}") from error
+        return flattened(report)
 
-@dataclass(frozen=True)
-class _Choice:
-    first: int
+
+class _Event(NamedTuple):
+    score: float  # the bound by which it was chosen
+    first: int  # place of the value under which it is likelier
     second: int
-    places: tuple[int, ...]
-    event: frozenset[Hashable]
-    score: float
+    places: tuple[int, ...]  # coordinates that it is about; none: the whole report
+    outcomes: frozenset[Hashable]
+
+
+class _Bin(str):
+    """Words of a bin of numbers."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def audit_randomiser(
-    randomiser: Randomiser,
-    effort: Effort,
-    *,
-    claimed: float,
-    delta: float = 0.0,
-    seconds: float = math.inf,
+    randomiser: Randomiser, effort: Effort, *, claimed: float, delta: float = 0.0,
     progress: Callable[[float], None] = lambda share: None,
-) -> list[AuditRow]:
+) -> list[AuditRow]:  # fmt: skip
     """Return the row of the values, and the row of the law where one is stated.
 
     Args:
@@ -79,104 +94,128 @@ def audit_randomiser(
         effort: Trials and confidence.
         claimed: Claimed epsilon.
         delta: Delta of the claim.
-        seconds: Time for the trials; there are fewer of them where it would not suffice.
         progress: Called with the share that is done.
 
     Raises:
-        ValueError: for a report that cannot be counted, or time for fewer than 32 trials.
+        ValueError: for a report that cannot be counted, or a callable that raises.
     """
-    laws = [_law(randomiser, value) for value in randomiser.values] if randomiser.law else []
-    effort = Effort(effort.trials, effort.confidence, 2 if laws else 1, effort.seed)
-    drawn, cut = _drawn(randomiser, effort.trials, seconds, progress)
-    trials = len(drawn[0])
+    name, values, trials = randomiser.name, randomiser.values, effort.trials
+    laws = [_law(randomiser, value) for value in values] if randomiser.law else []
+    effort = Effort(trials, effort.confidence, 2 if laws else 1, effort.seed)
+    drawn: list[list[Flat]] = [[] for _ in values]
+    while len(drawn[0]) < trials:
+        block = min(-(-trials // _BLOCKS), trials - len(drawn[0]))
+        for reports, value in zip(drawn, values, strict=True):
+            reports += [randomiser.report(value) for _ in range(block)]
+        progress(len(drawn[0]) / trials)
     half = trials // 2
-    choice, views = _choose([reports[:half] for reports in drawn], delta, effort.error)
-    first, second = (views.joint(drawn[side][half:], choice.places) for side in (choice.first, choice.second))
-    bound, hits, false = bound_of_event(first, second, choice.event, error=effort.error, delta=delta)
-    one, other = (value_in_words(randomiser.values[side]) for side in (choice.first, choice.second))
-    said = [f"{one} against {other}: {views.words(choice.places, choice.event)}, "
-            f"{hits:,} and {false:,} times of {trials - half:,}"]  # fmt: skip
+    cut = _cut_into_bins(drawn, half)
+    event = _choose([reports[:half] for reports in drawn], [reports[:half] for reports in cut], delta, effort.error)
+    sides = [_seen(drawn[side][half:], cut[side][half:], event.places) for side in (event.first, event.second)]
+    bound, hits, false = bound_of_event(sides[0], sides[1], event.outcomes, error=effort.error, delta=delta)
+    pair = f"{in_words(values[event.first])} against {in_words(values[event.second])}"
+    about = _event_in_words(event, len(drawn[0][0]))
+    words = [f"{pair}: {about}, {hits:,} and {false:,} times of {trials - half:,}"]
     exact = None
     if laws:
         loss = (lambda a, b: epsilon_at(a, b, delta)) if delta else worst_ratio
         exact, a, b = max((loss(laws[a], laws[b]), a, b) for a, b in permutations(range(len(laws)), 2))
-        said.append(
-            f"stated law: {value_in_words(randomiser.values[a])} against {value_in_words(randomiser.values[b])}"
-        )
-    said += [f"delta {delta:g}"] if delta else []
-    said += [words for words in (cut, randomiser.note) if words]
-    passed = within(claimed, exact, bound)
-    rows = [AuditRow(randomiser.name, "value", claimed, exact, bound, effort.confidence, trials, passed,
-                     "; ".join(said))]  # fmt: skip
+        words.append(f"stated law: {in_words(values[a])} against {in_words(values[b])}")
+    words += [f"delta {delta:g}"] * bool(delta) + [randomiser.note] * bool(randomiser.note)
+    rows = [AuditRow(name, "value", claimed, exact, bound, effort.confidence, trials, within(claimed, exact, bound),
+                     "; ".join(words))]  # fmt: skip
     if laws:
-        wrong = _law_differs(randomiser.values, laws, drawn, effort.error)
-        rows.append(AuditRow(randomiser.name, "law", None, None, None, effort.confidence, trials, not wrong,
+        wrong = _law_differs(values, laws, drawn, effort.error)
+        rows.append(AuditRow(name, "law", None, None, None, effort.confidence, trials, not wrong,
                              wrong or "the draws fit the stated law"))  # fmt: skip
     return rows
 
 
-def _drawn(
-    randomiser: Randomiser, trials: int, seconds: float, progress: Callable[[float], None]
-) -> tuple[list[list[Flat]], str]:
-    """Return reports by value, equally many of each, and words where the time cut the trials."""
-    drawn: list[list[Flat]] = [[] for _ in randomiser.values]
-    start, made, wanted, cut = monotonic(), 0, trials, ""
-    while made < wanted:
-        block = min(_FIRST if not made else max(_FIRST, trials // 50), wanted - made)
-        for reports, value in zip(drawn, randomiser.values, strict=True):
-            reports += [flattened(_report(randomiser, value)) for _ in range(block)]
-        if not made:
-            fits = seconds / max(monotonic() - start, 1e-9) * block
-            if fits < trials:
-                wanted = max(block, int(fits))
-                cut = f"the time limit of {seconds:g} s cut {trials:,} trials of each value to {wanted:,}"
-        made += block
-        progress(made / wanted)
-    return drawn, cut
+def flattened(report: Any) -> Flat:
+    """Return a report as a tuple of plain hashable values; nested sequences and arrays are laid out in order.
 
+    Raises:
+        ValueError: for a report that cannot be counted.
 
-def _report(randomiser: Randomiser, value: Any) -> Any:
-    try:
-        return randomiser.draw(value)
-    except Exception as error:
-        raise ValueError(
-            f"{randomiser.name}({value_in_words(value)}) raised {type(error).__name__}: {error}"
-        ) from error
-
-
-def _choose(drawn: Sequence[Sequence[Flat]], delta: float, error: float) -> tuple[_Choice, Views]:
-    """Return the pair, view and event with the highest bound in these trials.
-
-    One half of them picks the event of a pair and view, the other half compares these events: an
-    event that fits its own trials alone is not taken.
+    >>> flattened((np.array([0, 1]), "a"))
+    (0, 1, 'a')
     """
-    half = len(drawn[0]) // 2
-    views = views_of([report for reports in drawn for report in reports])
-    counts = {places: [tuple(Counter(views.joint(part, places)) for part in (reports[:half], reports[half:]))
-                       for reports in drawn]
-              for places in [*((place,) for place in range(views.width)), ()]}  # fmt: skip
-    scored: dict[tuple[int, int], list[tuple[float, tuple[int, ...]]]] = {}
-    for one, other in permutations(range(len(drawn)), 2):
-        found = [(_score(by[one], by[other], half, delta), places) for places, by in counts.items()]
-        scored[one, other] = sorted(found, reverse=True)
+    if isinstance(report, np.ndarray | np.generic):
+        report = report.tolist()
+    if isinstance(report, Mapping):
+        report = sorted(report.items(), key=repr)
+    if isinstance(report, list | tuple):
+        return tuple(value for part in report for value in flattened(part))
+    if isinstance(report, set):
+        return (frozenset(report),)
+    if isinstance(report, float) and math.isnan(report):
+        return ("nan",)  # NaN differs from itself
+    try:
+        hash(report)
+    except TypeError:
+        raise ValueError(f"a report of type {type(report).__name__} cannot be counted: return a tuple") from None
+    return (report,)
+
+
+def _cut_into_bins(drawn: Sequence[Sequence[Flat]], half: int) -> list[list[Flat]]:
+    """Return the reports with long coordinates as bins; empty reports where they differ in length or are too long."""
+    widths = {len(report) for reports in drawn for report in reports[:half]}
+    width = widths.pop() if len(widths) == 1 else 0
+    if not 0 < width <= _MOST_COORDINATES:
+        return [[()] * len(reports) for reports in drawn]
+    columns = []
+    for place in range(width):
+        values: list[list[Any]] = [
+            [report[place] if place < len(report) else None for report in reports] for reports in drawn
+        ]
+        picking = [value for reports in values for value in reports[:half]]
+        if len(set(picking)) > _PLAIN and all(isinstance(value, int | float) for value in picking):
+            limits = np.unique(np.quantile(np.asarray(picking, float), np.linspace(0, 1, BINS + 1)[1:-1])).tolist()
+            between = (f"in [{low:.6g}, {high:.6g})" for low, high in pairwise(limits))
+            names = [_Bin(name) for name in (f"below {limits[0]:.6g}", *between, f"at least {limits[-1]:.6g}")]
+            values = [[names[bisect_right(limits, value)] if isinstance(value, int | float) else value
+                       for value in reports] for reports in values]  # fmt: skip
+        columns.append(values)
+    return [list(zip(*(column[side] for column in columns), strict=True)) for side in range(len(drawn))]
+
+
+def _seen(reports: Sequence[Flat], cut: Sequence[Flat], places: Sequence[int]) -> Sequence[Flat]:
+    """Return these coordinates of each report; without places the whole report, uncut."""
+    return [tuple(report[place] for place in places) for report in cut] if places else reports
+
+
+def _choose(drawn: Sequence[Sequence[Flat]], cut: Sequence[Sequence[Flat]], delta: float, error: float) -> _Event:
+    """Return the event with the highest bound in these trials.
+
+    One half of them picks the event of a pair of values and some places, the other half compares these events: an event
+    that fits its own trials alone is not taken.
+    """
+    size, sides = len(drawn[0]) // 2, range(len(drawn))
+    halves = (slice(size), slice(size, None))
+    every = [(), *((place,) for place in range(len(cut[0][0])))]
+    counts = {
+        places: [[Counter(_seen(drawn[side][half], cut[side][half], places)) for half in halves] for side in sides]
+        for places in every
+    }
+    scored = {
+        (one, other): sorted(((_score(by[one], by[other], size, delta), places) for places, by in counts.items()),
+                             reverse=True)
+        for one, other in permutations(sides, 2)
+    }  # fmt: skip
     # A pair counts by its two best views: two coordinates of a vector may matter together.
     order = sorted(scored, key=lambda pair: sum(score for score, _ in scored[pair][:2]), reverse=True)
-    best: _Choice | None = None
-    for pair in order[:_TRIED]:
+    events = []
+    for pair in order[:_COMPARED]:
         ranked = [places[0] for _, places in scored[pair] if places][:_TOGETHER]
         for places in ((), *(tuple(ranked[:size]) for size in range(1, len(ranked) + 1))):
-            (a, b), (c, d) = (
-                (seen[:half], seen[half:]) for seen in (views.joint(drawn[side], places) for side in pair)
-            )
-            event, _ = pick_event(a, c, delta=delta)
-            score = bound_of_event(b, d, event, error=error, delta=delta)[0]
-            if best is None or score > best.score:
-                best = _Choice(*pair, places, event, score)
-    assert best is not None
-    return best, views
+            (a, b), (c, d) = ([_seen(drawn[side][half], cut[side][half], places) for half in halves] for side in pair)
+            outcomes, _ = pick_event(a, c, delta=delta)
+            score = bound_of_event(b, d, outcomes, error=error, delta=delta)[0]
+            events.append(_Event(score, *pair, places, outcomes))
+    return max(events, key=lambda event: event.score)
 
 
-def _score(yes: tuple[Counter[Hashable], ...], no: tuple[Counter[Hashable], ...], trials: int, delta: float) -> float:
+def _score(yes: Sequence[Counter[Flat]], no: Sequence[Counter[Flat]], trials: int, delta: float) -> float:
     """Return a rough lower bound on the loss of the best event, for many pairs at once.
 
     The first counts order the outcomes, the second ones measure them.
@@ -191,20 +230,36 @@ def _score(yes: tuple[Counter[Hashable], ...], no: tuple[Counter[Hashable], ...]
     return float(np.max(np.log(np.maximum(low, 1e-12) / high)))
 
 
+def _event_in_words(event: _Event, width: int, *, most: int = 4) -> str:
+    outcomes = islice(sorted(event.outcomes, key=repr), most)
+    values = [", ".join(map(in_words, outcome)) if event.places else in_words(outcome) for outcome in outcomes]  # type: ignore[call-overload]
+    about = f"coordinate {', '.join(map(str, event.places))} of the report" if event.places and width > 1 else "report"
+    more = f" or {len(event.outcomes) - most} others" if len(event.outcomes) > most else ""
+    return f"{about} is {' or '.join(values)}{more}"
+
+
+def in_words(value: Any) -> str:
+    """Return a value in few words; a row of bits as 0110."""
+    if isinstance(value, tuple) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, tuple) and value and all(isinstance(bit, int | float) and bit in (0, 1) for bit in value):
+        return "".join(str(int(bit)) for bit in value)
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def _law(randomiser: Randomiser, value: Any) -> Law:
     """Return the stated law of a value, with reports laid out as drawn ones are."""
     assert randomiser.law is not None
-    said = f"the law of {value_in_words(value)}"
+    said = f"the law of {in_words(value)}"
     try:
-        stated: list[tuple[Hashable, float]] = [
-            (flattened(report), float(chance)) for report, chance in randomiser.law(value).items()
-        ]
+        stated = [(flattened(report), float(chance)) for report, chance in randomiser.law(value).items()]
     except Exception as error:
         raise ValueError(f"{said} raised {type(error).__name__}: {error}") from error
     chances: dict[Hashable, Fraction] = {}
     for outcome, chance in stated:
         if not 0 <= chance <= 1:
-            raise ValueError(f"{said} gives {value_in_words(outcome)} the probability {chance:g}")
+            raise ValueError(f"{said} gives {in_words(outcome)} the probability {chance:g}")
         if chance:
             chances[outcome] = chances.get(outcome, Fraction(0)) + Fraction(chance)
     total = float(sum(chances.values()))
@@ -218,14 +273,11 @@ def _law_differs(values: Sequence[Any], laws: Sequence[Law], drawn: Sequence[Seq
     limits = 2 * sum(len(law.chances) for law in laws)
     for value, law, reports in zip(values, laws, drawn, strict=True):
         counts: Counter[Hashable] = Counter(reports)
-        for unknown in counts:
-            if unknown not in law.chances:
-                outcome = value_in_words(unknown)
-                return f"of {value_in_words(value)}, {outcome} was drawn, and the stated law does not know it"
+        for unknown in counts.keys() - law.chances.keys():
+            return f"of {in_words(value)}, {in_words(unknown)} was drawn, and the stated law does not know it"
         for report, chance in law.chances.items():
             low, high = clopper_pearson(counts[report], len(reports), error / limits)
             if not low <= float(chance) <= high:
-                said = value_in_words(report)
-                return (f"of {value_in_words(value)}, {said} has the stated probability {float(chance):.6g}, and was "
-                        f"drawn {counts[report]:,} times of {len(reports):,}")  # fmt: skip
+                return (f"of {in_words(value)}, {in_words(report)} has the stated probability {float(chance):.6g}, and "
+                        f"was drawn {counts[report]:,} times of {len(reports):,}")  # fmt: skip
     return ""

@@ -28,31 +28,16 @@ _SHARES = (1.0, 0.5, 0.25, 0.1)  # of the targets, the most certain ones: how ma
 _TINY = 1e-12
 
 
-def auc_between(above: DoubleArray, below: DoubleArray) -> float:
-    """Return the chance that a score of the first list is larger than one of the second; a tie counts half.
-
-    >>> auc_between(np.array([3.0, 1.0]), np.array([2.0, 0.0]))
-    0.75
-    """
-    if not (len(above) and len(below)):
-        return 0.5
-    ordered = np.sort(below)
-    found = np.searchsorted(ordered, above, "left") + np.searchsorted(ordered, above, "right")
-    return float(np.mean(found / (2 * len(below))))
-
-
 @dataclass(frozen=True)
 class InferenceRow(AuditRow):
     """Row of an attack on released models; ``passed`` is None where nothing bounds the attack.
 
     Args:
-        auc: Chance that a target that is in gets a larger ratio than one that is out.
         right: Share of the guesses that are right.
         largest_right: What the guarantee allows, (1 + tanh(epsilon / 2)) / 2; None without one.
         guesses: Number of guesses that the lower bound counts.
     """
 
-    auc: float = 0.5
     right: float | None = None
     largest_right: float | None = None
     guesses: int = 0
@@ -99,7 +84,7 @@ def inference_row(
     return InferenceRow(
         name, level, claimed, None, bound, effort.confidence, found.size,
         bound <= claimed if judged and claimed is not None else None,
-        detail, auc_between(found[truth], found[~truth]), right / guesses if guesses else None,
+        detail, right / guesses if guesses else None,
         None if claimed is None else (1 + math.tanh(claimed / 2)) / 2, guesses,
     )  # fmt: skip
 

@@ -13,12 +13,11 @@ Degrees against the row of the same person, and against public caps.
 
 **Judged.** A noisy degree leaves a range of degrees. The ones that both ends report are Bin(k, p^2) + Bin(N - k, q^2)
 for a degree k and N others who reported, and a liar cannot raise them alone. A person is flagged if no k of the range
-allows the count. With ``one-end`` the own row stands in for it, and noisy rows are compared by their sum. A degree
-that no noise explains (below 0, or above the number of others) is a lie by itself.
+allows the count. With ``one-end`` the own row stands in for it. A degree that no noise explains (below 0, or above the
+number of others) is a lie by itself.
 
-**Changed.** Degrees, group degrees and entries of noisy rows are clipped to public caps and the reach of their
-noise beyond them: honest reports stay as they are. A degree becomes the mean of itself and of the count's estimate
-(count - q^2 N) / (p - q), by inverse variances. So a lie that passes the test moves it by a part of what it claims.
+**Changed.** Degrees and group degrees are clipped to public caps and the reach of their noise beyond them: honest
+reports stay as they are.
 
 Both ends of a pair must agree: a one-sided claim is dropped.
 
@@ -38,8 +37,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -49,7 +47,6 @@ from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import FlippedRows, agreed_ones, flipped_rows
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 from ldpsim.devices.mechanisms.counts import GroupDegrees, NoisyCounts
-from ldpsim.devices.mechanisms.discrete_laplace import variance
 
 Notes = dict[str, Any]  # JSON values, for result.json
 Judge = Callable[[Reports, float], tuple[BoolArray, Notes]]
@@ -71,7 +68,7 @@ class Defence:
 
 def noisy_counts(reports: Reports, field: str) -> NoisyCounts | None:
     """Return the mechanism of a field's numbers; None where there are none, or where the noise is another."""
-    asked = None if getattr(reports, field) is None else reports.source(field)
+    asked = None if field not in reports.arrays else reports.source(field)
     return asked if isinstance(asked, NoisyCounts) else None
 
 
@@ -85,33 +82,12 @@ def silent_on(what: str) -> Notes:
     return {"not_used": f"the reports hold no {what}"}
 
 
-_WIDTH = 45  # standard deviations, and a margin: what lies beyond has no weight that a float could add
-_DIRECT = 1 << 22  # multiplications of a convolution beyond which it is done by Fourier transform
+def tails(true: int, false: int, hit: float, false_hit: float) -> tuple[FloatArray, FloatArray]:
+    """float64 (true + false + 1,) each: probabilities of so many ones or more, and of so many or fewer."""
+    from scipy.stats import binom  # imported where it is needed: the import takes as long as a small run
 
-
-@lru_cache(maxsize=1024)
-def ones_law(true: int, false: int, hit: float, false_hit: float) -> tuple[int, FloatArray]:
-    """Return (first, law): law[x - first] is the probability of x ones, by the definition above."""
-    starts, parts = zip(*(_binomial(size, chance) for size, chance in ((true, hit), (false, false_hit))), strict=True)
-    if len(parts[0]) * len(parts[1]) <= _DIRECT:
-        law = np.convolve(*parts)
-    else:
-        from scipy.signal import fftconvolve  # as long as a run's own imports: only where it is needed
-
-        law = np.maximum(fftconvolve(*parts), 0)
-    return sum(starts), law
-
-
-def at_least(count: int, true: int, false: int, hit: float, false_hit: float) -> float:
-    """Probability of ``count`` ones or more."""
-    first, law = ones_law(true, false, hit, false_hit)
-    return float(law[max(0, count - first) :].sum())
-
-
-def probability_at_most(count: int, true: int, false: int, hit: float, false_hit: float) -> float:
-    """Probability of ``count`` ones or fewer."""
-    first, law = ones_law(true, false, hit, false_hit)
-    return float(law[: max(0, count - first + 1)].sum())
+    law = np.convolve(binom.pmf(np.arange(true + 1), true, hit), binom.pmf(np.arange(false + 1), false, false_hit))
+    return law[::-1].cumsum()[::-1], law.cumsum()
 
 
 def largest_noise(t: int, s: int, level: float) -> int:
@@ -122,30 +98,7 @@ def largest_noise(t: int, s: int, level: float) -> int:
     return max(0, math.ceil(exact))
 
 
-def largest_sum(t: int, s: int, terms: int, level: float) -> float:
-    """Return an x with Pr[Z_1 + ... + Z_terms >= x] <= level, by Chernoff's bound.
-
-    E e^(v Z) = (1 - a)^2 / ((1 - a e^v) (1 - a e^-v)) for v below the rate s/t.
-    """
-    rate = s / t
-    v = rate * np.linspace(0, 1, 2002)[1:-1]
-    a = math.exp(-rate)
-    # 1 - a e^v = -expm1(v - rate)
-    growth = 2 * math.log1p(-a) - np.log(-np.expm1(v - rate)) - np.log(-np.expm1(-v - rate))
-    return float(np.min((terms * growth - math.log(level)) / v))
-
-
-def _binomial(size: int, chance: float) -> tuple[int, FloatArray]:
-    """Return (first, law) of a binomial without the values that are too far from its mean to matter."""
-    from scipy.stats import binom  # imported where it is needed: the import takes as long as a small run
-
-    reach = _WIDTH * math.sqrt(size * chance * (1 - chance)) + 1000
-    first = max(0, math.floor(size * chance - reach))
-    last = min(size, math.ceil(size * chance + reach))
-    return first, np.asarray(binom.pmf(np.arange(first, last + 1), size, chance), np.float64)
-
-
-_WHAT = "degrees, group degrees or noisy rows"
+_WHAT = "degrees or group degrees"
 
 
 def implausible_degrees(reports: Reports, level: float) -> tuple[BoolArray, Notes]:
@@ -162,17 +115,12 @@ def implausible_degrees(reports: Reports, level: float) -> tuple[BoolArray, Note
     targets = np.arange(n) if reports.source("degrees").reporting == "one-end" else np.full(n, n - 1)
     reach = largest_noise(noise.t, noise.s, level / 4)
     found = (degrees < -reach) | (degrees > targets + reach)
-    ranges = degree_ranges(reports, targets, level / 2)
-    rows = flipped_rows(reports)
+    ranges, rows = degree_ranges(reports, targets, level / 2), flipped_rows(reports)
     if ranges is not None and rows is not None:
         count, size, chances = _counted(rows)
         # People who did not report are in a degree and in no count of both ends.
         within = np.clip(ranges[0] - (targets - size), 0, size), np.minimum(ranges[1], size)
         found |= outside(count, size, within, chances, level / 2)
-    elif ranges is not None and (noise := noisy_counts(reports, "noisy_rows")) is not None:
-        sums = reports.needed("noisy_rows").sum(axis=1, dtype=np.float64) / noise.grid
-        far = largest_sum(noise.t, noise.s, n - 1, level / 4) / noise.grid
-        found |= (sums > ranges[1] + far) | (sums < ranges[0] - far)
     return people & found, {}
 
 
@@ -206,52 +154,28 @@ def outside(
         level: Probability that an honest person's count is outside.
     """
     found = np.zeros(len(count), np.bool_)
-    for i, (ones, size, least, most) in enumerate(zip(count, targets, *ranges, strict=True)):
-        high = at_least(int(ones), int(most), int(size - most), *chances) <= level / 2
-        found[i] = high or probability_at_most(int(ones), int(least), int(size - least), *chances) <= level / 2
+    for side, true in enumerate((ranges[1], ranges[0])):  # too many ones for the most, too few for the least
+        pairs, which = np.unique(np.stack([true, targets - true]), axis=1, return_inverse=True)
+        for number, (edges, others) in enumerate(pairs.T.tolist()):
+            people = which.ravel() == number
+            found[people] |= tails(edges, others, *chances)[side][count[people]] <= level / 2
     return found
 
 
 def clip_degrees(reports: Reports, level: float) -> tuple[Reports, Notes]:
-    """Clip degrees, group degrees and noisy rows, and join degrees with what both ends say."""
+    """Clip degrees and group degrees to public caps and the reach of their noise."""
     notes: Notes = {}
     if (caps := _caps_of_groups(reports, level)) is not None:
         given = reports.needed("group_degrees")
         clipped = np.clip(given, *caps)
         notes["clipped_group_degrees"] = int((clipped != given).sum())
-        reports = replace(reports, group_degrees=clipped)
-    if (noise := noisy_counts(reports, "noisy_rows")) is not None:
-        given = reports.needed("noisy_rows")
-        reach = largest_noise(noise.t, noise.s, level / reports.facts.n)
-        entries = np.clip(given, -reach, noise.grid + reach)
-        notes["clipped_entries"] = int((entries != given).sum())
-        reports = replace(reports, noisy_rows=entries)
+        reports = reports.with_arrays(group_degrees=clipped)
     if (noise := noisy_counts(reports, "degrees")) is not None:
-        joined, clipped_degrees = _joined_degrees(reports, reports.needed("degrees"), noise, level)
-        notes["clipped_degrees"] = clipped_degrees
-        reports = replace(reports, degrees=joined)
+        given, reach = reports.needed("degrees"), largest_noise(noise.t, noise.s, level)
+        degrees = np.clip(given, -reach, reports.facts.n - 1 + reach)
+        notes["clipped_degrees"] = int((degrees != given).sum())
+        reports = reports.with_arrays(degrees=degrees)
     return reports, notes or silent_on(_WHAT)
-
-
-def _joined_degrees(
-    reports: Reports, given: IntArray, noise: NoisyCounts, level: float
-) -> tuple[IntArray, int]:  # fmt: skip
-    """Return clipped degrees, joined with the count that both ends report if there is one; and the number clipped."""
-    reach, n = largest_noise(noise.t, noise.s, level), reports.facts.n
-    clipped = np.clip(given, -reach, n - 1 + reach)
-    changed = int((clipped != given).sum())
-    rows = flipped_rows(reports)
-    if rows is None or rows.one_end or reports.source("degrees").reporting == "one-end" or not rows.flip:
-        return clipped, changed
-    count, size, (hit, false_hit) = _counted(rows)
-    estimate = (count - false_hit * size) / (hit - false_hit)
-    true = np.clip(estimate, 0, size)
-    spread = (true * hit * (1 - hit) + (size - true) * false_hit * (1 - false_hit)) / (hit - false_hit) ** 2
-    trust = spread / (spread + variance(noise.t, noise.s))
-    heard = reports.reported("adjacency")
-    whole = estimate * (n - 1) / np.maximum(size, 1)  # people who did not report are as others
-    mean: FloatArray = trust * clipped + (1 - trust) * whole
-    return np.where(heard, np.rint(mean).astype(np.int64), given), changed
 
 
 def _counted(rows: FlippedRows) -> tuple[IntArray, IntArray, tuple[float, float]]:
@@ -291,4 +215,7 @@ def keep_agreed(reports: Reports, level: float) -> tuple[Reports, Notes]:
     if reports.source("adjacency").reporting == "one-end":
         return reports, {"not_used": "one end alone reports each pair"}
     agreed = agreed_ones(ones)
-    return replace(reports, adjacency=agreed), {"dropped_claims": int(ones.nnz - agreed.nnz), "kept": int(agreed.nnz)}
+    return reports.with_arrays(adjacency=agreed), {
+        "dropped_claims": int(ones.nnz - agreed.nnz),
+        "kept": int(agreed.nnz),
+    }

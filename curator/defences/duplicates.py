@@ -14,10 +14,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, eye_array, issparse
 
 from ldpsim.curator.defences.degree import Notes, nobody, silent_on
 from ldpsim.curator.reports.reports import Reports
@@ -28,23 +29,25 @@ from ldpsim.devices.mechanisms import GRRFS, Laplace, Mechanism, MultiBit, OneBi
 
 def duplicated(reports: Reports, level: float) -> tuple[BoolArray, Notes]:
     """Flag people whose row or feature report is shared by more people than chance allows."""
-    tests: list[tuple[str, str, Callable[[int], bytes], float]] = []
-    rows = flipped_rows(reports)
+    from scipy.stats import binom  # imported where it is needed: the import takes as long as a small run
+
+    tests: list[tuple[str, str, Any, float]] = []
+    rows, n = flipped_rows(reports), reports.facts.n
     if rows is not None and not rows.one_end:
-        chance = math.exp((reports.facts.n - 2) * math.log1p(-rows.flip))
-        tests += [("rows", "adjacency", row_reader(reports, own_place=own), chance) for own in (False, True)]
+        chance, ones = math.exp((n - 2) * math.log1p(-rows.flip)), reports.needed("adjacency")
+        tests += [("rows", "adjacency", each, chance) for each in (ones, ones + eye_array(n, dtype=np.bool_))]
     if reports.features is not None and (likely := most_likely(reports.source("features"))) is not None:
-        tests.append(("features", "features", feature_reader(reports), likely))
-    found = nobody(reports)
-    for _, attribute, read, chance in tests:
+        tests.append(("features", "features", reports.features, likely))
+    flagged = nobody(reports)
+    for _, attribute, matrix, chance in tests:
         people = np.flatnonzero(reports.reported(attribute))
-        digests = [hashlib.sha256(read(int(person))).digest() for person in people]
-        sizes = Counter(digests)
-        most = most_equal(len(people) - 1, chance, level / len(tests))
-        found[people] |= np.array([sizes[digest] - 1 > most for digest in digests], np.bool_)
+        digests = _digests(matrix)
+        sizes = Counter(digests[person] for person in people)
+        most = int(binom.isf(level / len(tests), max(0, len(people) - 1), min(1.0, chance)))  # equal ones of the others
+        flagged[people] |= np.array([sizes[digests[person]] - 1 > most for person in people], np.bool_)
     if not tests:
-        return found, silent_on("rows or features under noise of a known law")
-    return found, {"compared": sorted({what for what, *_ in tests})}
+        return flagged, silent_on("rows or features under noise of a known law")
+    return flagged, {"compared": sorted({what for what, *_ in tests})}
 
 
 def most_likely(mechanism: Mechanism) -> float | None:
@@ -57,36 +60,16 @@ def most_likely(mechanism: Mechanism) -> float | None:
     if not isinstance(mechanism, OneBit | MultiBit):
         return None
     d, m = mechanism.d, mechanism.m if isinstance(mechanism, MultiBit) else mechanism.d
-    sets = math.lgamma(d + 1) - math.lgamma(m + 1) - math.lgamma(d - m + 1)
-    return math.exp(m * math.log1p(-mechanism.flip_probability) - sets)
+    return math.exp(m * math.log1p(-mechanism.flip_probability) - math.log(math.comb(d, m)))
 
 
-def most_equal(others: int, chance: float, level: float) -> int:
-    """Return how many of the others may equal a report: more do with a probability of at most the level."""
-    from scipy.stats import binom  # imported where it is needed: the import takes as long as a small run
-
-    return int(binom.isf(level, others, min(1.0, chance))) if others > 0 else 0
-
-
-def row_reader(reports: Reports, *, own_place: bool) -> Callable[[int], bytes]:
-    """Return a reader of a person's row: the nodes it names, with the person's own number if asked for."""
-    ones = reports.needed("adjacency")
-
-    def read(person: int) -> bytes:
-        named = ones.indices[ones.indptr[person] : ones.indptr[person + 1]].astype(np.int64)
-        return (np.union1d(named, [person]) if own_place else named).tobytes()
-
-    return read
-
-
-def feature_reader(reports: Reports) -> Callable[[int], bytes]:
-    """Return a reader of a person's feature report."""
-    features = reports.needed("features")
-    if not issparse(features):
-        return lambda person: np.ascontiguousarray(features[person]).tobytes()
-
-    def read(person: int) -> bytes:
-        place = slice(features.indptr[person], features.indptr[person + 1])
-        return features.indices[place].tobytes() + b"|" + features.data[place].tobytes()
-
-    return read
+def _digests(matrix: Any) -> list[bytes]:
+    """Return a digest of each row."""
+    if issparse(matrix):
+        rows = csr_array(matrix)
+        rows.sort_indices()
+        cuts = [slice(first, end) for first, end in pairwise(rows.indptr)]
+        parts = [rows.indices[cut].tobytes() + b"|" + rows.data[cut].tobytes() for cut in cuts]
+    else:
+        parts = [row.tobytes() for row in np.ascontiguousarray(matrix)]
+    return [hashlib.sha256(part).digest() for part in parts]

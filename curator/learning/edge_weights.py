@@ -30,8 +30,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldpsim.curator.learning.kprop_networks import DenseSAGE
-from ldpsim.curator.learning.networks import GAT, GCN, Network
+from ldpsim.curator.learning.networks import Network, make_network
 from ldpsim.curator.learning.training import (
     Adam,
     BestEpoch,
@@ -41,7 +40,7 @@ from ldpsim.curator.learning.training import (
     fit,
     labelled,
 )
-from ldpsim.curator.linear.torch_matrix import Constant, constant
+from ldpsim.curator.linear.torch_matrix import Constant
 
 if TYPE_CHECKING:
     from ldpsim.curator.graph import Graph
@@ -73,11 +72,13 @@ def proximal(weights: Tensor, *, rate: float, lambda_1: float, lambda_2: float) 
 
 
 class Edges(nn.Module):
-    """The reported edges with weights that are learned.
+    """The reported edges with weights that are learned; ``edges @ values`` aggregates as the network's layer does.
 
     Args:
         edge_index: int64 (2, E), sources over targets.
         n: Number of nodes.
+        gnn: ``gcn``: D^-1/2 (W + I) D^-1/2 values, D the row sums of W + I; else the mean D^-1 W values, 0 for a node
+            without weight.
         device: Device of the weights.
     """
 
@@ -85,77 +86,31 @@ class Edges(nn.Module):
     target: Tensor
     weight: Tensor
 
-    def __init__(self, edge_index: NDArray[np.int64], n: int, device: torch.device) -> None:
+    def __init__(self, edge_index: NDArray[np.int64], n: int, gnn: str, device: torch.device) -> None:
         super().__init__()
-        self.n = n
+        self.n, self.gnn = n, gnn
         for name, row in zip(("source", "target"), edge_index, strict=True):
             ends = torch.from_numpy(np.ascontiguousarray(row)).to(device)
             self.register_buffer(name, ends, persistent=False)
         # no parameter, as theta's optimiser must not step it; saved and restored with the network
         self.register_buffer("weight", torch.ones(edge_index.shape[1], device=device, requires_grad=True))
 
-    def _sum(self, weight: Tensor, values: Tensor) -> Tensor:
-        sent = weight[:, None] * values.index_select(0, self.source)
-        return torch.zeros_like(values).index_add(0, self.target, sent)
+    def __matmul__(self, values: Tensor) -> Tensor:
+        if self.gnn != "gcn":
+            return self._sum(values) / self._degree().clamp(min=_TINY)[:, None]
+        root = (self._degree() + 1).rsqrt()[:, None]
+        scaled = root * values
+        return root * (self._sum(scaled) + scaled)
 
-    def degree(self) -> Tensor:
-        """float32 (n,): sum of the weights of each node's incoming edges."""
+    def _degree(self) -> Tensor:
         return torch.zeros(self.n, device=self.weight.device).index_add(0, self.target, self.weight)
 
-    def mean(self, values: Tensor) -> Tensor:
-        """D^-1 W values; 0 for a node without weight."""
-        return self._sum(self.weight, values) / self.degree().clamp(min=_TINY)[:, None]
+    def _sum(self, values: Tensor) -> Tensor:
+        sent = self.weight[:, None] * values.index_select(0, self.source)
+        return torch.zeros_like(values).index_add(0, self.target, sent)
 
-    def gcn(self, values: Tensor) -> Tensor:
-        """D^-1/2 (W + I) D^-1/2 values, D the row sums of W + I."""
-        root = (self.degree() + 1).rsqrt()
-        scaled = root[:, None] * values
-        return root[:, None] * (self._sum(self.weight, scaled) + scaled)
-
-
-class _Learned(Network):
-    """A network that is bound to edges with learned weights."""
-
-    edges: Edges
-
-    def _bind(self, graph: Graph, device: torch.device) -> None:
-        self.inputs = constant(graph.features, device)
-        self.edges = Edges(graph.edge_index, graph.features.shape[0], device)
-
-    output_of = Network.output_of  # its edges are no constant matrix
-
-
-class _LearnedGCN(_Learned, GCN):
-    def pre_activation(self) -> Tensor:
-        return self.edges.gcn(self.inputs @ self.weight1) + self.bias1
-
-    def output(self, hidden: Tensor) -> Tensor:
-        return self.edges.gcn(hidden @ self.weight2) + self.bias2
-
-
-class _LearnedSAGE(_Learned, DenseSAGE):
-    def pre_activation(self) -> Tensor:
-        taken, own = self.both()
-        return self.edges.mean(taken) + self.bias1 + own
-
-    def output(self, hidden: Tensor) -> Tensor:
-        return self.edges.mean(hidden @ self.weight2) + self.bias2 + hidden @ self.own2
-
-
-class _LearnedGAT(_Learned, GAT):
-    def _bind(self, graph: Graph, device: torch.device) -> None:
-        super()._bind(graph, device)
-        nodes = torch.arange(self.edges.n if self.loops else 0, device=device)
-        self.own = torch.ones(len(nodes), device=device)
-        self.source = torch.cat([self.edges.source, nodes])
-        self.target = torch.cat([self.edges.target, nodes])
-
-    def _attend(self, values: Tensor, by_source: Tensor, by_target: Tensor) -> Tensor:
-        self.weight = torch.cat([self.edges.weight, self.own])
-        return super()._attend(values, by_source, by_target)
-
-
-LEARNED: dict[str, type[_Learned]] = {"gcn": _LearnedGCN, "sage": _LearnedSAGE, "gat": _LearnedGAT}
+    def rows(self, nodes: Tensor) -> None:
+        """Return None: no rows are made apart, as of a dense matrix."""
 
 
 def train_with_edge_weights(
@@ -172,32 +127,38 @@ def train_with_edge_weights(
         device: ``auto``, ``cpu`` or ``cuda``.
 
     Returns:
-        The trained network; ``model.edges.weight`` is float32 (E,).
+        The trained network; ``model.spread.weight`` is float32 (E,).
 
     Raises:
         ValueError: if no training node has a label, or for a network without edges.
     """
-    if settings.gnn not in LEARNED:
-        raise ValueError(f"--gnn {settings.gnn}: has no edges to learn (there are {', '.join(LEARNED)})")
+    if settings.gnn == "mlp":
+        raise ValueError("--gnn mlp: has no edges to learn (there are gcn, sage, gat)")
     where = choose_device(device)
 
     def make() -> Network:
-        model = LEARNED[settings.gnn](graph, classes=classes, device=where, **settings.sizes)
-        model.edges.weight.requires_grad_(structure.rate > 0)
-        return model
+        edges = Edges(graph.edge_index, graph.features.shape[0], settings.gnn, where)
+        edges.weight.requires_grad_(structure.rate > 0)
+        return make_network(settings.gnn, graph, classes=classes, device=where, edges=edges, **settings.sizes)
 
-    smooth = _Smoothing(structure, where)
-    nodes, labels = labelled(graph, graph.train, where)
+    nodes, labels = labelled(graph, np.concatenate([graph.train, graph.val]), where)
+    count = len(graph.train)
+    spread = Constant(structure.smoother, where) if structure.label_hops else None
+    alone = torch.from_numpy(np.diff(structure.smoother.indptr)[:, None] == 0).to(where)
 
     def loss(scores: Tensor) -> Tensor:
-        posterior = smooth(torch.softmax(scores, dim=1))
-        return functional.nll_loss(torch.log(posterior[nodes].clamp(min=_TINY)), labels)
+        posterior = torch.softmax(scores, dim=1)
+        if spread is not None:  # eq. 12; a node without neighbours keeps its own, and the rows are brought to the sum 1
+            for _ in range(structure.label_hops):
+                posterior = torch.where(alone, posterior, spread @ posterior)
+            posterior = posterior / posterior.sum(dim=1, keepdim=True).clamp(min=_TINY)
+        return functional.nll_loss(torch.log(posterior[nodes[:count]].clamp(min=_TINY)), labels[:count])
 
     optimisers: list[Adam] = []
 
     def step_weights(model: Any) -> None:
         """Step the edge weights: Adam on L_GNN, then the proximal step of the penalties."""
-        weight = model.edges.weight
+        weight = model.spread.weight
         if not optimisers:
             optimisers.append(Adam([weight], lr=structure.rate, weight_decay=0.0))
         optimisers[0].step()
@@ -205,22 +166,5 @@ def train_with_edge_weights(
             weight.copy_(proximal(weight, rate=structure.rate, lambda_1=structure.lambda_1,
                                   lambda_2=structure.lambda_2))  # fmt: skip
 
-    after_step = step_weights if structure.rate else None
-    return fit(make, graph, loss, BestEpoch(graph, where), after_step, settings=settings, seed=seed, device=where)
-
-
-class _Smoothing:
-    """Label smoothing (eq. 12), rescaled to rows of sum 1; a node without neighbours keeps its own posterior."""
-
-    def __init__(self, structure: Structure, device: torch.device) -> None:
-        self.hops = structure.label_hops
-        alone = np.diff(structure.smoother.indptr) == 0
-        self.spread = Constant(structure.smoother, device) if self.hops else None
-        self.alone = torch.from_numpy(alone[:, None]).to(device)
-
-    def __call__(self, posterior: Tensor) -> Tensor:
-        if self.spread is None:
-            return posterior
-        for _ in range(self.hops):
-            posterior = torch.where(self.alone, posterior, self.spread @ posterior)
-        return posterior / posterior.sum(dim=1, keepdim=True).clamp(min=_TINY)
+    return fit(make, graph, loss, BestEpoch(labels[count:]), step_weights if structure.rate else None,
+               settings=settings, seed=seed, device=where)  # fmt: skip

@@ -6,7 +6,7 @@ computed once. Its output does not depend on dropout, so one pass serves the tra
 the validation of the same weights. Hence the parts :meth:`Network.pre_activation`,
 :meth:`Network.activate` and :meth:`Network.output`.
 
-Each network has ``hidden`` units, ReLU, dropout, and one output per class. GAT averages its 4
+Each network has ``hidden`` units, an activation, dropout, and one output per class. GAT averages its 4
 heads (or the number given) in both layers, so that its hidden width is ``hidden``; edge weights
 scale the attention before the softmax is normalised.
 
@@ -52,31 +52,45 @@ HEADS = 4
 LARGE = 1 << 26  # entries of dense features of which GraphSAGE keeps no second copy
 # GAT works on all pairs if more than one pair in 20 is an edge: git show 54ab255:benchmarks/speed/bench_gat.py
 CROWDED = 20
+NEW_SHARE = 0.1  # share of a new pass in the running averages of batch normalisation
 
 _DRAWING = threading.Lock()  # of weights from torch's global state
 
 
 class Network(nn.Module):
-    """Two layers over one graph; the graph is constant, only the weights are parameters."""
+    """Two layers over one graph; the graph is constant, only the weights are parameters.
+
+    Args:
+        graph: Features and edges.
+        hidden, classes: Width of the hidden layer and of the output.
+        device: Device of the weights and matrices.
+        heads, loops, twice: Those of :class:`GAT`.
+        activation: Of the hidden layer.
+        late: Whether :class:`SAGE` aggregates after the multiplication, M (X W) for (M X) W.
+        edges: Edges with learned weights (:class:`ldpsim.curator.learning.edge_weights.Edges`) in place of the graph's;
+            both layers then aggregate after the multiplication.
+    """
 
     normalises = False  # whether activations of a training pass differ from those that are scored
+    inputs: Any  # constant features, aggregated where that is done once
+    neighbours: Any = None  # SAGE's: constant features of the neighbours, where both are kept
+    spread: Any  # what aggregates: a constant matrix, or learned edges
 
     def __init__(
-        self, graph: Graph, *, hidden: int, classes: int, device: torch.device,
-        heads: int = HEADS, loops: bool = True, twice: bool = False,
+        self, graph: Graph, *, hidden: int, classes: int, device: torch.device, heads: int = HEADS, loops: bool = True,
+        twice: bool = False, activation: Callable[[Tensor], Tensor] = torch.relu, late: bool = False, edges: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.heads, self.loops, self.twice = heads, loops, twice
+        self.heads, self.loops, self.twice, self.late = heads, loops, twice, late
         self.width, self.hidden_width, self.classes = graph.features.shape[1], hidden, classes
-        self.activation: Callable[[Tensor], Tensor] = torch.relu
-        self._bind(graph, device)
-        self._layers()
+        self.activation, self.learned = activation, edges is not None
+        if self.learned:
+            self.spread = edges
+        self.build(graph, device)
         self.to(device)
 
-    def _bind(self, graph: Graph, device: torch.device) -> None:
-        raise NotImplementedError
-
-    def _layers(self) -> None:
+    def build(self, graph: Graph, device: torch.device) -> None:
+        """Make the constant matrices, and draw fresh weights."""
         raise NotImplementedError
 
     def pre_activation(self) -> Tensor:
@@ -84,7 +98,7 @@ class Network(nn.Module):
         raise NotImplementedError
 
     def activate(self, z: Tensor, *, training: bool) -> Tensor:
-        """float32 (n, hidden): activation of z, before dropout; ReLU unless ``activation`` is set.
+        """float32 (n, hidden): activation of z, before dropout.
 
         A network with batch normalisation treats a pass of ``training`` differently.
         """
@@ -117,17 +131,19 @@ class Network(nn.Module):
 class GCN(Network):
     """H = relu(S X W1 + b1), Z = S H W2 + b2, S = D^-1/2 (A + I) D^-1/2 (Kipf and Welling 2017)."""
 
-    def _bind(self, graph: Graph, device: torch.device) -> None:
-        matrix = gcn_matrix(adjacency_of(graph))
-        self.inputs = constant(propagate(matrix, graph.features), device)
-        self.spread = Constant(matrix, device)
-
-    def _layers(self) -> None:
+    def build(self, graph: Graph, device: torch.device) -> None:
+        if self.learned:
+            self.inputs = constant(graph.features, device)
+        else:
+            matrix = gcn_matrix(adjacency_of(graph))
+            self.inputs = constant(propagate(matrix, graph.features), device)
+            self.spread = Constant(matrix, device)
         self.weight1, self.bias1 = _glorot(self.width, self.hidden_width), _zeros(self.hidden_width)
         self.weight2, self.bias2 = _glorot(self.hidden_width, self.classes), _zeros(self.classes)
 
     def pre_activation(self) -> Tensor:
-        return (self.inputs @ self.weight1).add_(self.bias1)
+        z = self.inputs @ self.weight1
+        return (self.spread @ z if self.learned else z).add_(self.bias1)
 
     def output(self, hidden: Tensor) -> Tensor:
         return (self.spread @ (hidden @ self.weight2)).add_(self.bias2)
@@ -139,38 +155,76 @@ class GCN(Network):
         return lambda hidden: scores_of_nodes(spread @ (hidden @ self.weight2), self.bias2, nodes, len(hidden))
 
 
+class KPropGCN(GCN):
+    """H = selu(bn(Z W1 + b1)), scores = S H W2 + b2; Z are the features after KProp (LPGNN's first version).
+
+    bn is batch normalisation (Ioffe and Szegedy 2015) over all nodes. A training pass uses its own
+    mean and variance; scoring uses their running averages (PyTorch's, with a tenth of every new
+    pass). Fresh weights are those of PyTorch's linear layer.
+    """
+
+    normalises = True
+    mean: Tensor
+    variance: Tensor
+
+    def build(self, graph: Graph, device: torch.device) -> None:
+        self.activation = torch.selu
+        self.inputs = constant(graph.features, device)
+        self.spread = Constant(gcn_matrix(adjacency_of(graph)), device)
+        self.weight1, self.bias1 = linear(self.width, self.hidden_width)
+        self.weight2, self.bias2 = linear(self.hidden_width, self.classes)
+        self.scale, self.shift = nn.Parameter(torch.ones(self.hidden_width)), _zeros(self.hidden_width)
+        self.register_buffer("mean", torch.zeros(self.hidden_width))
+        self.register_buffer("variance", torch.ones(self.hidden_width))
+
+    def activate(self, z: Tensor, *, training: bool) -> Tensor:
+        """selu(bn(z)): a training pass uses its own mean and variance and moves the running averages."""
+        return self.activation(
+            functional.batch_norm(z, self.mean, self.variance, self.scale, self.shift, training, NEW_SHARE)
+        )
+
+
+class Perceptron(Network):
+    """H = relu(X W1 + b1), Z = H W2 + b2: no graph."""
+
+    def build(self, graph: Graph, device: torch.device) -> None:
+        self.inputs = constant(graph.features, device)
+        self.weight1, self.bias1 = linear(self.width, self.hidden_width)
+        self.weight2, self.bias2 = linear(self.hidden_width, self.classes)
+
+    def pre_activation(self) -> Tensor:
+        return (self.inputs @ self.weight1).add_(self.bias1)
+
+    def output(self, hidden: Tensor) -> Tensor:
+        return hidden @ self.weight2 + self.bias2
+
+
 class SAGE(Network):
     """H = relu(M X W1 + b1 + X V1), the same again; M the mean over neighbours (Hamilton et al. 2017).
 
-    M X is computed once. Large dense features are not copied: then it is M (X W1), with ``late``.
+    M X is computed once. With ``late`` it is M (X W1): one pass over dense features in the place of two, and no copy of
+    large ones.
     """
 
-    late = False
-
-    def _bind(self, graph: Graph, device: torch.device) -> None:
-        matrix = mean_matrix(adjacency_of(graph))
-        self.late = self.late or (isinstance(graph.features, np.ndarray) and graph.features.size > LARGE)
-        if not self.late:
-            self.neighbours = constant(propagate(matrix, graph.features), device)
+    def build(self, graph: Graph, device: torch.device) -> None:
+        large = isinstance(graph.features, np.ndarray) and graph.features.size > LARGE
+        self.late = self.late or self.learned or large
         self.inputs = constant(graph.features, device)
-        self.spread = Constant(matrix, device)
-
-    def _layers(self) -> None:
+        if not self.learned:
+            matrix = mean_matrix(adjacency_of(graph))
+            if not self.late:
+                self.neighbours = constant(propagate(matrix, graph.features), device)
+            self.spread = Constant(matrix, device)
         self.weight1, self.bias1 = linear(self.width, self.hidden_width)
         self.own1 = uniform(self.width, self.width, self.hidden_width)
         self.weight2, self.bias2 = linear(self.hidden_width, self.classes)
         self.own2 = uniform(self.hidden_width, self.hidden_width, self.classes)
 
-    def both(self) -> tuple[Tensor, Tensor]:
-        """float32 (n, hidden) each: X W1, to be aggregated, and X V1, of the node itself."""
-        product = self.inputs @ torch.cat([self.weight1, self.own1], dim=1)
-        return product[:, : self.hidden_width].contiguous(), product[:, self.hidden_width :]
-
     def pre_activation(self) -> Tensor:
-        if self.late:
-            taken, own = self.both()
-            return self.spread @ taken + self.bias1 + own
-        return self.neighbours @ self.weight1 + self.bias1 + self.inputs @ self.own1
+        if not self.late:
+            return self.neighbours @ self.weight1 + self.bias1 + self.inputs @ self.own1
+        both = self.inputs @ torch.cat([self.weight1, self.own1], dim=1)
+        return self.spread @ both[:, : self.hidden_width].contiguous() + self.bias1 + both[:, self.hidden_width :]
 
     def output(self, hidden: Tensor) -> Tensor:
         return self.spread @ (hidden @ self.weight2) + self.bias2 + hidden @ self.own2
@@ -197,31 +251,24 @@ class GAT(Network):
     pairs: Tensor | None = None  # float32 (n, n), log weights by target and source
     alone: Tensor | None = None  # bool (n, 1), nodes without anyone to attend to (pairs without loops)
 
-    def _bind(self, graph: Graph, device: torch.device) -> None:
+    def build(self, graph: Graph, device: torch.device) -> None:
         n = graph.features.shape[0]
+        self.inputs = constant(graph.features, device)
+        nodes = np.arange(n if self.loops else 0)
         edges = adjacency_of(graph).tocoo()
         other = edges.row != edges.col
-        nodes = np.arange(n if self.loops else 0)
-        source, target, weight = (
-            torch.from_numpy(array).to(device)
-            for array in (
-                np.r_[edges.col[other], nodes].astype(np.int64),
-                np.r_[edges.row[other], nodes].astype(np.int64),
-                np.r_[edges.data[other], np.ones(len(nodes), np.float32)],
-            )
-        )
-        if len(source) * CROWDED > n * n:
+        ends = (edges.col[other], edges.row[other]) if not self.learned else graph.edge_index
+        weight = edges.data[other] if not self.learned else np.zeros(0)
+        self.source, self.target = (torch.from_numpy(np.r_[end, nodes].astype(np.int64)).to(device) for end in ends)
+        self.weight = torch.from_numpy(np.r_[weight, np.ones(len(nodes))].astype(np.float32)).to(device)
+        if not self.learned and len(self.source) * CROWDED > n * n:
             weights = torch.zeros(n, n, device=device)
-            weights.index_put_((target, source), weight.float(), accumulate=True)
+            weights.index_put_((self.target, self.source), self.weight, accumulate=True)
             if not self.loops:
                 self.alone = ~weights.any(dim=1, keepdim=True)
                 weights.masked_fill_(self.alone, 1.0)  # a softmax needs an entry; the row is set to 0 afterwards
             self.pairs = weights.log_()
-        else:
-            self.source, self.target, self.weight = source, target, weight
-        self.inputs = constant(graph.features, device)
-
-    def _layers(self) -> None:
+            del self.source, self.target, self.weight
         self.weight1, self.bias1 = _glorot(self.width, self.heads * self.hidden_width), _zeros(self.hidden_width)
         self.source1, self.target1 = _glorot(self.heads, self.hidden_width), _glorot(self.heads, self.hidden_width)
         self.weight2, self.bias2 = _glorot(self.hidden_width, self.heads * self.classes), _zeros(self.classes)
@@ -243,11 +290,12 @@ class GAT(Network):
         score = functional.leaky_relu(score, SLOPE)
         place = self.target[:, None].expand(-1, self.heads)
         largest = torch.full_like(sources, -math.inf).scatter_reduce(0, place, score.detach(), "amax")
-        strength = self.weight[:, None] * torch.exp(score - largest.index_select(0, self.target))
+        weight = (torch.cat([self.spread.weight, self.weight]) if self.learned else self.weight)[:, None]
+        strength = weight * torch.exp(score - largest.index_select(0, self.target))
         total = torch.zeros_like(largest).index_add(0, self.target, strength)
         share = strength / total.index_select(0, self.target)
         if self.twice:
-            share = share * self.weight[:, None]
+            share = share * weight
         sent = share[:, :, None] * heads.index_select(0, self.source)
         return torch.zeros_like(heads).index_add(0, self.target, sent).mean(dim=1)
 
@@ -256,22 +304,6 @@ class GAT(Network):
         parts = zip(heads.unbind(1), sources.unbind(1), targets.unbind(1), strict=True)
         taken = torch.stack([attend(*part, self.pairs, twice=self.twice) for part in parts]).mean(dim=0)
         return taken if self.alone is None else taken.masked_fill(self.alone, 0.0)
-
-
-class Perceptron(GCN):
-    """H = relu(X W1 + b1), Z = H W2 + b2: a GCN's layers with other fresh weights, and no graph."""
-
-    def _bind(self, graph: Graph, device: torch.device) -> None:
-        self.inputs = constant(graph.features, device)
-
-    def _layers(self) -> None:
-        self.weight1, self.bias1 = linear(self.width, self.hidden_width)
-        self.weight2, self.bias2 = linear(self.hidden_width, self.classes)
-
-    def output(self, hidden: Tensor) -> Tensor:
-        return hidden @ self.weight2 + self.bias2
-
-    output_of = Network.output_of  # there is no product with a graph to save
 
 
 NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": Perceptron}

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -43,36 +43,14 @@ from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import Split
 
-if TYPE_CHECKING:
-    from ldpsim.curator.learning.training import TrainedNetwork
-
-
-@dataclass(frozen=True, eq=False)
-class FittedPerceptron:
-    """A trained perceptron.
-
-    Args:
-        network: The network, with its predictions and its validation accuracy.
-        rows: (n, d): what the network reads of each person.
-    """
-
-    network: TrainedNetwork = field(repr=False)
-    rows: Any = field(repr=False)
-
-    @property
-    def log_probability(self) -> DoubleArray:
-        """float64 (n, classes). The row of a person of ``train`` comes from a model that was trained on that person."""
-        state = {name: tensor.double().numpy() for name, tensor in self.network.model.state_dict().items()}
-        hidden = np.maximum(self.rows @ state["weight1"] + state["bias1"], 0)
-        return np.asarray(log_softmax(hidden @ state["weight2"] + state["bias2"], axis=1))
-
 
 def fit_perceptron(
     features: Any, told: LabelEvidence, train: IntArray, val: IntArray, *, seed: int, device: str = "cpu"
-) -> FittedPerceptron:
-    """Train on the labels of ``train``; those of ``val`` choose the epoch, by their loss.
+) -> DoubleArray:
+    """float64 (n, classes): log-probabilities. A row of ``train`` comes from a model that was trained on that person.
 
-    The epoch with the most hits on validation labels would have an unfair lead over other models on them.
+    Labels of ``val`` choose the epoch, by their loss. The epoch with the most hits on validation labels would have an
+    unfair lead over other models on them.
 
     Args:
         features: (n, d), numpy or CSR.
@@ -87,13 +65,13 @@ def fit_perceptron(
     # Text as the reference `mlp` has it.
     rows = scale_public(features, "row-normalised") if is_text(features) else weighted_rows(features)
     graph = Graph(rows, np.zeros((2, 0), np.int64), None, told.labels, train, val)
-    given: dict[str, Any] = {"settings": training.TrainingSettings(gnn="mlp", selection="loss"),
-                             "classes": told.classes, "seed": seed, "device": device}  # fmt: skip
-    if told.rows is None:
-        network = training.train(graph, **given)
-    else:
-        network = training.train_on_weights(graph, told.rows, **given)
-    return FittedPerceptron(network, rows)
+    network = training.train(
+        graph, settings=training.TrainingSettings(gnn="mlp", selection="loss"), classes=told.classes, seed=seed,
+        device=device, weights=told.rows,
+    )  # fmt: skip
+    state = {name: tensor.double().numpy() for name, tensor in network.model.state_dict().items()}
+    hidden = np.maximum(rows @ state["weight1"] + state["bias1"], 0)
+    return np.asarray(log_softmax(hidden @ state["weight2"] + state["bias2"], axis=1))
 
 
 _LEAST_SCORE = 0.01
@@ -120,14 +98,9 @@ class NodeEvidence:
 
 
 def node_evidence(
-    features: Any,
-    told: LabelEvidence,
-    split: Split,
-    *,
-    bits: FlippedFeatures | None = None,
-    seed: int = 0,
+    features: Any, told: LabelEvidence, split: Split, *, bits: FlippedFeatures | None = None, seed: int = 0,
     device: str = "cpu",
-) -> NodeEvidence:
+) -> NodeEvidence:  # fmt: skip
     """Return everybody's class evidence from public features, or from reported bits.
 
     Args:
@@ -157,7 +130,7 @@ def node_evidence(
     if features is None or not len(val):
         return NodeEvidence(pool.log_probability, components, pool.exponents)
     perceptron = fit_perceptron(features, told, train, val, seed=seed, device=device)
-    components["perceptron"] = ln_scores(told.unbiased(np.exp(perceptron.log_probability) * told.whole))
+    components["perceptron"] = ln_scores(told.unbiased(np.exp(perceptron) * told.whole))
     both = joined_pool(pool, {"perceptron": components["perceptron"]}, told, val)
     rows = both.log_probability.copy()
     rows[train] = pool.log_probability[train]

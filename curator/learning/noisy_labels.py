@@ -51,7 +51,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional
 
-from ldpsim.curator.learning.networks import Network
+from ldpsim.curator.learning.networks import Network, make_network
 from ldpsim.curator.learning.training import NO_LABEL, TrainedNetwork, TrainingSettings, choose_device, fit
 from ldpsim.curator.linear.propagation import adjacency_matrix
 from ldpsim.curator.linear.torch_matrix import Constant
@@ -86,23 +86,6 @@ class LabelNoise:
     by_loss: bool = False
 
 
-@dataclass(frozen=True)
-class Epoch:
-    """Validation loss and accuracies on reported labels, by which an epoch is chosen."""
-
-    loss: float = math.inf
-    val: float = -1.0
-    train: float = -1.0
-
-    def beaten_by(self, new: Epoch, truth: float, by_loss: bool) -> bool:
-        """Return whether the new epoch is better by the rule above."""
-        if self.loss == math.inf or by_loss:
-            return new.loss < self.loss
-        return (
-            new.loss < self.loss and self.val < new.val <= truth and self.train < new.train <= MORE_IN_TRAINING * truth
-        )
-
-
 def denoised(told: LabelEvidence, matrix: csr_array, hops: int) -> NDArray[np.int64]:
     """int64 (n,): argmax of S^hops Y', -1 where no report reaches; the labels themselves for no hops."""
     if hops == 0:
@@ -113,16 +96,16 @@ def denoised(told: LabelEvidence, matrix: csr_array, hops: int) -> NDArray[np.in
     return np.where(spread.any(axis=1), spread.argmax(axis=1), -1).astype(np.int64)
 
 
+def selu_network(graph: Graph, settings: TrainingSettings, classes: int, device: torch.device) -> Network:
+    """Return the network of the settings with SELU, for features that are dense or a product (LPGNN, UPGNet)."""
+    return make_network(settings.gnn, graph, classes=classes, device=device, activation=torch.selu, late=True,
+                        **settings.sizes)  # fmt: skip
+
+
 def train_denoised(
-    make: Callable[[torch.device], Network],
-    graph: Graph,
-    *,
-    noise: LabelNoise,
-    settings: TrainingSettings,
-    classes: int,
-    seed: int,
-    device: str = "auto",
-) -> TrainedNetwork:
+    make: Callable[[torch.device], Network], graph: Graph, *, noise: LabelNoise, settings: TrainingSettings,
+    classes: int, seed: int, device: str = "auto",
+) -> TrainedNetwork:  # fmt: skip
     """Train a network with the loss above and return the weights of the chosen epoch.
 
     Args:
@@ -165,7 +148,8 @@ class Drop:
         self.learn, self.target = (torch.from_numpy(array).to(device) for array in (learn, target[learn]))
         self.last = self.spread.rows(self.learn) if self.spread is not None else None
         self.train, self.val = (_Reports(noise.told, nodes, device) for nodes in (graph.train, graph.val))
-        self.in_training, self.best = -1.0, Epoch()
+        self.in_training = -1.0  # share of the last training pass
+        self.best = math.inf, -1.0, -1.0  # validation loss, and the shares of reports that name the prediction
 
     def loss(self, scores: Tensor) -> Tensor:
         """Cross-entropy of P(y~ | x') against y~; notes the pass's share of reports that name the prediction.
@@ -186,8 +170,11 @@ class Drop:
 
     def better(self, scores: Tensor, accuracy: float) -> bool:
         """Return whether this epoch, of these scores of the validation nodes, is the best so far by the rule above."""
-        new = Epoch(float(self.val.loss(scores)), self.val.share_named(scores), self.in_training)
-        better = self.best.beaten_by(new, self.told.truth, self.noise.by_loss)
+        (least, val, train), truth = self.best, self.told.truth
+        new = float(self.val.loss(scores)), self.val.share_named(scores), self.in_training
+        better = new[0] < least
+        if least < math.inf and not self.noise.by_loss:
+            better = better and val < new[1] <= truth and train < new[2] <= MORE_IN_TRAINING * truth
         self.best = new if better else self.best
         return better
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -40,24 +41,16 @@ class OpinionPool:
     Args:
         exponents: a_k by the component's name.
         log_probability: float64 (n, classes): ln p of everybody.
-        nll: Mean of -ln p_i(label) over the labelled people, NaN without any.
     """
 
     exponents: Mapping[str, float]
     log_probability: DoubleArray = field(repr=False)
-    nll: float
 
 
 def fit_pool(
-    components: Mapping[str, DoubleArray],
-    labels: LabelEvidence,
-    nodes: IntArray,
-    *,
-    others: IntArray | None = None,
-    late: Mapping[str, DoubleArray] | None = None,
-    prior: Mapping[str, float] | None = None,
-    strength: float = STRENGTH,
-) -> OpinionPool:
+    components: Mapping[str, DoubleArray], labels: LabelEvidence, nodes: IntArray, *, others: IntArray | None = None,
+    late: Mapping[str, DoubleArray] | None = None, prior: Mapping[str, float] | None = None,
+) -> OpinionPool:  # fmt: skip
     """Fit the exponents on the labels of ``nodes`` and ``others``, those of late components on ``nodes`` alone.
 
     Args:
@@ -67,21 +60,17 @@ def fit_pool(
         others: More people whose label is in no row of theirs in ``components``: training people.
         late: Components that may hold the labels of ``others``.
         prior: Exponents of ``components`` before anybody's label is seen; None for equal ones with the sum 1.
-        strength: Weight of the penalty.
     """
     start = np.array([1 / len(components) if prior is None else prior[name] for name in components])
     people = nodes if others is None else np.concatenate([nodes, others])
-    exponents, nll, _ = _fit(list(components.values()), labels, people, start, strength)
+    exponents, _ = _fit(list(components.values()), labels, people, start)
     named = dict(zip(components, exponents.tolist(), strict=True))
-    first = OpinionPool(named, pooled(components, exponents), nll)
+    first = OpinionPool(named, pooled(components, exponents))
     return joined_pool(first, late, labels, nodes) if late else first
 
 
 def joined_pool(
-    pool: OpinionPool,
-    late: Mapping[str, DoubleArray],
-    labels: LabelEvidence,
-    nodes: IntArray,
+    pool: OpinionPool, late: Mapping[str, DoubleArray], labels: LabelEvidence, nodes: IntArray
 ) -> OpinionPool:
     """Return the pool with late components; as it was where the log-likelihood gains less than one for each exponent.
 
@@ -91,55 +80,37 @@ def joined_pool(
         labels, nodes: Those of :func:`fit_pool`.
     """
     parts = {"": pool.log_probability, **late}
-    exponents, nll, gain = _fit(list(parts.values()), labels, nodes, np.eye(1, len(parts))[0], STRENGTH)
+    exponents, gain = _fit(list(parts.values()), labels, nodes, np.eye(1, len(parts))[0])
     if not gain > len(parts):
-        return OpinionPool({**pool.exponents, **dict.fromkeys(late, 0.0)}, pool.log_probability, pool.nll)
+        return OpinionPool({**pool.exponents, **dict.fromkeys(late, 0.0)}, pool.log_probability)
     named = {name: float(exponents[0]) * exponent for name, exponent in pool.exponents.items()}
     named |= dict(zip(late, exponents[1:].tolist(), strict=True))
-    return OpinionPool(named, pooled(parts, exponents), nll)
+    return OpinionPool(named, pooled(parts, exponents))
 
 
 def cross_fitted(
-    components: Mapping[str, DoubleArray],
-    labels: LabelEvidence,
-    nodes: IntArray,
-    *,
-    others: IntArray | None = None,
-    late: Mapping[str, DoubleArray] | None = None,
-    prior: Mapping[str, float] | None = None,
-    strength: float = STRENGTH,
-    folds: int = FOLDS,
-    seed: int = 0,
+    components: Mapping[str, DoubleArray], labels: LabelEvidence, nodes: IntArray, **more: Any
 ) -> DoubleArray:
     """float64 (n, classes): ln p, for each of ``nodes`` without the labels of its own fold of ``nodes``.
 
     The rows of everybody else are those of :func:`fit_pool`. The arguments are those of :func:`fit_pool` too.
     """
-
-    def fit(people: IntArray) -> DoubleArray:
-        pool = fit_pool(components, labels, people, others=others, late=late, prior=prior, strength=strength)
-        return pool.log_probability
-
-    found = fit(nodes).copy()
-    own = folds_of(len(nodes), folds, seed)
+    rows = fit_pool(components, labels, nodes, **more).log_probability.copy()
+    own = folds_of(len(nodes), FOLDS, seed=0)
     for fold in np.unique(own):
         held = nodes[own == fold]
-        found[held] = fit(nodes[own != fold])[held]
-    return found
+        rows[held] = fit_pool(components, labels, nodes[own != fold], **more).log_probability[held]
+    return rows
 
 
 def _fit(
-    parts: list[DoubleArray],
-    labels: LabelEvidence,
-    people: IntArray,
-    start: DoubleArray,
-    strength: float,
-) -> tuple[DoubleArray, float, float]:
-    """Return the exponents, the mean of -ln p_i(label), and what the sum of ln p_i(label) gains over ``start``."""
+    parts: list[DoubleArray], labels: LabelEvidence, people: IntArray, start: DoubleArray
+) -> tuple[DoubleArray, float]:
+    """Return the exponents and what the sum of ln p_i(label) gains over ``start``."""
     if labels.soft is None:
         people = labels.known(people)
     if not len(people):
-        return start, float("nan"), 0.0
+        return start, 0.0
     from scipy.optimize import minimize  # imported where it is needed: the import takes as long as a small run
 
     told = labels.log_likelihood(people)
@@ -151,12 +122,12 @@ def _fit(
         exponents = scaled / scale
         loss, gradient = loss_of(exponents, stacked, told)
         apart = exponents - start
-        return loss + strength / 2 * float(apart @ apart), (gradient + strength * apart) / scale
+        return loss + STRENGTH / 2 * float(apart @ apart), (gradient + STRENGTH * apart) / scale
 
     best = minimize(value, start * scale, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(parts))
     exponents = np.asarray(best.x / scale)
     before, after = (loss_of(each, stacked, told)[0] for each in (start, exponents))
-    return exponents, after / len(people), before - after
+    return exponents, before - after
 
 
 def loss_of(exponents: DoubleArray, stacked: DoubleArray, told: DoubleArray) -> tuple[float, DoubleArray]:

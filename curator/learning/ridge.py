@@ -238,10 +238,7 @@ def naive_bayes(
     # Row (fold, class) of `sums` holds the weighted bits of this class in this fold.
     people, place = train[kept], own[kept]
     chooser = csr_array(
-        (
-            weights[kept].ravel(),
-            ((place[:, None] * classes + np.arange(classes)).ravel(), np.repeat(people, classes)),
-        ),
+        (weights[kept].ravel(), ((place[:, None] * classes + np.arange(classes)).ravel(), np.repeat(people, classes))),
         shape=(max(1, count) * classes, n),
     )
     sums = _product(chooser, bits).reshape(max(1, count), classes, -1)

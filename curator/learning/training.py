@@ -8,6 +8,14 @@ Every epoch is one step of Adam. The weights that are kept are those of the best
 choice looks at the labels that the curator has of the validation nodes, never at a test label.
 Epoch k has the weights after k steps. The first of equal epochs is kept. On a CPU the same
 seed gives the same bytes.
+
+Mini-batch training of a perceptron without biases on constant rows (PrivGE's network).
+
+    h_1 = relu(drop(x) W_1),   h_k = relu(drop(h_{k-1}) W_k) + h_{k-1},   scores = drop(h) W
+
+with one sum with the layer before wherever the widths agree. An epoch is one pass over the training
+nodes in random order. After it the validation accuracy is taken; the first best epoch is kept, and
+training ends when ``patience`` epochs brought no better one. On a CPU the same seed gives the same bytes.
 """
 
 from __future__ import annotations
@@ -90,38 +98,26 @@ LossFunction = Callable[[Tensor], Tensor]  # scores, float32 (k, classes), of a 
 Better = Callable[[Tensor, float], bool]
 
 
-class ToldScores:
-    """Accuracy and mean cross-entropy of the nodes with a label, for the observer; one pass for all nodes."""
-
-    def __init__(self, graph: Graph, device: torch.device) -> None:
-        parts = {name: nodes for name, nodes in (("train", graph.train), ("val", graph.val)) if len(nodes)}
-        self.names = [f"{name}_{figure}" for name in parts for figure in ("accuracy", "loss")]
-        self.sizes = [len(nodes) for nodes in parts.values()]
-        self.nodes, self.labels = labelled(graph, np.concatenate(list(parts.values())), device)
-
-    def __call__(self, scores: Tensor, epoch: int) -> None:
-        """Tell the figures of scores without dropout, float32 (n, classes)."""
-        found = scores.index_select(0, self.nodes)
-        hits = (found.argmax(dim=1) == self.labels).double()
-        losses = functional.cross_entropy(found, self.labels, reduction="none").double()
-        both = zip(torch.split(hits, self.sizes), torch.split(losses, self.sizes), strict=True)
-        figures = torch.stack([part.mean() for pair in both for part in pair]).tolist()  # one wait for a GPU
-        for name, value in zip(self.names, figures, strict=True):
-            observer.log_metric(name, value, epoch)
+def tell_scores(graph: Graph, scores: Tensor, epoch: int) -> None:
+    """Tell an observer the accuracy and mean cross-entropy of nodes with a label, of scores without dropout, (n, k)."""
+    for name, nodes in (("train", graph.train), ("val", graph.val)):
+        if len(nodes):
+            chosen, labels = labelled(graph, nodes, scores.device)
+            own = scores.index_select(0, chosen)
+            observer.log_metric(f"{name}_accuracy", share_of_hits(own.argmax(dim=1), labels), epoch)
+            observer.log_metric(f"{name}_loss", float(functional.cross_entropy(own.double(), labels)), epoch)
 
 
 class BestEpoch:
     """Choice of the epoch with the largest validation accuracy, or the smallest validation cross-entropy.
 
     Args:
-        graph: Its validation nodes and their labels are used.
-        device: Device of the scores.
+        targets: Labels or weights of the classes of the validation nodes.
         selection: ``accuracy`` or ``loss``.
     """
 
-    def __init__(self, graph: Graph, device: torch.device, selection: str = "accuracy") -> None:
-        self.labels = labelled(graph, graph.val, device)[1]
-        self.by_loss = selection == "loss"
+    def __init__(self, targets: Tensor, selection: str = "accuracy") -> None:
+        self.targets, self.by_loss = targets, selection == "loss"
         self.best = -math.inf
 
     def __call__(self, scores: Tensor, accuracy: float) -> bool:
@@ -129,16 +125,10 @@ class BestEpoch:
 
         A loss of nan is the worst.
         """
-        value = -float(functional.cross_entropy(scores, self.labels)) if self.by_loss else accuracy
+        value = -float(functional.cross_entropy(scores, self.targets)) if self.by_loss else accuracy
         better = value > self.best
         self.best = value if better else self.best
         return better
-
-
-def cross_entropy(graph: Graph, device: torch.device) -> LossFunction:
-    """Return the mean cross-entropy of the training nodes, as a function of their scores."""
-    labels = labelled(graph, graph.train, device)[1]
-    return lambda scores: functional.cross_entropy(scores, labels)
 
 
 def labelled(graph: Graph, nodes: NDArray[np.int64], device: torch.device) -> tuple[Tensor, Tensor]:
@@ -246,15 +236,9 @@ def choose_device(name: str) -> torch.device:
 
 
 def train(
-    graph: Graph,
-    *,
-    settings: TrainingSettings,
-    classes: int,
-    seed: int,
-    device: str = "auto",
-    loss: LossFunction | None = None,
-    clip_norm: float = math.inf,
-) -> TrainedNetwork:
+    graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str = "auto",
+    loss: LossFunction | None = None, weights: NDArray[np.float64] | None = None, clip_norm: float = math.inf,
+) -> TrainedNetwork:  # fmt: skip
     """Train one of the plain networks on a graph.
 
     Args:
@@ -265,64 +249,30 @@ def train(
         device: ``auto``, ``cpu`` or ``cuda``.
         loss: The loss as a function of the training nodes' scores, float32 (k, classes) on that device;
             None for their mean cross-entropy.
+        weights: float64 (n, classes), weights of the classes, none below 0, in the place of labels: cross-entropies are
+            their sums with the logarithms. None for labels.
         clip_norm: Largest norm of the whole gradient; a larger gradient is scaled down.
 
     Raises:
         ValueError: if no training node has a label.
     """
     where = choose_device(device)
-
-    def make() -> Network:
-        return make_network(settings.gnn, graph, classes=classes, device=where, **settings.sizes)
-
-    better = BestEpoch(graph, where, settings.selection)
-    return fit(make, graph, loss or cross_entropy(graph, where), better, reads=graph.train, settings=settings,
-               seed=seed, device=where, clip_norm=clip_norm)  # fmt: skip
-
-
-def train_on_weights(
-    graph: Graph, weights: NDArray[np.float64], *, settings: TrainingSettings, classes: int, seed: int,
-    device: str = "auto",
-) -> TrainedNetwork:  # fmt: skip
-    """Train one of the plain networks on weights of the classes; the epoch of the smallest validation loss is kept.
-
-    Args:
-        graph: Features, edges, training and validation nodes.
-        weights: float64 (n, classes), none below 0. The cross-entropy is their sum with the logarithms.
-        settings, classes, seed, device: As for :func:`train`, and so are the errors.
-    """
-    where = choose_device(device)
-    targets = torch.from_numpy(weights).float().to(where)
-
-    def loss_on(nodes: NDArray[np.int64]) -> LossFunction:
-        wanted = targets[torch.from_numpy(nodes).to(where)]
-        return lambda scores: functional.cross_entropy(scores, wanted)
-
-    def make() -> Network:
-        return make_network(settings.gnn, graph, classes=classes, device=where, **settings.sizes)
-
-    judge, best = loss_on(graph.val), [math.inf]
-
-    def better(scores: Tensor, accuracy: float) -> bool:
-        best.append(min(float(judge(scores)), best[-1]))
-        return best[-1] < best[-2]
-
-    return fit(make, graph, loss_on(graph.train), better, reads=graph.train, settings=settings, seed=seed, device=where)
+    if weights is None:
+        taught, judge = (labelled(graph, nodes, where)[1] for nodes in (graph.train, graph.val))
+    else:
+        taught, judge = (torch.from_numpy(weights[nodes]).float().to(where) for nodes in (graph.train, graph.val))
+    return fit(
+        lambda: make_network(settings.gnn, graph, classes=classes, device=where, **settings.sizes), graph,
+        loss or (lambda scores: functional.cross_entropy(scores, taught)), BestEpoch(judge, settings.selection),
+        reads=graph.train, settings=settings, seed=seed, device=where, clip_norm=clip_norm,
+    )  # fmt: skip
 
 
 def fit(
-    make: Callable[[], Network],
-    graph: Graph,
-    loss: LossFunction,
-    better: Better,
-    after_step: Callable[[Network], None] | None = None,
-    *,
-    reads: NDArray[np.int64] | None = None,
-    settings: TrainingSettings,
-    seed: int,
-    device: torch.device,
-    clip_norm: float = math.inf,
-) -> TrainedNetwork:
+    make: Callable[[], Network], graph: Graph, loss: LossFunction, better: Better,
+    after_step: Callable[[Network], None] | None = None, *, reads: NDArray[np.int64] | None = None,
+    settings: TrainingSettings, seed: int, device: torch.device, clip_norm: float = math.inf,
+) -> TrainedNetwork:  # fmt: skip
     """Train a network and keep the weights of its best epoch.
 
     Args:
@@ -352,7 +302,6 @@ def fit(
         val_nodes, val_labels = labelled(graph, graph.val, device)
         scores_to_learn = model.output if reads is None else model.output_of(torch.from_numpy(reads).to(device))
         val_scores = model.output_of(val_nodes)
-        told = ToldScores(graph, device) if observer.is_watched() else None
         optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
         best_epoch, best_accuracy, best_scores, state = 0, math.nan, torch.empty(0, 1), {}
         # The pass that begins step k + 1 also scores the weights after step k.
@@ -363,8 +312,8 @@ def fit(
             if epoch > 0:
                 with torch.no_grad():
                     hidden = model.activate(z, training=False) if active is None else active
-                    if told is not None:
-                        told(model.output(hidden), epoch)
+                    if observer.is_watched():
+                        tell_scores(graph, model.output(hidden), epoch)
                     best, accuracy = epoch == settings.epochs, math.nan
                     if len(val_nodes):
                         scores = val_scores(hidden)
@@ -388,3 +337,86 @@ def fit(
     predictions = best_scores.argmax(dim=1).cpu().numpy()
     return TrainedNetwork(model.cpu(), predictions, best_epoch, best_accuracy,
                           time.perf_counter() - started)  # fmt: skip
+
+
+_ROWS_AT_ONCE = 4096
+
+
+class PlainLayers(nn.Module):
+    """Layers without biases; fresh weights are uniform in ± sqrt(6 / outputs) (Kaiming, by the outputs)."""
+
+    def __init__(self, width: int, classes: int, settings: TrainingSettings, layers: int) -> None:
+        super().__init__()
+        widths = [width, *[settings.hidden] * (layers - 1), classes]
+        self.dropout = settings.gnn_dropout
+        self.weights = nn.ParameterList(
+            nn.Parameter(torch.empty(first, second).uniform_(-1, 1) * math.sqrt(6 / second))
+            for first, second in zip(widths, widths[1:], strict=False)
+        )
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """float32 (k, classes): the scores of rows, float32 (k, width)."""
+        *hidden, last = self.weights
+        for weight in hidden:
+            below = rows
+            rows = torch.relu(functional.dropout(below, self.dropout, self.training) @ weight)
+            if rows.shape == below.shape:
+                rows = rows + below
+        return functional.dropout(rows, self.dropout, self.training) @ last
+
+    @torch.no_grad()
+    def scores(self, rows: Tensor) -> Tensor:
+        """float32 (k, classes): the scores without dropout, a few rows at a time."""
+        self.eval()
+        return torch.cat([self(part) for part in torch.split(rows, _ROWS_AT_ONCE)])
+
+
+def train_in_batches(
+    graph: Graph, *, layers: int, batch: int, patience: int, settings: TrainingSettings, classes: int, seed: int,
+    device: str = "auto",
+) -> TrainedNetwork:  # fmt: skip
+    """Train on the labels of the training nodes and return the weights of the first best epoch.
+
+    Args:
+        graph: Dense features, and the labels that may be used.
+        layers: Number of layers, at least 1.
+        batch: Rows of a step.
+        patience: Epochs without a better validation accuracy after which training ends.
+        settings: Hidden units, optimiser, dropout and the largest number of epochs.
+        classes: Number of classes.
+        seed: Seed of the weights, the order and dropout; torch's global state does not change.
+        device: ``auto``, ``cpu`` or ``cuda``.
+
+    Raises:
+        ValueError: if no training node has a label.
+    """
+    if not len(graph.train):
+        raise ValueError(NO_LABEL)
+    where = choose_device(device)
+    started = time.perf_counter()
+    with threads_for(math.prod(graph.features.shape)), torch.random.fork_rng([where] if where.type == "cuda" else []):
+        torch.manual_seed(seed)
+        rows = torch.from_numpy(np.ascontiguousarray(graph.features)).to(where)
+        train, train_labels = labelled(graph, graph.train, where)
+        val, val_labels = labelled(graph, graph.val, where)
+        val_rows = rows[val]
+        model = PlainLayers(rows.shape[1], classes, settings, layers).to(where)
+        optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+        best_epoch, best = 0, math.nan
+        state: dict[str, Tensor] = {}
+        for epoch in track(range(1, settings.epochs + 1), settings.epochs):
+            model.train()
+            for chosen in torch.split(torch.randperm(len(train), device=where), batch):
+                functional.cross_entropy(model(rows[train[chosen]]), train_labels[chosen]).backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+            accuracy = share_of_hits(model.scores(val_rows).argmax(dim=1), val_labels) if len(val) else math.nan
+            if observer.is_watched():
+                tell_scores(graph, model.scores(rows), epoch)
+            if epoch == 1 or not len(val) or accuracy > best:
+                best_epoch, best = epoch, accuracy
+                state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+            elif epoch - best_epoch >= patience:
+                break
+        model.load_state_dict(state)
+        predictions = model.scores(rows).argmax(dim=1).cpu().numpy()
+    return TrainedNetwork(model.cpu(), predictions, best_epoch, best, time.perf_counter() - started)

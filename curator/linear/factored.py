@@ -30,7 +30,7 @@ class MeanOfHops:
     """(M + M^2 + ... + M^hops) / hops: a matrix that is never multiplied out.
 
     Args:
-        matrix: float32 CSR (n, n).
+        matrix: float32 CSR (n, n), or a constant of torch.
         hops: At least 1.
 
     >>> import numpy as np
@@ -39,7 +39,7 @@ class MeanOfHops:
            [0.]], dtype=float32)
     """
 
-    matrix: csr_array = field(repr=False)
+    matrix: Any = field(repr=False)
     hops: int
 
     @property
@@ -48,15 +48,11 @@ class MeanOfHops:
         return self.hops * int(self.matrix.nnz)
 
     def __matmul__(self, right: Any) -> Any:
-        return mean_over(self.matrix, self.hops, right)
-
-
-def mean_over(matrix: Any, hops: int, right: Any) -> Any:
-    """Return (M + ... + M^hops) right / hops, by Horner's rule; numpy or torch, as the factors are."""
-    total = matrix @ right
-    for _ in range(hops - 1):
-        total = matrix @ (total + right)
-    return total / hops
+        """Multiply by Horner's rule; numpy or torch, as the matrix is."""
+        total = self.matrix @ right
+        for _ in range(self.hops - 1):
+            total = self.matrix @ (total + right)
+        return total / self.hops
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,11 +154,8 @@ class Factored:
 
     def times(self, factor: float) -> Factored:
         """Return this matrix times a number."""
-        return replace(
-            self,
-            base=self._scaled_base(np.full(self.shape[1], factor, np.float32)),
-            left=self.left * np.float32(factor),
-        )
+        base = self._scaled_base(np.full(self.shape[1], factor, np.float32))
+        return replace(self, base=base, left=self.left * np.float32(factor))
 
     def _scaled_base(self, factor: NDArray[np.float32]) -> csr_array | PackedBits:
         """Return the base with each column times a factor."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +18,7 @@ from scipy.sparse import csr_array, issparse
 from torch import Tensor
 from torch.nn import functional
 
-from ldpsim.curator.linear.factored import Factored, MeanOfHops, PackedBits, mean_over
+from ldpsim.curator.linear.factored import Factored, MeanOfHops, PackedBits
 
 _BITS_AT_ONCE = 1 << 22
 _SPARSE_BELOW = 0.2  # share of non-zero entries under which a sparse product is faster
@@ -35,13 +36,11 @@ class Constant:
     """
 
     def __init__(self, matrix: Any, device: torch.device) -> None:
-        self.shape = matrix.shape
-        sparse = issparse(matrix)
-        if sparse and matrix.nnz > _SPARSE_BELOW * math.prod(matrix.shape):
-            matrix, sparse = matrix.toarray(), False
-        self.sparse = sparse
+        self.shape, self.sparse = matrix.shape, issparse(matrix)
+        if self.sparse and matrix.nnz > _SPARSE_BELOW * math.prod(matrix.shape):
+            matrix, self.sparse = matrix.toarray(), False
         self._device = device
-        self._entries = _sorted(matrix) if sparse else None
+        self._entries = _sorted(matrix) if self.sparse else None
         self.matrix = (torch.from_numpy(np.ascontiguousarray(matrix)).to(device) if self._entries is None
                        else _to_torch(self._entries, device))  # fmt: skip
 
@@ -56,23 +55,19 @@ class Constant:
         Args:
             chosen: int64 row numbers, each once.
         """
-        return None if self._entries is None else ChosenRows(self, self._entries[chosen.cpu().numpy()], chosen)
-
-    def times(self, right: Tensor) -> Tensor:
-        """Return the sparse product, without a gradient."""
-        return _times(self.matrix, right)
+        if self._entries is None:
+            return None
+        return ChosenRows(self, _to_torch(self._entries[chosen.cpu().numpy()], self._device), chosen)
 
     def times_transposed(self, gradient: Tensor) -> Tensor:
         """Return the product of the sparse transpose, for the backward pass."""
         return _times(self.transposed, gradient)
 
     def __matmul__(self, right: Tensor) -> Tensor:
-        if self.sparse:
-            product: Tensor = _SparseProduct.apply(right, self)  # type: ignore[no-untyped-call]
-            return product
-        return self.matrix @ right
+        return _sparse_product(right, self) if self.sparse else self.matrix @ right
 
 
+@dataclass(frozen=True, eq=False)
 class ChosenRows:
     """Some rows of a sparse constant that multiply variables from the left.
 
@@ -81,18 +76,14 @@ class ChosenRows:
     all rows, whichever way a processor adds.
 
     Args:
-        whole: The matrix.
-        entries: Its rows.
+        whole: The constant.
+        matrix: Its rows.
         chosen: int64, their numbers.
     """
 
-    def __init__(self, whole: Constant, entries: csr_array, chosen: Tensor) -> None:
-        self.shape = entries.shape
-        self.whole, self.chosen, self.matrix = whole, chosen, _to_torch(entries, chosen.device)
-
-    def times(self, right: Tensor) -> Tensor:
-        """Return the product, without a gradient."""
-        return _times(self.matrix, right)
+    whole: Constant
+    matrix: Tensor
+    chosen: Tensor
 
     def times_transposed(self, gradient: Tensor) -> Tensor:
         """Return the product of the transpose, for the backward pass."""
@@ -100,8 +91,7 @@ class ChosenRows:
         return self.whole.times_transposed(everywhere.index_copy_(0, self.chosen, gradient))
 
     def __matmul__(self, right: Tensor) -> Tensor:
-        product: Tensor = _SparseProduct.apply(right, self)  # type: ignore[no-untyped-call]
-        return product
+        return _sparse_product(right, self)
 
 
 class Bits:
@@ -136,8 +126,8 @@ class Product:
         self.shape = features.shape
         base = features.base
         self.base = Bits(base, device) if isinstance(base, PackedBits) else Constant(base, device)
-        known = {id(step): _step(step, device) for step in features.steps}
-        self.steps = [known[id(step)] for step in features.steps]
+        steps = {id(step): _step(step, device) for step in features.steps}  # the same matrix once
+        self.steps = [steps[id(step)] for step in features.steps]
         self.left, self.right = (torch.from_numpy(part).to(device) for part in (features.left, features.right))
 
     def __matmul__(self, right: Tensor) -> Tensor:
@@ -147,19 +137,10 @@ class Product:
         return product + self.left @ (self.right @ right)
 
 
-class _Hops:
-    """A :class:`ldpsim.curator.linear.factored.MeanOfHops` that multiplies variables from the left, hop by hop."""
-
-    def __init__(self, step: MeanOfHops, device: torch.device) -> None:
-        self.matrix, self.hops = Constant(step.matrix, device), step.hops
-
-    def __matmul__(self, right: Tensor) -> Tensor:
-        product: Tensor = mean_over(self.matrix, self.hops, right)
-        return product
-
-
-def _step(step: csr_array | MeanOfHops, device: torch.device) -> Constant | _Hops:
-    return _Hops(step, device) if isinstance(step, MeanOfHops) else Constant(step, device)
+def _step(step: csr_array | MeanOfHops, device: torch.device) -> Constant | MeanOfHops:
+    if isinstance(step, MeanOfHops):
+        return replace(step, matrix=Constant(step.matrix, device))
+    return Constant(step, device)
 
 
 def constant(matrix: Any, device: torch.device) -> Constant | Product:
@@ -184,11 +165,16 @@ def scores_of_nodes(product: Tensor, bias: Tensor, nodes: Tensor, n: int, own: T
     return total
 
 
+def _sparse_product(right: Tensor, left: Constant | ChosenRows) -> Tensor:
+    product: Tensor = _SparseProduct.apply(right, left)  # type: ignore[no-untyped-call]
+    return product
+
+
 class _SparseProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, right: Tensor, left: Constant | ChosenRows) -> Tensor:
         ctx.left = left
-        return left.times(right)
+        return _times(left.matrix, right)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:

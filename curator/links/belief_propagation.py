@@ -5,11 +5,11 @@ e^strength. Let L_i(c) be the log-evidence of person i's class from everything b
 own_i(c) that of the own label's report. A message over a pair of S, as a factor on the class of i, is
 
     M_{j->i}(c) = 1 + min(o_ij (Om nu_{j->i})_c, .9) Lambda_ij,
-    nu_{j->i}(c) ~ exp(L_j + field_j + own_j)_c  prod over the other pairs jk of M_{k->j}(c)^t,
+    nu_{j->i}(c) ~ exp(L_j + field_j + own_j)_c  prod over the other pairs jk of M_{k->j}(c).
 
-with the temper t, 1 for messages that are taken at their word. The sum of all evidence but the own label is
+The sum of all evidence but the own label is
 
-    total_i = L_i + field_i + t sum_j ln M_{j->i}.
+    total_i = L_i + field_i + sum_j ln M_{j->i}.
 
 An own label that is certain fixes nu: such people are sources and never listen. The fixed point is found by
 iteration with damping. On a tree, without the cap .9, it is the exact posterior.
@@ -30,7 +30,7 @@ prior, to the mean of its own kind, the diagonal or the rest:
 where k follows from the spread of the rates beyond the noise. Then Om is divided by pi' Om pi, pi the classes of
 an edge's end without regard to classes. Otherwise its scale and that of the edge probabilities could drift apart.
 
-N and M come from the labelled people alone, by the unbiased count of :mod:`ldpsim.curator.links.evidence`,
+N and M come from the labelled people alone, by the unbiased count of :mod:`ldpsim.curator.links.edge_prior`,
 
     N_cc' = (number of labelled pairs in S - their false hits) / (1 - 2 p),
 
@@ -47,7 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ldpsim.curator.links.evidence import LinkEvidence
+from ldpsim.curator.links.edge_prior import LinkEvidence
 from ldpsim.devices.array_types import FloatArray, IntArray
 
 CAP = 0.9
@@ -99,7 +99,7 @@ class Beliefs:
 
 def propagate_beliefs(
     pairs: Pairs, evidence: FloatArray, own: FloatArray, affinity: FloatArray, absent: FloatArray,
-    *, temper: float = 1.0, cap: float = CAP, steps: int = _STEPS, tolerance: float = _TOLERANCE,
+    *, cap: float = CAP, steps: int = _STEPS, tolerance: float = _TOLERANCE,
 ) -> Beliefs:  # fmt: skip
     """Iterate the messages to a fixed point.
 
@@ -109,7 +109,6 @@ def propagate_beliefs(
         own: float64 (n, classes): own_i; -inf for a class that the own label excludes, 0 for no label.
         affinity: float64 (classes, classes): Om, symmetric.
         absent: float64 (n,): (1 - 2 p) D_i; zeros leave the field out.
-        temper: t.
         cap: Largest probability of an edge in a message.
         steps: Largest number of steps.
         tolerance: The iteration ends once the mean change of all beliefs is at most this.
@@ -121,7 +120,7 @@ def propagate_beliefs(
     from_source, to_source = sources[links.source], sources[links.target]
     messages = np.ones((len(links.source), om.shape[0]), np.float32)
     for part in _blocks(np.flatnonzero(from_source)):
-        messages[part] = links.message(part, fixed[links.source[part]] @ om, cap, temper)
+        messages[part] = links.message(part, fixed[links.source[part]] @ om, cap)
     told = links.sums(np.log(messages))  # what the sources say, once for all
     live = np.flatnonzero(~from_source & ~to_source)
     inner, place = links.among(live)
@@ -132,7 +131,7 @@ def propagate_beliefs(
         linear = np.maximum(beliefs, _LEAST).astype(np.float32)
         for part in _blocks(np.arange(len(live))):
             cavity = linear[inner.source[part]] / moving[place[part]]
-            new = inner.message(part, _through(cavity, om), cap, temper)
+            new = inner.message(part, _through(cavity, om), cap)
             moving[part] = _KEPT * moving[part] + (1 - _KEPT) * new if taken else new
         spread = _mean(beliefs, absent)
         mean = spread if mean is None else _KEPT * mean + (1 - _KEPT) * spread
@@ -144,7 +143,7 @@ def propagate_beliefs(
     linear = np.maximum(beliefs, _LEAST).astype(np.float32)
     for part in _blocks(np.flatnonzero(~from_source & to_source)):
         cavity = linear[links.source[part]] / messages[links.reverse[part]]
-        messages[part] = links.message(part, _through(cavity, om), cap, temper)
+        messages[part] = links.message(part, _through(cavity, om), cap)
     total = evidence + field_of + links.sums(np.log(messages))
     return Beliefs(total, *_cavities(links, messages, total), taken, change)
 
@@ -205,13 +204,13 @@ class _Directed:
                          self.base[live], self.ratio[live])  # fmt: skip
         return part, reverse
 
-    def message(self, places: IntArray, through: Float32, cap: float, temper: float) -> Float32:
-        """float32 (k, classes): M^t of these directions from Om nu of their sources."""
+    def message(self, places: IntArray, through: Float32, cap: float) -> Float32:
+        """float32 (k, classes): M of these directions from Om nu of their sources."""
         through *= self.base[places, None]
         np.minimum(through, np.float32(cap), out=through)
         through *= self.ratio[places, None]
         through += 1
-        return through if temper == 1 else through ** np.float32(temper)
+        return through
 
     def sums(self, values: Float32) -> NDArray[np.float64]:
         """float64 (n, classes): sum over the directions towards each person."""

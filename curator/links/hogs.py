@@ -21,18 +21,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ldpsim.curator.linear.ones import as_numbers, transposed_parts
-from ldpsim.curator.links.similarity import Rows, candidates
-from ldpsim.curator.reports.rows import FlippedRows
+from ldpsim.curator.links.similarity import Rows, candidates, packed_ones
+from ldpsim.curator.reports.rows import FlippedRows, as_numbers
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 
 TILE = 1024
 _ROWS_AT_ONCE = 2048
+_ONES_AT_ONCE = 1 << 26  # of a part of a transpose: 320 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,15 +90,10 @@ def likely_links(bits: FlippedRows, rows: Rows, least: float, *, path: str = "au
     # csr memory and time of the pairs path grow with the ones, those of the tiles do not
     if path == "pairs" or (path == "auto" and bits.ones.nnz <= limit):
         unreported = _near_duplicates(bits, rows, least, np.inf if path == "pairs" else limit - bits.ones.nnz)
-    parts: Iterator[_Part]
-    if unreported is not None:
-        taken = "pairs"
-        parts = _chain(_with_a_one(bits), unreported)
-    else:
-        taken = "tiles"
-        parts = _chain(_tiles(bits, rows, least))
-    found: list[tuple[IntArray, IntArray, FloatArray]] = []
-    looked_at = 0 if taken == "pairs" else int(everything)
+    tiled = unreported is None
+    parts = _tiles(bits, rows, least) if unreported is None else chain(_with_a_one(bits), unreported)
+    found: list[tuple[IntArray, IntArray, FloatArray]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+    looked_at = int(everything) if tiled else 0
     for left, right, exponent in parts:
         looked_at += len(left)
         probability = edge_posterior(rows.cosine(left, right), exponent, bits.odds)
@@ -105,16 +101,11 @@ def likely_links(bits: FlippedRows, rows: Rows, least: float, *, path: str = "au
         found.append((left[kept], right[kept], probability[kept]))
     left, right, probability = (np.concatenate(column) for column in zip(*found, strict=True))
     _, first = np.unique(left * n + right, return_index=True)
-    return WeightedLinks(left[first], right[first], probability[first], looked_at, taken)
+    return WeightedLinks(left[first], right[first], probability[first], looked_at,
+                         "tiles" if tiled else "pairs")  # fmt: skip
 
 
 _Part = tuple[IntArray, IntArray, NDArray[np.int8]]
-
-
-def _chain(*parts: Iterator[_Part]) -> Iterator[_Part]:
-    yield np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int8)
-    for part in parts:
-        yield from part
 
 
 def _with_a_one(bits: FlippedRows) -> Iterator[_Part]:
@@ -183,16 +174,27 @@ def _tiles(bits: FlippedRows, rows: Rows, least: float) -> Iterator[_Part]:
             yield left + top, right + side, exponent[left, right]
 
 
-def packed_ones(ones: csr_array) -> NDArray[np.uint8]:
-    """uint8 (n, ceil(n / 8)): the rows of a sparse 0/1 matrix as packed bits."""
-    n = ones.shape[0]
-    packed = np.zeros((n, (n + 7) // 8), np.uint8)
-    for start in range(0, n, _ROWS_AT_ONCE):
-        packed[start : start + _ROWS_AT_ONCE] = np.packbits(ones[start : start + _ROWS_AT_ONCE].toarray(), axis=1)
-    return packed
-
-
 def _tile(packed: NDArray[np.uint8], rows: slice, columns: slice) -> NDArray[np.int8]:
     # TILE is a multiple of 8, so every tile begins at a whole byte.
     part = packed[rows, columns.start // 8 : (columns.stop + 7) // 8]
     return np.unpackbits(part, axis=1, count=columns.stop - columns.start).view(np.int8)
+
+
+def transposed_parts(ones: csr_array, step: int) -> Iterator[tuple[int, csr_array]]:
+    """Yield (first row, CSR): the transpose in parts that follow one another, so that it is never in memory as a whole.
+
+    Args:
+        ones: CSR (n, n) of numbers.
+        step: Every part but the last has a multiple of ``step`` rows.
+
+    >>> [(first, part.toarray().tolist()) for first, part in transposed_parts(csr_array([[0, 1], [0, 0]]), step=1)]
+    [(0, [[0, 0], [1, 0]])]
+    """
+    n = ones.shape[0]
+    parts = -(-ones.nnz // _ONES_AT_ONCE)
+    if parts <= 1:
+        yield 0, csr_array(ones.T)
+        return
+    width = -(-n // (parts * step)) * step
+    for first in range(0, n, width):
+        yield first, csr_array(ones[:, first : first + width].T)

@@ -30,14 +30,14 @@ et al. 2007).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 
@@ -45,44 +45,12 @@ _CHUNK_BYTES = 1 << 21  # two gathered operands of this size stay in a core's ca
 _ROWS_AT_ONCE = 1024
 
 
-class Rows(Protocol):
-    """Feature rows of n nodes.
-
-    ``dense_share`` is the share of all pairs above which one block product over all of
-    them is faster than the pairs one by one. ``slack`` bounds the error of a block product.
-    """
-
-    dense_share: ClassVar[float]
-    slack: ClassVar[float]
-
-    def __len__(self) -> int: ...
-
-    @property
-    def empty(self) -> BoolArray:
-        """bool (n,): rows without a non-zero entry."""
-        ...
-
-    @property
-    def entries(self) -> int:
-        """Number of non-zero entries of all rows."""
-        ...
-
-    def cosine(self, left: IntArray, right: IntArray) -> FloatArray:
-        """float64 (m,): cosines of the pairs (left[k], right[k])."""
-        ...
-
-    def block(self, rows: slice, columns: slice) -> FloatArray:
-        """float64 (rows, columns): cosines of all pairs, within ``slack``."""
-        ...
-
-    def sparse(self) -> csr_array:
-        """Return the rows as a CSR matrix of float64."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class BitRows:
     """Rows of bits.
+
+    ``dense_share`` is the share of all pairs above which one block product over all of them is faster than the pairs
+    one by one. ``slack`` bounds the error of a block product.
 
     Args:
         packed: uint8 (n, ceil(d / 8)), rows of ``np.packbits``, trailing bits 0.
@@ -100,24 +68,12 @@ class BitRows:
     def __len__(self) -> int:
         return len(self.packed)
 
-    @classmethod
-    def from_csr(cls, matrix: Any) -> BitRows:
-        """Pack the non-zero entries of a sparse matrix."""
-        packed = np.zeros((matrix.shape[0], (matrix.shape[1] + 7) // 8), np.uint8)
-        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-        masks = (0x80 >> (matrix.indices % 8)).astype(np.uint8)
-        np.bitwise_or.at(packed, (rows, matrix.indices // 8), masks)
-        return cls(packed)
-
     @cached_property
     def words(self) -> NDArray[np.uint64]:
         """uint64 (n, ceil(d / 64)): the same bits in words."""
-        width = -(-self.packed.shape[1] // 8) * 8
-        if width == self.packed.shape[1]:
-            return np.ascontiguousarray(self.packed).view(np.uint64)
-        padded = np.zeros((len(self), width), np.uint8)
-        padded[:, : self.packed.shape[1]] = self.packed
-        return padded.view(np.uint64)
+        missing = -self.packed.shape[1] % 8
+        padded = np.pad(self.packed, ((0, 0), (0, missing))) if missing else self.packed
+        return np.ascontiguousarray(padded).view(np.uint64)
 
     @cached_property
     def ones(self) -> IntArray:
@@ -130,10 +86,12 @@ class BitRows:
 
     @property
     def empty(self) -> BoolArray:
+        """bool (n,): rows without a non-zero entry."""
         return self.ones == 0
 
     @property
     def entries(self) -> int:
+        """Number of non-zero entries of all rows."""
         return int(self.ones.sum())
 
     def common(self, left: IntArray, right: IntArray) -> IntArray:
@@ -148,28 +106,24 @@ class BitRows:
         return counts
 
     def cosine(self, left: IntArray, right: IntArray) -> FloatArray:
+        """float64 (m,): cosines of the pairs (left[k], right[k])."""
         return _cosine(self.common(left, right), self.ones[left] * self.ones[right])
 
     def block(self, rows: slice, columns: slice) -> FloatArray:
-        counts = self._floats(rows) @ self._floats(columns).T
-        return _cosine(counts, np.multiply.outer(self.ones[rows], self.ones[columns]))
-
-    def _floats(self, rows: slice) -> NDArray[np.float32]:
-        return np.unpackbits(self.packed[rows], axis=1).astype(np.float32)
+        """float64 (rows, columns): cosines of all pairs, within ``slack``."""
+        one, other = (np.unpackbits(self.packed[part], axis=1).astype(np.float32) for part in (rows, columns))
+        return _cosine(one @ other.T, np.multiply.outer(self.ones[rows], self.ones[columns]))
 
     def sparse(self) -> csr_array:
-        columns = []
-        for start in range(0, len(self), _ROWS_AT_ONCE):
-            block = np.unpackbits(self.packed[start : start + _ROWS_AT_ONCE], axis=1)
-            columns.append(np.nonzero(block)[1].astype(np.int32))
-        indices = np.concatenate(columns)
-        indptr = np.concatenate([[0], np.cumsum(self.ones)])
-        return csr_array((np.ones(len(indices)), indices, indptr), shape=(len(self), self.packed.shape[1] * 8))
+        """Return the rows as a CSR matrix of float64."""
+        parts = range(0, len(self), _ROWS_AT_ONCE)
+        return vstack([csr_array(np.unpackbits(self.packed[start : start + _ROWS_AT_ONCE], axis=1), dtype=np.float64)
+                       for start in parts], format="csr")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class RealRows:
-    """Rows of real numbers.
+    """Rows of real numbers; its members are those of :class:`BitRows`.
 
     Args:
         matrix: scipy CSR (n, d) of float64, columns sorted, no stored zeros.
@@ -225,12 +179,24 @@ class RealRows:
         return self.matrix
 
 
+Rows = BitRows | RealRows
+
+
 def public_rows(features: Any) -> Rows:
     """Return public features (scipy CSR) as rows; as rows of bits if every entry is 0 or 1."""
     matrix = csr_array(features).astype(np.float64)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    return BitRows.from_csr(matrix) if np.all(matrix.data == 1) else RealRows(matrix)
+    return BitRows(packed_ones(matrix)) if np.all(matrix.data == 1) else RealRows(matrix)
+
+
+def packed_ones(matrix: csr_array) -> NDArray[np.uint8]:
+    """uint8 (n, ceil(d / 8)): the non-zero entries of a sparse matrix as packed bits."""
+    packed = np.zeros((matrix.shape[0], (matrix.shape[1] + 7) // 8), np.uint8)
+    for start in range(0, len(packed), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        packed[part] = np.packbits(matrix[part].toarray() != 0, axis=1)
+    return packed
 
 
 def _cosine(sums: Any, squares: Any) -> FloatArray:
@@ -267,82 +233,64 @@ def candidates(rows: Rows, gap: float, limit: float) -> Iterator[PairBatch] | No
     kept = np.flatnonzero(~rows.empty)
     if len(kept) < 2:
         return iter(())
-    best: _Groups | None = _Blocks.fit(rows, kept, gap) if isinstance(rows, BitRows) else None
-    if best is None or best.pairs > min(limit, 8 * len(kept)):
-        other = _Prefixes.fit(rows, gap)
-        if best is None or (other is not None and other.pairs < best.pairs):
-            best = other
-    return None if best is None or best.pairs > limit else _pairs(best)
+    best = _blocks(rows, kept, gap) if isinstance(rows, BitRows) else None
+    count = np.inf if best is None else _number_of_pairs(best)
+    if count > min(limit, 8 * len(kept)) and rows.entries <= _MOST_ENTRIES:
+        other = _prefixes(rows, gap)
+        if (number := _number_of_pairs(other)) < count:
+            best, count = other, number
+    return None if best is None or count > limit else _pairs(best)
 
 
-class _Groups:
-    """Members with keys; two members of one key are a candidate pair."""
-
-    def lists(self) -> Iterator[tuple[Keys, IntArray]]:
-        raise NotImplementedError
-
-    @cached_property
-    def pairs(self) -> float:
-        """Number of candidate pairs, with repetitions."""
-        total = 0.0
-        for keys, _ in self.lists():
-            sizes = np.unique(keys, return_counts=True)[1].astype(np.float64)
-            total += float((sizes * (sizes - 1) / 2).sum())
-        return total
+# Members with keys, list by list; two members of one key are a candidate pair.
+_Groups = Callable[[], Iterator[tuple[Keys, IntArray]]]
 
 
-class _Blocks(_Groups):
-    """Hashes of every row's content, one for each block of columns."""
+def _number_of_pairs(groups: _Groups) -> float:
+    """Return the number of candidate pairs, with repetitions."""
+    sizes = [np.unique(keys, return_counts=True)[1].astype(np.float64) for keys, _ in groups()]
+    return float(sum((size * (size - 1) / 2).sum() for size in sizes))
 
-    def __init__(self, rows: BitRows, kept: IntArray, edges: NDArray[np.int64]) -> None:
-        self.rows, self.kept, self.edges = rows, kept, edges
 
-    @classmethod
-    def fit(cls, rows: BitRows, kept: IntArray, gap: float) -> _Blocks | None:
-        differ = 2 * float(rows.ones.max()) * gap
-        width = rows.packed.shape[1]
-        return None if differ >= width else cls(rows, kept, np.linspace(0, width, int(differ) + 2).astype(np.int64))
+def _blocks(rows: BitRows, kept: IntArray, gap: float) -> _Groups | None:
+    """Return hashes of the rows' content in each block of columns; None where there are more blocks than columns."""
+    differ, width = 2 * float(rows.ones.max()) * gap, rows.packed.shape[1]
+    if differ >= width:
+        return None
+    edges = np.linspace(0, width, int(differ) + 2).astype(np.int64)
+    # Equal rows have equal hashes; a collision of others only adds a candidate.
+    odd: Any = np.random.default_rng(0).integers(1 << 63, size=width, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
-    def lists(self) -> Iterator[tuple[Keys, IntArray]]:
-        # Equal rows have equal hashes; a collision of others only adds a candidate.
-        odd = np.random.default_rng(0).integers(1 << 63, size=self.edges[-1], dtype=np.uint64) * np.uint64(2)
-        for first, last in zip(self.edges[:-1], self.edges[1:], strict=True):
-            keys = np.zeros(len(self.kept), np.uint64)
+    def lists() -> Iterator[tuple[Keys, IntArray]]:
+        for first, last in zip(edges[:-1], edges[1:], strict=True):
+            keys = np.zeros(len(kept), np.uint64)
             for column in range(first, last):
-                keys += self.rows.packed[self.kept, column].astype(np.uint64) * (odd[column] + np.uint64(1))
-            yield keys, self.kept
+                keys += rows.packed[kept, column].astype(np.uint64) * odd[column]
+            yield keys, kept
+
+    return lists
 
 
-class _Prefixes(_Groups):
-    """The (column, row) entries of all rows' prefixes."""
-
-    def __init__(self, keys: Keys, members: IntArray) -> None:
-        self.keys, self.members = keys, members
-
-    @classmethod
-    def fit(cls, rows: Rows, gap: float) -> _Prefixes | None:
-        if rows.entries > _MOST_ENTRIES:
-            return None
-        matrix = rows.sparse()
-        holders = np.bincount(matrix.indices, minlength=matrix.shape[1])
-        rank = np.empty(len(holders), np.int64)
-        rank[np.argsort(holders, kind="stable")] = np.arange(len(holders))
-        row_of = np.repeat(np.arange(len(rows)), np.diff(matrix.indptr))
-        order = np.lexsort((rank[matrix.indices], row_of))
-        squares = matrix.data[order] ** 2
-        squares /= np.bincount(row_of, weights=squares, minlength=len(rows))[row_of]
-        before = np.cumsum(squares) - squares
-        before -= before[matrix.indptr[:-1][row_of]]
-        # The entry is needed while it and what follows have norm s0 or more.
-        needed = 1 - before >= (1 - gap) ** 2 - 1e-9
-        return cls(matrix.indices[order][needed].astype(np.uint64), row_of[needed])
-
-    def lists(self) -> Iterator[tuple[Keys, IntArray]]:
-        yield self.keys, self.members
+def _prefixes(rows: Rows, gap: float) -> _Groups:
+    """Return the (column, row) entries of all rows' prefixes."""
+    matrix = rows.sparse()
+    holders = np.bincount(matrix.indices, minlength=matrix.shape[1])
+    rank = np.empty(len(holders), np.int64)
+    rank[np.argsort(holders, kind="stable")] = np.arange(len(holders))
+    row_of = np.repeat(np.arange(len(rows)), np.diff(matrix.indptr))
+    order = np.lexsort((rank[matrix.indices], row_of))
+    squares = matrix.data[order] ** 2
+    squares /= np.bincount(row_of, weights=squares, minlength=len(rows))[row_of]
+    before = np.cumsum(squares) - squares
+    before -= before[matrix.indptr[:-1][row_of]]
+    # The entry is needed while it and what follows have norm s0 or more.
+    needed = 1 - before >= (1 - gap) ** 2 - 1e-9
+    keys, members = matrix.indices[order][needed].astype(np.uint64), row_of[needed]
+    return lambda: iter([(keys, members)])
 
 
 def _pairs(groups: _Groups) -> Iterator[PairBatch]:
-    for keys, members in groups.lists():
+    for keys, members in groups():
         order = np.argsort(keys, kind="stable")
         keys, members = keys[order], members[order]
         places = np.flatnonzero(keys[1:] == keys[:-1])  # members whose successor has the same key

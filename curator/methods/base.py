@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ldpsim.curator.graph import Graph
-from ldpsim.curator.methods.parameters import read_value
+from ldpsim.curator.methods.parameters import check_values, read_value
 from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.names import nearest
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
@@ -32,6 +32,10 @@ class Method:
     """A method: a frozen dataclass with a ``spec``; ``--set key=value`` sets its fields."""
 
     spec: ClassVar[MethodSpec]
+
+    def __post_init__(self) -> None:
+        """Refuse a parameter outside its range (ValueError)."""
+        check_values(self)
 
     def in_force(self) -> MethodSpec:
         """Return the spec with these parameters."""
@@ -101,22 +105,23 @@ class LocalMethod(GraphMethod):
         raise NotImplementedError
 
     def claim(self, budget: Budget) -> Claim:
-        """Return the paper's statement."""
+        """Return the paper's statement, and reasons why it and what holds differ."""
         raise NotImplementedError
-
-    def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """Reasons why the claim and what holds differ; about an undirected edge unless overridden."""
-        return (ONE_END if budget.reporting == "one-end" else BOTH_ENDS,)
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
         """Return the claim beside what holds."""
         return local_guarantee(
-            facts, questions, claim=self.claim(budget), why_they_differ=self.reasons(budget), collections=collections,
+            facts, questions, claim=self.claim(budget), collections=collections,
             public_features=budget.public_features, public_edges=self.in_force().public_graph,
             volunteers=budget.volunteers,
         )  # fmt: skip
+
+
+def of_an_edge(budget: Budget) -> str:
+    """Return why an undirected edge loses what it does."""
+    return ONE_END if budget.reporting == "one-end" else BOTH_ENDS
 
 
 def questions_asked(
@@ -147,9 +152,3 @@ def spending(option: str, given: float | None, budget: Budget, value: float) -> 
         typed = f"{option} {given:g}" if given is not None else f"--epsilon {budget.epsilon:g}"
         share = "" if given is not None or value == budget.epsilon else f" (here {value:g} of it for one entry)"
         raise ValueError(f"{typed}{share}: {error}") from None
-
-
-def require_reports(reports: Any, method: str) -> None:
-    """Refuse anything but reports (TypeError): a local method never sees raw data."""
-    if not isinstance(reports, Reports):
-        raise TypeError(f"{method} is a local method: it takes Reports, not {type(reports).__name__}")

@@ -16,47 +16,31 @@ features are not. The two constants were fitted on generated graphs (docs/result
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import Reporting
 
+MARGIN = 2.75  # log-odds that a reported pair shall have beyond ln n
+EVIDENCE = 100.0  # least evidence of all features for which they are asked
 _MOST = 0.9  # the links keep a part of every budget
 
 
-@dataclass(frozen=True)
-class ShareRule:
-    """Constants of the rule.
+def feature_share(facts: PublicFacts, labels: int, epsilon: float, reporting: Reporting = "both") -> float:
+    """Return the share, in [0, 0.9], rounded to hundredths.
 
     Args:
-        margin: Log-odds that a reported pair shall have beyond ln n.
-        evidence: Least evidence of all features for which they are asked.
+        facts: Sizes of the population.
+        labels: Number of training labels.
+        epsilon: Budget of one link and one feature together.
+        reporting: Whether both ends report a pair.
 
     >>> facts = PublicFacts(n=2700, d=1400, classes=7)
-    >>> ShareRule(margin=3.0, evidence=50.0).share(facts, 1350, 8.0) > 0.25
-    True
-    >>> ShareRule(margin=3.0, evidence=50.0).share(facts, 1350, 5.0)
-    0.0
+    >>> [feature_share(facts, 1350, epsilon) for epsilon in (5.0, 8.0)]
+    [0.0, 0.33]
     """
-
-    margin: float
-    evidence: float
-
-    def share(self, facts: PublicFacts, labels: int, epsilon: float, reporting: Reporting = "both") -> float:
-        """Return the share, in [0, 0.9], rounded to hundredths.
-
-        Args:
-            facts: Sizes of the population.
-            labels: Number of training labels.
-            epsilon: Budget of one link and one feature together.
-            reporting: Whether both ends report a pair.
-        """
-        of_links = (math.log(facts.n) + self.margin) / (2 if reporting == "both" else 1)
-        rest = epsilon - of_links
-        if rest <= 0 or not facts.d or not facts.classes:
-            return 0.0
-        evidence = math.tanh(rest / 2) ** 2 * math.sqrt(facts.d * labels / facts.classes)
-        return round(min(rest / epsilon, _MOST), 2) if evidence >= self.evidence else 0.0
-
-
-RULE = ShareRule(margin=2.75, evidence=100.0)
+    of_links = (math.log(facts.n) + MARGIN) / (2 if reporting == "both" else 1)
+    rest = epsilon - of_links
+    if rest <= 0 or not facts.d or not facts.classes:
+        return 0.0
+    evidence = math.tanh(rest / 2) ** 2 * math.sqrt(facts.d * labels / facts.classes)
+    return round(min(rest / epsilon, _MOST), 2) if evidence >= EVIDENCE else 0.0

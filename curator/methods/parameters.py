@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from typing import Any
 
 from ldpsim.curator.setting_error import LEAST, MOST, MOST_STEPS, SettingError
 
 ABOVE_0 = object()  # every number above 0, in :func:`parameter`
+Range = tuple[Callable[[Any], bool], str]  # whether a value is in it, and what a value must be
 
 
-def parameter(default: Any, *, hashed: str = "always", **beside: Any) -> Any:
-    """Declare a parameter of a method that is read beside some values of other parameters alone.
+def one_of(*choices: str) -> Range:
+    """Return the range of these words."""
+    return lambda value: value in choices, f"must be one of {', '.join(choices)}"
+
+
+def whole(least: int, most: int = MOST_STEPS) -> Range:
+    """Return the range of whole numbers from ``least`` to ``most``."""
+    return lambda value: least <= value <= most, f"must be {least}..{most}"
+
+
+def between(low: float, high: float) -> Range:
+    """Return the range of numbers from ``low`` to below ``high``."""
+    return lambda value: low <= value < high, f"must be {low:g} or more and below {high:g}"
+
+
+SHARE: Range = (lambda value: LEAST <= value <= 1 - LEAST), "must lie between 0 and 1, both excluded"
+POSITIVE: Range = (lambda value: LEAST <= value <= MOST), f"must be {LEAST:g} to {MOST:g}"
+NUMBER: Range = (lambda value: value == 0 or LEAST <= value <= MOST), f"must be 0, or {LEAST:g} to {MOST:g}"
+FRACTION: Range = (lambda value: 0 < value <= 1), "must be above 0 and at most 1"
+
+
+def parameter(
+    default: Any, values: Range | None = None, /, *, option: str = "", hashed: str = "always", **beside: Any
+) -> Any:
+    """Declare a parameter of a method: the values that it may have, and the values of others beside which it is read.
 
     Args:
         default: Its default.
+        values: Its range; None: any value of the type.
+        option: The option of its own that sets it; else ``--set`` does.
         hashed: ``unless default`` for a parameter that stored hashes do not have.
         beside: Name of a parameter, or of an option of the run -> its values beside which this one is read,
             :data:`ABOVE_0` for every number above 0.
     """
-    return field(default=default, metadata={"hashed": hashed, "beside": beside})
+    return field(default=default, metadata={"values": values, "option": option, "hashed": hashed, "beside": beside})
+
+
+def check_values(method: Any) -> None:
+    """Refuse a parameter outside its range (ValueError)."""
+    for entry in fields(method):
+        allowed, value = entry.metadata.get("values"), getattr(method, entry.name)
+        if allowed is not None and not allowed[0](value):
+            said, option = f"{value:g}" if isinstance(value, float) else value, entry.metadata["option"]
+            raise SettingError(said, allowed[1], option) if option else SettingError(f"{entry.name}={said}", allowed[1])
 
 
 def unused(default: Any) -> Any:
@@ -70,35 +105,3 @@ def beside_words(needed: tuple[str, Any]) -> str:
     """
     name, values = needed
     return f"{name} above 0" if values is ABOVE_0 else " or ".join(f"{name}={str(one).lower()}" for one in values)
-
-
-def check_choices(method: Any, **allowed: Sequence[str]) -> None:
-    """Refuse a parameter that is none of its choices (ValueError)."""
-    for name, choices in allowed.items():
-        value = getattr(method, name)
-        if value not in choices:
-            raise SettingError(f"{name}={value}", f"must be one of {', '.join(choices)}")
-
-
-def check_shares(method: Any, *names: str) -> None:
-    """Refuse a parameter outside (0, 1), or at its very ends (ValueError)."""
-    for name in names:
-        value = getattr(method, name)
-        if not LEAST <= value <= 1 - LEAST:
-            raise SettingError(f"{name}={value}", "must lie between 0 and 1, both excluded")
-
-
-def check_range(method: Any, *names: str, least: int, most: int = MOST_STEPS) -> None:
-    """Refuse a whole number outside ``least`` .. ``most`` (ValueError)."""
-    for name in names:
-        value = getattr(method, name)
-        if not least <= value <= most:
-            raise SettingError(f"{name}={value}", f"must be {least}..{most}")
-
-
-def check_numbers(method: Any, *names: str, positive: bool = False) -> None:
-    """Refuse a number below 0, with ``positive`` also 0, or one that is too small or too large (ValueError)."""
-    for name in names:
-        value = getattr(method, name)
-        if not (LEAST <= value <= MOST or (value == 0 and not positive)):
-            raise SettingError(f"{name}={value:g}", f"must be {'' if positive else '0, or '}{LEAST:g} to {MOST:g}")

@@ -38,7 +38,6 @@ class MethodSpec:
         common_selection: Whether ``--set selection`` chooses the epoch.
         trains_network: Whether it predicts by a network.
         search_grid: Grids of ``ldpsim tune`` for the curator's parameters, by stage; each starts from the best before.
-        query_grid: Grid of the parameters that change the questions.
         public_graph: Whether the edges are public in its paper's setting.
         public_features: Whether features are public with and without ``--public-features``.
         asks_labels: Whether devices are asked for labels with and without ``--private-labels``.
@@ -72,7 +71,6 @@ class MethodSpec:
     common_selection: bool = True
     trains_network: bool = True
     search_grid: tuple[Grid, ...] = (TRAINING_GRID,)
-    query_grid: Grid = field(default_factory=dict)
     public_graph: bool = False
     public_features: bool = False
     asks_labels: bool = False

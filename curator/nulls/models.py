@@ -180,8 +180,6 @@ def features_alone(known: NullEvidence, *, seed: int, device: str = "cpu") -> In
         found = {name: pool.components[name] for name in ("ridge", "perceptron") if name in pool.components}
         found["pool"] = pool.log_probability
     if len(chosen) and "perceptron" not in found:
-        found["perceptron"] = fit_perceptron(
-            known.features, told, learned, chosen, seed=seed, device=device
-        ).log_probability
+        found["perceptron"] = fit_perceptron(known.features, told, learned, chosen, seed=seed, device=device)
     best = max(found.values(), key=lambda rows: np.count_nonzero(rows[chosen].argmax(axis=1) == told.labels[chosen]))
     return np.argmax(best, axis=1).astype(np.int64)

@@ -1,10 +1,28 @@
-"""Opinions about everybody's class that a graph of probable links gives, for a pool.
+"""Posterior of a curator: from what was told to everybody's class.
 
-P holds the probability of each link, S the pairs that were reported as links. Components, each
-(n, classes):
+The evidence (:mod:`ldpsim.curator.evidence.evidence`) goes through a block model. Its beliefs, and other
+readings of its edges, are pooled and guarded. Training labels are the sources. Validation labels guard; both fit
+exponents. Nothing is random: samples and folds have fixed seeds.
 
+Block model with degrees, scores of pairs and evidence about people.
+
+A round fits the prior of an edge to the reports (:mod:`ldpsim.curator.links.edge_prior`) with what is believed about
+both ends, lets the beliefs propagate (:mod:`ldpsim.curator.links.belief_propagation`), and counts the affinity of
+classes anew. That is an EM algorithm over labels, affinities and edge probabilities. It ends once a round changes the
+beliefs by little.
+
+The scores of a pair are the given ones (similarity of features), the sum of both log-activities, and from the second
+round on the number of common partners. The log-agreement ln q_i' Om q_j of what is believed about both ends is the
+offset. For a pair in S the activities are without its own hit, and the beliefs are without its own message. No belief
+holds the own label of its person.
+
+Opinions about everybody's class. P holds the probability of each link, S the pairs that were reported as links.
+Components, each (n, classes):
+
+    beliefs                   those of the block model
     smoothed features         ridge regression on D^-1 (P + I) Z, Z the rows of the features
     spectrum                  ridge regression on 48 eigenvectors of E^-1/2 P E^-1/2 and ln(1 + D), E = D + mean of D
+    features                  those of :mod:`ldpsim.curator.learning.node_evidence`
     label propagation on P    ln of the classes that spread from the training people
     label propagation on S    the same on the pairs
 
@@ -13,22 +31,13 @@ D are the row sums of P. E instead of D keeps small components of the graph from
 within.
 
 Ridge's rows are leave-one-out for training people: given P, no label reaches its own row. Label propagation gives a
-training person its own label back (``BY_HEART``). Its exponents must come from other people.
+training person its own label back, so it joins the pool late. Its exponents must come from other people.
 
-Answer of a curator: a pool of everything that speaks about a person's class, and a guard.
-
-The pool is fitted on validation labels, which are no sources of the posterior, and on training labels, as far as
-they are not in their own rows (:mod:`ldpsim.curator.learning.pool`). What is published is the pool, unless validation
-prefers something simpler: features alone, label propagation on the pairs that every report calls an edge, or the
-largest class. The pool's own predictions for validation people are cross-fitted, so that each is made without the
+Pool and guard. The pool is fitted on validation labels, which are no sources of the posterior, and on training labels,
+as far as they are not in their own rows (:mod:`ldpsim.curator.learning.pool`). What is published is the pool, unless
+validation prefers something simpler: features alone, label propagation on the pairs that every report calls an edge, or
+the largest class. The pool's own predictions for validation people are cross-fitted, so that each is made without the
 own label. A simpler answer has to be better by more than the standard error of the paired difference.
-
-Posterior of a curator: from what was told to everybody's class.
-
-The evidence (:mod:`ldpsim.curator.evidence.evidence`) goes through the block model
-(:mod:`ldpsim.curator.posterior.block_model`). Its beliefs, and other readings of its edges, are pooled and
-guarded. Training labels are the sources. Validation labels guard; both fit exponents.
-Nothing is random: samples and folds have fixed seeds.
 """
 
 from __future__ import annotations
@@ -39,57 +48,185 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
-from scipy.special import log_softmax
+from scipy.special import expit, log_softmax, softmax
 
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.learning.node_evidence import SMOOTHED_PENALTIES, ln_scores, ridge_scores, taught
 from ldpsim.curator.learning.pool import cross_fitted, fit_pool
 from ldpsim.curator.linear.propagation import smoothed_rows, spread_rows
 from ldpsim.curator.linear.scaling import standardised_rows
-from ldpsim.curator.posterior.block_model import SparsePosterior, fit_block_model, symmetric
+from ldpsim.curator.links.belief_propagation import (
+    Beliefs,
+    Pairs,
+    believed_counts,
+    edge_probability,
+    labelled_counts,
+    normalised,
+    propagate_beliefs,
+    shrunk,
+)
+from ldpsim.curator.links.edge_prior import (
+    EdgePrior,
+    LinkEvidence,
+    Scored,
+    Scores,
+    closure_score,
+    fit_edge_prior,
+    moments,
+    sample_pairs,
+)
 from ldpsim.curator.reports.labels import LabelEvidence
-from ldpsim.devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.array_types import DoubleArray, FloatArray, IntArray
 
+SEED = 0  # of the sampled pairs
+LIKELY = 0.02  # smallest probability of an edge that is kept
+ROUNDS = 4
+TOLERANCE = 1e-2
+_LEAST = 1e-6
 EIGENVECTORS = 48
-_ON_LINKS, _ON_PAIRS = "label propagation on P", "label propagation on S"
-BY_HEART = frozenset({_ON_LINKS, _ON_PAIRS})
-_TOLERANCE = 1e-2  # of an eigenvalue: the space of the eigenvectors counts, not each of them
+_EIGENVALUES_WITHIN = 1e-2  # the space of the eigenvectors counts, not each of them
 _MOST_ITERATIONS = 200
 _LARGEST_INVERSE = 2048  # rows of a matrix to invert for each penalty
+POOL, BELIEFS, FEATURES, LARGEST = "pool", "beliefs", "features", "largest class"
+ON_LINKS, ON_PAIRS = "label propagation on P", "label propagation on S"
+
+
+@dataclass(frozen=True, eq=False)
+class SparsePosterior:
+    """A fitted posterior.
+
+    Args:
+        beliefs: Result of the last belief propagation.
+        pairs: The pairs S with their base probability.
+        probability: float64 (m,): posterior of an edge for each pair of S, without any own label of its ends.
+        affinity: float64 (classes, classes): Om.
+        prior: The edge prior.
+        rounds: Number of rounds.
+        change: Mean change of a belief in the last round.
+    """
+
+    beliefs: Beliefs = field(repr=False)
+    pairs: Pairs = field(repr=False)
+    probability: NDArray[np.float64] = field(repr=False)
+    affinity: FloatArray = field(repr=False)
+    prior: EdgePrior
+    rounds: int
+    change: float
+
+    @property
+    def stopped(self) -> str:
+        """Reason why the rounds ended."""
+        return "beliefs settled" if self.change <= TOLERANCE else "largest number of rounds"
+
+
+def fit_block_model(
+    evidence: LinkEvidence, people: FloatArray, own: FloatArray, labels: FloatArray, scores: Scores | None,
+    *, seed: int,
+) -> SparsePosterior:  # fmt: skip
+    """Fit the posterior.
+
+    Args:
+        evidence: The reports about pairs.
+        people: float64 (n, classes): log-probability of each class from everything but links and own labels.
+        own: float64 (n, classes): log-likelihood of the own label's report; 0 where there is none.
+        labels: float64 (n, classes): one-hot labels, or an unbiased estimate of them; zeros where there is none.
+        scores: Public scores of pairs, or None.
+        seed: Seed of the sampled pairs.
+    """
+    found = moments(evidence)
+    activity = found.activity
+    sample = sample_pairs(evidence, seed)
+    ends = np.concatenate([_pair_scores(scores, evidence.left, evidence.right),
+                           _pair_scores(scores, sample.left, sample.right)])  # fmt: skip
+    left, right = (np.log(found.activity_without(end)) for end in (evidence.left, evidence.right))
+    log_activity = np.log(activity)
+    degrees = np.concatenate([left + right, log_activity[sample.left] + log_activity[sample.right]])
+    known = np.concatenate([ends, degrees[:, None]], axis=1)
+    count = len(evidence)
+
+    share = softmax(people, axis=1)
+    mean = _mean_class(softmax(people + own, axis=1), activity)
+    affinity = normalised(shrunk(labelled_counts(evidence, labels, activity, found.density)), mean)
+    cavities = share[evidence.left], share[evidence.right]
+    every_left = np.concatenate([evidence.left, sample.left])
+    every_right = np.concatenate([evidence.right, sample.right])
+    prior, taken, change, table = None, 0, np.inf, known
+    while taken < ROUNDS and change > TOLERANCE:
+        agreement = _agreement(*cavities, affinity), _agreement(share[sample.left], share[sample.right], affinity)
+        ones = Scored(table[:count], agreement[0], evidence.strength, np.ones(count))
+        zeros = Scored(table[count:], agreement[1], -sample.strength, sample.weight)
+        start = prior if taken > 1 else None  # the second round has one score more than the first
+        prior = fit_edge_prior(ones, zeros, found.density, start)
+        base = expit(prior.log_odds(table))
+        pairs = Pairs(evidence.n, evidence.left, evidence.right, base[:count], evidence.strength)
+        density = float(np.average(base[count:], weights=sample.weight)) if len(sample.left) else found.density
+        partners = _expected_partners(evidence, density, activity)
+        beliefs = propagate_beliefs(pairs, people, own, affinity, evidence.resolution * partners)
+        now = softmax(beliefs.total, axis=1)
+        change = float(np.abs(now - share).sum(axis=1).mean())
+        share, taken = now, taken + 1
+        counts = believed_counts(evidence, pairs, beliefs, own, affinity, activity, density)
+        mean = _mean_class(softmax(beliefs.total + own, axis=1), activity)
+        affinity = normalised(np.sqrt(affinity * shrunk(counts)), mean)
+        cavities = beliefs.left_cavity.astype(np.float64), beliefs.right_cavity.astype(np.float64)
+        likely = edge_probability(pairs, beliefs, own, affinity)
+        kept = likely >= LIKELY
+        weights = symmetric(evidence.left[kept], evidence.right[kept], likely[kept], evidence.n)
+        table = np.concatenate([known, closure_score(weights, every_left, every_right)[:, None]], axis=1)
+    assert prior is not None
+    probability = np.asarray(edge_probability(pairs, beliefs, None, affinity), np.float64)
+    return SparsePosterior(beliefs, pairs, probability, affinity, prior, taken, change)
+
+
+def symmetric(left: IntArray, right: IntArray, values: FloatArray, n: int) -> csr_array:
+    """float32 CSR (n, n): the pairs' values in both directions."""
+    half = coo_array((values.astype(np.float32), (left, right)), shape=(n, n))
+    return csr_array(half + half.T)
+
+
+def _pair_scores(scores: Scores | None, left: IntArray, right: IntArray) -> NDArray[np.float64]:
+    return np.zeros((len(left), 0)) if scores is None else scores(left, right)
+
+
+def _agreement(left: FloatArray, right: FloatArray, affinity: FloatArray) -> NDArray[np.float64]:
+    return np.log(np.maximum(np.einsum("ij,ij->i", left @ affinity, right), 1e-3))
+
+
+def _mean_class(share: FloatArray, activity: FloatArray) -> NDArray[np.float64]:
+    """float64 (classes,): class distribution of an edge's end."""
+    return np.maximum(np.asarray(activity @ share / activity.sum()), _LEAST)
+
+
+def _expected_partners(evidence: LinkEvidence, density: float, activity: FloatArray) -> NDArray[np.float64]:
+    """float64 (n,): D_i, among the partners with a report about the pair."""
+    seen = evidence.partners[:, 1:].sum(axis=1)
+    return np.asarray(seen * density * activity / activity.mean())
 
 
 def graph_components(
-    rows: Any,
-    links: csr_array,
-    pairs: csr_array | None,
-    told: LabelEvidence,
-    train: IntArray,
-) -> Mapping[str, DoubleArray]:
-    """float64 (n, classes) by name; empty without a training label or without a link.
+    rows: Any, links: csr_array, pairs: csr_array, told: LabelEvidence, train: IntArray
+) -> tuple[dict[str, DoubleArray], dict[str, DoubleArray]]:
+    """float64 (n, classes) by name: components without own labels, and late ones; none without a label or a link.
 
     Args:
         rows: (n, d) of length 1 (:func:`ldpsim.curator.learning.node_evidence.unit_rows`); None for no features.
         links: P, symmetric CSR (n, n).
-        pairs: S, symmetric CSR (n, n) of ones; None where there are no more pairs than links.
+        pairs: S, symmetric CSR (n, n) of ones.
         told: Labels, public or reported.
-        train: Training people.
+        train: Training people with a label.
     """
-    train = told.known(train)
     if not len(train) or not links.nnz:
-        return {}
-    found = {}
+        return {}, {}
+    early = {}
     if rows is not None:
         smoothed = smoothed_rows(rows, links)
-        penalties = _few(smoothed, train, told)
-        found["smoothed features"] = ln_scores(ridge_scores(smoothed, train, told, penalties))
-    found["spectrum"] = ln_scores(ridge_scores(spectrum(links), train, told))
-    known = told.probabilities(train)
-    found[_ON_LINKS] = _propagated(links, known, train)
-    if pairs is not None:
-        found[_ON_PAIRS] = _propagated(pairs, known, train)
-    return found
+        early["smoothed features"] = ln_scores(ridge_scores(smoothed, train, told, _few(smoothed, train, told)))
+    early["spectrum"] = ln_scores(ridge_scores(spectrum(links), train, told))
+    labels = told.probabilities(train)
+    return early, {ON_LINKS: _propagated(links, labels, train), ON_PAIRS: _propagated(pairs, labels, train)}
 
 
 def spectrum(links: csr_array, count: int = EIGENVECTORS) -> Any:
@@ -107,7 +244,7 @@ def spectrum(links: csr_array, count: int = EIGENVECTORS) -> Any:
     else:
         start = np.ones(len(linked))
         try:
-            _, vectors = eigsh(matrix, k=count, which="LM", v0=start, tol=_TOLERANCE, maxiter=_MOST_ITERATIONS)
+            _, vectors = eigsh(matrix, k=count, which="LM", v0=start, tol=_EIGENVALUES_WITHIN, maxiter=_MOST_ITERATIONS)
         except ArpackNoConvergence as stopped:
             vectors = stopped.eigenvectors
     columns = np.zeros((len(degrees), vectors.shape[1] + 1))
@@ -128,9 +265,6 @@ def _few(rows: Any, train: IntArray, told: LabelEvidence) -> tuple[float, ...]:
         return SMOOTHED_PENALTIES
     part = train[:: -(-len(train) // _LARGEST_INVERSE)]
     return (taught(rows, part, told, SMOOTHED_PENALTIES).penalty,)
-
-
-POOL = "pool"
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,11 +316,6 @@ def _hits(scores: DoubleArray, labels: LabelEvidence, nodes: IntArray) -> Double
     return (scores[nodes].argmax(axis=1) == labels.labels[nodes]).astype(np.float64)
 
 
-SEED = 0
-LIKELY = 0.02  # smallest probability of an edge that is kept
-BELIEFS, _FEATURES, _AGREED, _LARGEST = "beliefs", "features", "label propagation on S", "largest class"
-
-
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """Result.
@@ -221,38 +350,20 @@ class Estimate:
 
 def estimate(evidence: Evidence) -> Estimate:
     """Return the posterior of the evidence; training labels are the sources."""
-    people = evidence.people.log_probability
-    model, components, late = _read(evidence, evidence.train)
-    simpler = {_FEATURES: people} if _FEATURES in components else {}
-    if _AGREED in late:
-        simpler[_AGREED] = late[_AGREED]
-    shares = evidence.class_estimates(evidence.train).sum(axis=0)
-    simpler[_LARGEST] = np.tile(np.log(np.maximum(shares, 0) + 1), (len(people), 1))
-    prior = {name: float(name == BELIEFS) for name in components}
-    published = guarded_answer(
-        components, simpler, evidence.labels, evidence.val, train=evidence.train, late=late, prior=prior,
-    )  # fmt: skip
-    kept = model.probability >= LIKELY
-    left, right, probability = model.pairs.left[kept], model.pairs.right[kept], model.probability[kept]
-    return Estimate(published, model, {**components, **late}, left, right, probability)
-
-
-_Parts = dict[str, DoubleArray]
-
-
-def _read(evidence: Evidence, sources: IntArray) -> tuple[SparsePosterior, _Parts, _Parts]:
-    """Return the posterior, the components of the pool and its late ones, with the labels of these people."""
-    people = evidence.people.log_probability
-    own, labels = evidence.own(sources), evidence.class_estimates(sources)
+    people, sources = evidence.people.log_probability, evidence.train
+    labels, own = evidence.class_estimates(sources), evidence.own(sources)
     model = fit_block_model(evidence.links, people, own, labels, evidence.scores, seed=SEED)
-    left, right, n = model.pairs.left, model.pairs.right, len(people)
-    kept = model.probability >= LIKELY
-    likely = symmetric(left[kept], right[kept], model.probability[kept], n)
-    agreed = symmetric(left, right, np.ones(len(left)), n)
-    found = graph_components(evidence.rows, likely, agreed, evidence.labels, sources)
-    late = {name: rows for name, rows in found.items() if name in BY_HEART}
-    components = {BELIEFS: log_softmax(model.beliefs.total, axis=1)}
-    components |= {name: rows for name, rows in found.items() if name not in BY_HEART}
+    likely, pairs = model.probability >= LIKELY, model.pairs
+    left, right, probability = pairs.left[likely], pairs.right[likely], model.probability[likely]
+    links = symmetric(left, right, probability, len(people))
+    agreed = symmetric(pairs.left, pairs.right, np.ones(len(pairs.left)), len(people))
+    early, late = graph_components(evidence.rows, links, agreed, evidence.labels, sources)
+    components, simpler = {BELIEFS: log_softmax(model.beliefs.total, axis=1), **early}, {}
     if evidence.people.components:
-        components[_FEATURES] = people
-    return model, components, late
+        components[FEATURES] = simpler[FEATURES] = people
+    if late:
+        simpler[ON_PAIRS] = late[ON_PAIRS]
+    simpler[LARGEST] = np.tile(np.log(np.maximum(labels.sum(axis=0), 0) + 1), (len(people), 1))
+    prior = {name: float(name == BELIEFS) for name in components}
+    answer = guarded_answer(components, simpler, evidence.labels, evidence.val, train=sources, late=late, prior=prior)
+    return Estimate(answer, model, {**components, **late}, left, right, probability)

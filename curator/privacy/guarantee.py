@@ -50,14 +50,11 @@ _EACH: tuple[Attribute, ...] = ("adjacency", "features", "label")
 
 @dataclass(frozen=True)
 class Claim:
-    """Statement of a paper and its figure, None without a figure."""
+    """Statement of a paper, its figure or None, and reasons why it and what holds differ."""
 
     statement: str
     value: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return {"statement": self.statement, "value": self.value}
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,7 @@ class Guarantee:
         """Return the ``privacy`` part of a result, JSON-ready."""
         return {
             "trust": self.trust,
-            "claimed": self.claimed.to_dict(),
+            "claimed": {"statement": self.claimed.statement, "value": self.claimed.value},
             "holds": {name: self.holds[name].to_dict() for name in LEVELS},
             "collections": self.collections,
             "why_they_differ": list(self.why_they_differ),
@@ -124,7 +121,6 @@ def local_guarantee(
     questions: Sequence[Question],
     *,
     claim: Claim,
-    why_they_differ: Sequence[str] = (),
     collections: int = 1,
     public_features: bool = False,
     public_edges: bool = False,
@@ -135,8 +131,7 @@ def local_guarantee(
     Args:
         facts: Sizes.
         questions: The questions and the people who were asked.
-        claim: The paper's statement.
-        why_they_differ: The method's own reasons.
+        claim: The paper's statement, with the method's own reasons.
         collections: Number of times that all of it was asked, with fresh noise.
         public_features, public_edges: Whether these are in clear in this setting.
         volunteers: Whether labelled people give label and features in clear, and nobody else does. Their questions
@@ -155,7 +150,7 @@ def local_guarantee(
     clear["label"] = not volunteers and all("label" not in a.attributes for a in asked)
     build = _Builder(asked, collections, clear, volunteers=volunteers)
     holds = {name: build.level(spec) for name, spec in LEVELS.items()}
-    reasons = list(why_they_differ)
+    reasons = list(claim.reasons)
     if public_features:
         reasons.append("features are public in this setting: nothing protects them, at any level")
     if volunteers:

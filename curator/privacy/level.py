@@ -6,7 +6,7 @@ A program reads the fields. :attr:`Level.detail` is for people, and nothing read
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ldpsim.curator.privacy.levels import PUBLIC_PARTS
@@ -36,10 +36,6 @@ class OfOne:
     value: float
     delta: float
     of: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return {"value": self.value, "delta": self.delta, "of": self.of}
 
 
 @dataclass(frozen=True)
@@ -109,21 +105,7 @@ class Level:
         return "; ".join([*parts, *(NOT_COUNTED[each] for each in self.not_counted)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return {
-            "value": self.value,
-            "status": self.status,
-            "delta": self.delta,
-            "kind": self.kind,
-            "counted": list(self.counted),
-            "public": list(self.public),
-            "not_counted": list(self.not_counted),
-            "private_value": self.private_value,
-            "private_delta": self.private_delta,
-            "own": self.own,
-            "per_list": self.per_list,
-            "relation": self.relation,
-            "figures": dict(self.figures),
-            "of_one": None if self.of_one is None else self.of_one.to_dict(),
-            "detail": self.detail,
-        }
+        """Return JSON-ready values; the reason stands in the detail."""
+        values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        del values["reason"]
+        return {**values, "detail": self.detail}

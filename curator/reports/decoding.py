@@ -58,6 +58,7 @@ def reports_digest(reports: Mapping[int, bytes]) -> str:
 
 
 Answers = Mapping[int, Mapping[str, tuple[bytes, ...]]]  # device -> attribute -> bytes of each mechanism
+AnswersByDevice = dict[int, dict[str, tuple[bytes, ...]]]  # the same, which grows
 
 
 def joined_reports(parts: Sequence[Any]) -> Any:
@@ -69,15 +70,15 @@ def joined_reports(parts: Sequence[Any]) -> Any:
     Raises:
         ValueError: if somebody was asked twice about an attribute.
     """
-    last = parts[-1]
+    n = parts[0].facts.n
     asks: dict[str, Ask] = {}
     asked: dict[str, BoolArray] = {}
-    missed = np.zeros(last.facts.n, np.bool_)
+    missed = np.zeros(n, np.bool_)
     arrays: dict[str, Any] = {}
     for number, part in enumerate(parts):
         asks.update(part.asks)
         for attribute, who in part.asked.items():
-            before = asked.get(attribute, np.zeros_like(who))
+            before = asked.get(attribute, np.zeros(n, np.bool_))
             if np.any(before & who):
                 person = int(np.flatnonzero(before & who)[0])
                 raise ValueError(f"part {number} asks person {person} about {attribute} again")
@@ -85,12 +86,10 @@ def joined_reports(parts: Sequence[Any]) -> Any:
             missed |= who & ~part.answered
             for mechanism in part.asks[attribute].mechanisms:
                 name = mechanism.field
-                new = part.others[name] if name in part.others else getattr(part, name)
-                arrays[name] = _merged(arrays.get(name), new, who)
+                arrays[name] = _merged(arrays.get(name), part.arrays[name], who)
     answered = np.logical_or.reduce(list(asked.values())) & ~missed
-    others = {name: arrays.pop(name) for name in [*arrays] if name in last.others or not hasattr(last, name)}
     plan = (tuple(asks[attribute] for attribute in sorted(asks)),)
-    return replace(last, asks=asks, asked=asked, answered=answered, **arrays, plan=plan, grouping=None, others=others,
+    return replace(parts[-1], asks=asks, asked=asked, answered=answered, arrays=arrays, plan=plan, grouping=None,
                    parts=tuple(parts))  # fmt: skip
 
 
@@ -103,24 +102,21 @@ def _merged(old: Any, new: Any, who: BoolArray) -> Any:
     return np.where(who.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
 
-def answers_to(questions: Iterable[Question], answers: Answers) -> dict[int, dict[str, tuple[bytes, ...]]]:
+def answers_to(questions: Iterable[Question], answers: Answers) -> AnswersByDevice:
     """Return the answers to the questions of one part: these people, and these attributes of each."""
     found = {}
     for question in questions:
         devices = list(answers) if question.devices is None else question.devices.tolist()
         for device in devices:
-            known = answers.get(device, {})
-            given = {name: known[name] for name in question.query.attributes if name in known}
-            if given:
-                found[device] = given
+            given = answers.get(device, {})
+            own = {name: given[name] for name in question.query.attributes if name in given}
+            if own:
+                found[device] = own
     return found
 
 
-AnswersByDevice = dict[int, dict[str, tuple[bytes, ...]]]  # device -> attribute -> bytes of each mechanism
-
-
 class Decoder:
-    """Answers of devices, decoded batch by batch into the arrays of :class:`ldpsim.curator.reports.reports.Reports`.
+    """Answers of devices, decoded as they come into the arrays of :class:`ldpsim.curator.reports.reports.Reports`.
 
     Args:
         facts: Sizes, ranges and domains.
@@ -132,30 +128,26 @@ class Decoder:
 
     def __init__(self, facts: PublicFacts, questions: Sequence[Question]) -> None:
         self.facts = facts
-        self.asks, self.asked = _asked(facts.n, questions)
+        self.asks, self.asked = _asks(facts.n, questions)
         self.answered: BoolArray = np.zeros(facts.n, np.bool_)
         self.plan = _whole_plan(questions)
         self.grouping = _grouping(questions)
-        self._wrong: ValueError | None = None
-        self._stacks: dict[str, ReportStack] = {}
-        for ask in self.asks.values():
-            for mechanism in ask.mechanisms:
-                if mechanism.field in self._stacks:
-                    raise ValueError(f"two mechanisms of one collection fill the field {mechanism.field}")
-                self._stacks[mechanism.field] = mechanism.stacker(facts.n)
+        mechanisms = [mechanism for ask in self.asks.values() for mechanism in ask.mechanisms]
+        self._stacks: dict[str, ReportStack] = {each.field: each.stacker(facts.n) for each in mechanisms}
+        if len(self._stacks) < len(mechanisms):
+            raise ValueError("two mechanisms of one collection fill one field")
 
     def add(self, answers: Answers) -> None:
-        """Take answers, devices in rising order, also from call to call. :meth:`arrays` tells what is wrong."""
-        if self._wrong is not None:
-            return
+        """Take answers, devices in rising order, also from call to call.
+
+        Raises:
+            ValueError: for an answer of a device that was not asked, or one that lacks a part.
+        """
         self.answered[list(answers)] = True
-        try:
-            for attribute, ask in self.asks.items():
-                payloads = _payloads(attribute, ask, self.asked[attribute], answers)
-                for place, mechanism in enumerate(ask.mechanisms):
-                    self._stacks[mechanism.field].add({device: given[place] for device, given in payloads.items()})
-        except ValueError as error:
-            self._wrong = error
+        for attribute, ask in self.asks.items():
+            payloads = _payloads(attribute, ask, self.asked[attribute], answers)
+            for place in range(len(ask.mechanisms)):
+                self.add_part(attribute, place, list(payloads), [given[place] for given in payloads.values()])
 
     def add_part(self, attribute: str, place: int, devices: Sequence[int], reports: Sequence[bytes]) -> None:
         """Take one mechanism's reports of devices that were asked about its attribute, in the order of :meth:`add`.
@@ -171,18 +163,12 @@ class Decoder:
         self._stacks[field].add(dict(zip(devices, reports, strict=True)))
 
     def arrays(self) -> tuple[dict[str, Any], dict[int, ValueError]]:
-        """Return the arrays by field, and errors by device whose bytes are malformed.
-
-        Raises:
-            ValueError: for an answer of a device that was not asked.
-        """
-        if self._wrong is not None:
-            raise self._wrong
+        """Return the arrays by field, and errors by device whose bytes are malformed."""
         found = {name: stack.done() for name, stack in self._stacks.items()}
         return found, {device: error for stack in self._stacks.values() for device, error in stack.wrong.items()}
 
 
-def _asked(n: int, questions: Iterable[Question]) -> tuple[dict[str, Ask], dict[str, BoolArray]]:
+def _asks(n: int, questions: Iterable[Question]) -> tuple[dict[str, Ask], dict[str, BoolArray]]:
     asks: dict[str, Ask] = {}
     asked: dict[str, BoolArray] = {}
     for question in questions:

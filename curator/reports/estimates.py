@@ -24,7 +24,7 @@ that it did not sample by the same value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,40 +94,25 @@ def feature_spans(mechanism: GRRFS) -> list[slice]:
     return [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
 
 
-def code_features(codes: NDArray[Any], reported: NDArray[np.bool_], mechanism: GRRFS) -> NDArray[np.float32]:
+def code_features(
+    codes: NDArray[Any], reported: NDArray[np.bool_], mechanism: GRRFS, features: range | None = None
+) -> NDArray[np.float32]:
     """Return categories as 0/1 columns, float32 (n, columns); rows of people who did not report are 0.
 
     Args:
         codes: int (n, number of features), categories.
         reported: bool (n,).
         mechanism: The mechanism of the reports.
+        features: Features that follow one another; None: all.
     """
-    return _coded(codes, reported, mechanism, range(mechanism.d))
-
-
-def _coded(
-    codes: NDArray[Any], reported: NDArray[np.bool_], mechanism: GRRFS, features: Sequence[int]
-) -> NDArray[np.float32]:
-    """float32 (n, columns): :func:`code_features` of some features that follow one another."""
-    pieces = list(_pieces(mechanism, features))
-    coded = np.empty((len(codes), pieces[-1][1].stop), np.float32)
-    for g, columns, given in pieces:
-        coded[:, columns] = codes[:, given] if g == 2 else codes[:, given] == np.arange(g)
+    features, spans = range(mechanism.d) if features is None else features, feature_spans(mechanism)
+    start = spans[features[0]].start
+    coded = np.empty((len(codes), spans[features[-1]].stop - start), np.float32)
+    for feature in features:
+        g, own, span = mechanism.domains[feature], codes[:, feature : feature + 1], spans[feature]
+        coded[:, span.start - start : span.stop - start] = own if g == 2 else own == np.arange(g)
     coded[~reported] = 0
     return coded
-
-
-def _pieces(mechanism: GRRFS, features: Sequence[int]) -> Iterator[tuple[int, slice, slice]]:
-    """Yield categories, columns and features of each piece of a strip; binary features in a row are one piece."""
-    spans, start, place = feature_spans(mechanism), 0, 0
-    first = spans[features[0]].start
-    while start < len(features):
-        stop, g = start + 1, mechanism.domains[features[start]]
-        while g == 2 and stop < len(features) and mechanism.domains[features[stop]] == 2:
-            stop += 1
-        end = spans[features[stop - 1]].stop - first
-        yield g, slice(place, end), slice(features[start], features[stop - 1] + 1)
-        start, place = stop, end
 
 
 def estimate_features(
@@ -148,33 +133,21 @@ def estimate_features(
         within reach reported, 1 / g.
     """
     heard = propagate(mean, reported.astype(np.float32)[:, None], hops)
-    silence = heard[:, 0] == 0
-    spans = feature_spans(mechanism)
+    spans, at_once = feature_spans(mechanism), columns_at_once(len(codes))
     result = np.empty((len(codes), spans[-1].stop), np.float32)
-    for features in _feature_strips(spans, len(codes)):
-        first = spans[features[0]].start
-        shares = propagate(mean, _coded(codes, reported, mechanism, features), hops)
-        np.divide(shares, heard, out=shares, where=heard > 0)
-        for g, span, _ in _pieces(mechanism, features):
-            if g == 2:
-                slope, intercept = mechanism.correction(g)
-                shares[:, span] = slope * shares[:, span] + intercept
-            else:
-                shares[:, span] = np.argmax(shares[:, span], axis=1)[:, None] == np.arange(g)
-            shares[silence, span] = 1 / g
-        result[:, first : spans[features[-1]].stop] = shares
+    for first in range(0, mechanism.d, at_once):
+        features = range(first, min(first + at_once, mechanism.d))
+        columns = slice(spans[first].start, spans[features[-1]].stop)
+        result[:, columns] = propagate(mean, code_features(codes, reported, mechanism, features), hops)
+    np.divide(result, heard, out=result, where=heard > 0)
+    for g, span in zip(mechanism.domains, spans, strict=True):
+        if g == 2:
+            slope, intercept = mechanism.correction(g)
+            result[:, span] = slope * result[:, span] + intercept
+        else:
+            result[:, span] = np.argmax(result[:, span], axis=1)[:, None] == np.arange(g)
+        result[heard[:, 0] == 0, span] = 1 / g
     return result
-
-
-def _feature_strips(spans: list[slice], people: int) -> Iterator[list[int]]:
-    """Yield features whose columns make up one strip."""
-    width, found = columns_at_once(people), list[int]()
-    for feature, span in enumerate(spans):
-        if found and span.stop - spans[found[0]].start > width:
-            yield found
-            found = []
-        found.append(feature)
-    yield found
 
 
 def estimate_labels(named: NDArray[Any], mean: csr_array, hops: int) -> IntArray:

@@ -11,13 +11,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from ldpsim.curator.reports.decoding import AnswersByDevice, Decoder, answers_to, joined_reports
+from ldpsim.curator.reports.decoding import Answers, Decoder, answers_to, joined_reports
 from ldpsim.curator.reports.question import Question
 from ldpsim.devices.array_types import BoolArray, check_rows, checked_array, checked_numbers
 from ldpsim.devices.facts import PublicFacts
@@ -26,7 +26,6 @@ from ldpsim.devices.mechanisms.stacked_reports import ones_at
 from ldpsim.devices.query import Ask, Query
 
 FORMAT = 1
-FIELDS = ("adjacency", "degrees", "group_degrees", "noisy_rows", "votes", "features", "labels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,17 +40,13 @@ class Reports:
         asks: Ask of each attribute.
         asked: Attribute -> bool (n,), True for people who were asked about it.
         answered: bool (n,), True for people who answered.
-        adjacency: bool CSR (n, n), row i the ones that i reported, or None.
-        features: Feature reports in the form of their mechanism, or None. For 1-bit they are
-            uint8 (n, ceil(d / 8)), packed as ``np.packbits`` gives them.
-        labels: int64 (n,), label reports, or None.
-        degrees: int64 (n,), noisy degrees, or None.
-        group_degrees: int64 (n, groups), noisy numbers of neighbours by group, or None.
-        noisy_rows: int32 (n, n), noisy adjacency rows in steps of their grid, or None.
+        arrays: Field -> reports. ``adjacency``: bool CSR (n, n), row i the ones that i reported; ``features``: in the
+            form of their mechanism, for 1-bit uint8 (n, ceil(d / 8)) as ``np.packbits`` gives them; ``labels``: int64
+            (n,); ``degrees``: int64 (n,); ``group_degrees``: int64 (n, groups); ``noisy_rows``: int32 (n, n), in steps
+            of their grid; ``votes``: int64 (n,); those of mechanisms of other packages under their own names.
         plan: All that was or will be asked, by stage; left out: ``asks``, in one stage. If
             several stages ask about an attribute, ``asks`` and the reports are the latest.
         grouping: int64 (n,), every person's public group in the latest stage, or None.
-        others: Arrays of mechanisms of other packages, by a field that is none of the above.
         parts: Reports of each part of a collection of several parts, else empty. ``asks`` are then those of
             the last part about each attribute, and the arrays hold the answers of all parts.
     """
@@ -60,27 +55,40 @@ class Reports:
     asks: Mapping[str, Ask]
     asked: Mapping[str, BoolArray] = field(repr=False)
     answered: BoolArray = field(repr=False)
-    adjacency: csr_array | None = field(default=None, repr=False)
-    features: Any = field(default=None, repr=False)
-    labels: NDArray[np.int64] | None = field(default=None, repr=False)
-    degrees: NDArray[np.int64] | None = field(default=None, repr=False)
-    group_degrees: NDArray[np.int64] | None = field(default=None, repr=False)
-    noisy_rows: NDArray[np.int32] | None = field(default=None, repr=False)
-    votes: NDArray[np.int64] | None = field(default=None, repr=False)
+    arrays: Mapping[str, Any] = field(default_factory=dict, repr=False)
     plan: tuple[tuple[Ask, ...], ...] = field(default=(), repr=False)
     grouping: NDArray[np.int64] | None = field(default=None, repr=False)
-    others: Mapping[str, Any] = field(default_factory=dict, repr=False)
     parts: tuple[Reports, ...] = field(default=(), repr=False)
+
+    @property
+    def adjacency(self) -> csr_array | None:
+        """The reported ones, or None."""
+        return self.arrays.get("adjacency")
+
+    @property
+    def features(self) -> Any:
+        """The feature reports, or None."""
+        return self.arrays.get("features")
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """The label reports, or None."""
+        return self.arrays.get("labels")
+
+    def with_arrays(self, **changed: Any) -> Reports:
+        """Return the reports with these arrays in the place of theirs; None leaves one out."""
+        arrays = {**self.arrays, **changed}
+        return replace(self, arrays={name: array for name, array in arrays.items() if array is not None})
 
     def questions(self) -> tuple[Question, ...]:
         """Return the questions that were answered; those of several parts with the people of each."""
         if not self.parts:
             return (Question(self.query()),)
-        found = []
-        for number, part in enumerate(self.parts):
-            people = np.logical_or.reduce(list(part.asked.values()))
-            found.append(Question(part.query(), np.flatnonzero(people), number))
-        return tuple(found)
+        people = [np.logical_or.reduce(list(part.asked.values())) for part in self.parts]
+        return tuple(
+            Question(part.query(), np.flatnonzero(who), number)
+            for number, (part, who) in enumerate(zip(self.parts, people, strict=True))
+        )
 
     def query(self) -> Query:
         """Return the question that was answered, under the collection id ``saved-reports``."""
@@ -95,11 +103,11 @@ class Reports:
 
     def of_field(self, field: str) -> tuple[Reports, ...]:
         """Return the parts whose reports fill this field; the reports themselves where there is one part."""
-        return tuple(part for part in self.parts or (self,) if getattr(part, field) is not None)
+        return tuple(part for part in self.parts or (self,) if field in part.arrays)
 
     def needed(self, field: str) -> Any:
-        """Return the reports of this field; ValueError where there are none."""
-        found = getattr(self, field)
+        """Return the reports of this field; ``grouping`` also; ValueError where there are none."""
+        found = self.grouping if field == "grouping" else self.arrays.get(field)
         if found is None:
             raise ValueError(f"the reports hold no {field.replace('_', ' ')}")
         return found
@@ -114,13 +122,11 @@ class Reports:
 
     def with_answers_of(self, other: Reports, attribute: str) -> Reports:
         """Return these reports with the answers about one attribute of other people, who were asked the same."""
-        taken = {mechanism.field for mechanism in self.asks[attribute].mechanisms}
-        known = {name: getattr(other, name) for name in FIELDS if name in taken}
-        others = {name: (other if name in taken else self).others[name] for name in self.others}
-        return replace(self, **known, others=others)
+        names = [mechanism.field for mechanism in self.asks[attribute].mechanisms]
+        return self.with_arrays(**{name: other.arrays[name] for name in names})
 
     @classmethod
-    def from_bytes(cls, facts: PublicFacts, questions: Sequence[Question], answers: AnswersByDevice) -> Reports:
+    def from_bytes(cls, facts: PublicFacts, questions: Sequence[Question], answers: Answers) -> Reports:
         """Decode answers.
 
         Args:
@@ -140,7 +146,7 @@ class Reports:
 
     @classmethod
     def readable(
-        cls, facts: PublicFacts, questions: Sequence[Question], answers: AnswersByDevice
+        cls, facts: PublicFacts, questions: Sequence[Question], answers: Answers
     ) -> tuple[Reports, dict[int, ValueError]]:
         """Decode answers, and return errors by device whose bytes are malformed.
 
@@ -162,15 +168,10 @@ class Reports:
 
     @classmethod
     def decoded(cls, decoder: Decoder) -> tuple[Reports, dict[int, ValueError]]:
-        """Return the reports that a decoder took, and errors by device whose bytes are malformed.
-
-        Raises:
-            ValueError: for an answer of a device that was not asked.
-        """
-        found, wrong = decoder.arrays()
-        others = {name: found.pop(name) for name in [*found] if name not in FIELDS}
-        return cls(decoder.facts, decoder.asks, decoder.asked, decoder.answered, **found, plan=decoder.plan,
-                   grouping=decoder.grouping, others=others), wrong  # fmt: skip
+        """Return the reports that a decoder took, and errors by device whose bytes are malformed."""
+        arrays, wrong = decoder.arrays()
+        return cls(decoder.facts, decoder.asks, decoder.asked, decoder.answered, arrays, decoder.plan,
+                   decoder.grouping), wrong  # fmt: skip
 
     def save(self, folder: Path) -> None:
         """Write the reports as plain ``.npy`` files; ``reports.json`` comes last.
@@ -178,27 +179,23 @@ class Reports:
         Each of several parts has a folder of its own in it.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        if self.parts:
-            for number, part in enumerate(self.parts):
-                part.save(folder / f"part-{number}")
-            (folder / "reports.json").write_text(json.dumps({"format": FORMAT, "parts": len(self.parts)}, indent=1))
-            return
-        for attribute, who in self.asked.items():
-            np.save(folder / f"asked_{attribute}.npy", who, allow_pickle=False)
-        np.save(folder / "answered.npy", self.answered, allow_pickle=False)
-        parts: dict[str, NDArray] = {}
-        for name in (*FIELDS, *self.others):
-            array = self.others[name] if name in self.others else getattr(self, name)
-            if isinstance(array, csr_array):
-                parts |= {f"{name}_indptr": array.indptr, f"{name}_indices": array.indices}
-                if array.dtype != np.bool_:
-                    parts[f"{name}_data"] = array.data
-            elif array is not None:
-                parts[name] = array
-        for name, array in parts.items():
-            np.save(folder / f"{name}.npy", array, allow_pickle=False)
-        query = self.query().to_bytes().decode("ascii")
-        head = {"format": FORMAT, "facts": self.facts.to_dict(), "query": query, "arrays": sorted(parts)}
+        head: dict[str, Any] = {"format": FORMAT, "parts": len(self.parts)}
+        for number, part in enumerate(self.parts):
+            part.save(folder / f"part-{number}")
+        if not self.parts:
+            arrays: dict[str, NDArray[Any]] = {}
+            for name, array in self.arrays.items():
+                if isinstance(array, csr_array):
+                    arrays |= {f"{name}_indptr": array.indptr, f"{name}_indices": array.indices}
+                    if array.dtype != np.bool_:
+                        arrays[f"{name}_data"] = array.data
+                else:
+                    arrays[name] = array
+            people = {f"asked_{attribute}": who for attribute, who in self.asked.items()}
+            for name, array in {**arrays, **people, "answered": self.answered}.items():
+                np.save(folder / f"{name}.npy", array, allow_pickle=False)
+            query = self.query().to_bytes().decode("ascii")
+            head = {"format": FORMAT, "facts": self.facts.to_dict(), "query": query, "arrays": sorted(arrays)}
         (folder / "reports.json").write_text(json.dumps(head, indent=1))
 
     @classmethod
@@ -215,16 +212,7 @@ class Reports:
             )
         try:
             return cls._read(folder, json.loads((folder / "reports.json").read_text()))
-        except (
-            OSError,
-            ValueError,
-            EOFError,
-            LookupError,
-            ArithmeticError,
-            TypeError,
-            AttributeError,
-            RecursionError,
-        ) as error:
+        except Exception as error:  # the files may be anybody's
             what = " ".join(str(error).split()) if isinstance(error, OSError | ValueError) else type(error).__name__
             raise ValueError(f"the reports in {folder} cannot be read: {what}") from error
 
@@ -237,62 +225,54 @@ class Reports:
             return joined_reports([cls.load(folder / f"part-{number}") for number in range(head["parts"])])
         facts = PublicFacts.from_dict(head["facts"])
         query = Query.from_bytes(head["query"].encode("ascii"))
+        if query.grouping is not None and len(query.grouping) != facts.n:
+            raise ValueError("the grouping is one of other people")
+        grouping = None if query.grouping is None else np.array(query.grouping, np.int64)
         asks = {ask.attribute: ask for stage in query.plan for ask in stage}
-
-        def who(name: str) -> BoolArray:
-            return checked_array(name, _load(folder, name), "b", (facts.n,))
-
-        asked, answered = {attribute: who(f"asked_{attribute}") for attribute in asks}, who("answered")
-        found: dict[str, Any] = {}
+        asked = {name: checked_array(name, _load(folder, f"asked_{name}"), "b", (facts.n,)) for name in asks}
+        answered = checked_array("answered", _load(folder, "answered"), "b", (facts.n,))
+        arrays = {}
         for attribute, ask in asks.items():
             for mechanism in ask.mechanisms:
                 if not mechanism.agrees_with(facts):
                     raise ValueError(f"the mechanism {mechanism.name} is one for other people")
-                name, reported = mechanism.field, np.flatnonzero(asked[attribute] & answered)
-                parts = {part: _load(folder, part) for part in head["arrays"] if part in (name, *_sparse_parts(name))}
-                found[name] = _reports_of(mechanism, parts, facts, reported)
-        others = {name: found.pop(name) for name in [*found] if name not in FIELDS}
-        if query.grouping is not None and len(query.grouping) != facts.n:
-            raise ValueError("the grouping is one of other people")
-        grouping = None if query.grouping is None else np.array(query.grouping, np.int64)
-        return cls(facts, asks, asked, answered, **found, plan=query.plan, grouping=grouping, others=others)
+                name = mechanism.field
+                files = {each: _load(folder, each) for each in head["arrays"]
+                         if each in (name, *(f"{name}_{part}" for part in _SPARSE))}  # fmt: skip
+                arrays[name] = _reports_of(mechanism, files, facts, np.flatnonzero(asked[attribute] & answered))
+        return cls(facts, asks, asked, answered, arrays, query.plan, grouping)
 
 
-def _sparse_parts(name: str) -> tuple[str, str, str]:
-    return f"{name}_indptr", f"{name}_indices", f"{name}_data"
+_SPARSE = ("indptr", "indices", "data")
 
 
-def _reports_of(mechanism: Mechanism, parts: Mapping[str, NDArray], facts: PublicFacts, reported: NDArray) -> Any:
+def _reports_of(mechanism: Mechanism, files: Mapping[str, NDArray], facts: PublicFacts, reported: NDArray) -> Any:
     """Check the arrays of a mechanism's reports, and return them as the mechanism decodes reports.
 
     Args:
         mechanism: The mechanism.
-        parts: Its arrays by name.
+        files: Its arrays by name.
         facts: Sizes, ranges and domains.
         reported: Who reported.
 
     Raises:
         ValueError: for arrays that no reports make.
     """
-    asked: Any = mechanism  # what some of them have beside the base class
     name, nothing = mechanism.field, mechanism.stacker(facts.n).done()
     if issparse(nothing):
-        starts, columns, values = (parts.get(part) for part in _sparse_parts(name))
+        starts, columns, values = (files.get(f"{name}_{part}") for part in _SPARSE)
         if starts is None or columns is None or (np.bool_ if values is None else values.dtype) != nothing.dtype:
             raise ValueError(f"{name}: a part of the matrix is missing, or of another type")
         check_rows(name, nothing.shape, starts, columns, values)
         found = ones_at(nothing.shape, starts, columns)
         return found if values is None else csr_array((values, columns, starts), shape=nothing.shape)
-    array = parts[name]
+    array = files[name]
     if type(mechanism).stacker is Mechanism.stacker:
         checked_array(name, array, "iuf", (facts.n, *array.shape[1:]))  # reports of any one shape
     elif checked_array(name, array, "biuf", nothing.shape).dtype != nothing.dtype:
         raise ValueError(f"{name}: the reports are of another type")
     if name in ("labels", "votes") and array.ndim == 1:
-        most = [asked.values for _ in reported] if name == "votes" else [facts.classes]
-        checked_numbers(name, array[reported], max(most, default=1))
-        if np.any(array[reported] >= np.array(most or [1])):
-            raise ValueError(f"{name}: a report is none that the person could give")
+        checked_numbers(name, array[reported], facts.classes if name == "labels" else cast(Any, mechanism).values)
     if isinstance(mechanism, GRRFS) and np.any(array >= np.array(mechanism.domains)):
         raise ValueError(f"{name}: a category that there is not")
     return array

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, triu, vstack
 
-from ldpsim.curator.linear.ones import as_numbers
 from ldpsim.curator.reports.decoding import joined_reports
-from ldpsim.curator.reports.reports import FIELDS, Reports
+from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import BoolArray, IntArray
 from ldpsim.devices.mechanisms import AdjacencyBits
 from ldpsim.devices.mechanisms.stacked_reports import ones_at
@@ -100,6 +99,17 @@ def noisy_rows_of_bits(reports: Reports) -> FlippedRows:
 _ROWS_AT_ONCE = 1 << 16
 
 
+def as_numbers(ones: csr_array) -> csr_array:
+    """Return a bool matrix as int8, whose entries can be added; places and values are shared, not copied.
+
+    >>> as_numbers(csr_array(np.eye(2, dtype=bool))).toarray()
+    array([[1, 0],
+           [0, 1]], dtype=int8)
+    """
+    data = ones.data.view(np.int8) if ones.dtype == np.bool_ else ones.data.astype(np.int8)
+    return csr_array((data, ones.indices, ones.indptr), shape=ones.shape)
+
+
 def agreed_ones(ones: csr_array) -> csr_array:
     """bool CSR (n, n): ones that both ends report."""
     numbers = as_numbers(ones)
@@ -154,10 +164,8 @@ def silenced(reports: Reports, who: BoolArray) -> Reports:
     if reports.parts:
         parts: Reports = joined_reports([silenced(part, who) for part in reports.parts])
         return parts
-    filled = {mechanism.field for ask in reports.asks.values() for mechanism in ask.mechanisms}
-    kept = {name: _emptied(getattr(reports, name), who, name) for name in FIELDS if name in filled}
-    others = {name: _emptied(array, who, name) for name, array in reports.others.items()}
-    return replace(reports, answered=reports.answered & ~who, others=others, **kept)
+    arrays = {name: _emptied(array, who, name) for name, array in reports.arrays.items()}
+    return replace(reports, answered=reports.answered & ~who, arrays=arrays)
 
 
 def without_ones(ones: csr_array, dropped: BoolArray) -> csr_array:
@@ -169,8 +177,6 @@ def without_ones(ones: csr_array, dropped: BoolArray) -> csr_array:
 
 def _emptied(array: Any, who: BoolArray, name: str) -> Any:
     """Return an array of reports with nothing in the rows of these people."""
-    if array is None:
-        return None
     if issparse(array):
         dropped = np.repeat(who, np.diff(array.indptr))
         kept = without_ones(array, dropped)

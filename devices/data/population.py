@@ -176,8 +176,9 @@ class WrongFeature(ValueError):
     """
 
     def __init__(self, name: str, row: int, column: int, reason: str) -> None:
-        super().__init__(f"{name}: row {row}, column {column}: {reason}")
         self.row, self.column, self.reason = row, column, reason
+        remedy = "; feature_range states the public range (`ldpsim import --feature-range LOW,HIGH` writes it)"
+        super().__init__(f"{name}: row {row}, column {column}: {reason}{remedy if self.outside_range else ''}")
 
     @property
     def outside_range(self) -> bool:
@@ -324,11 +325,8 @@ class Records(Sequence[Record]):
                 near - near[0], self.neighbours[beside], self.labels[first:end],
             )  # fmt: skip
         at = range(len(self))[place]
-        features, near = self.feature_starts[at : at + 2], self.neighbour_starts[at : at + 2]
-        own, beside = slice(features[0], features[1]), slice(near[0], near[1])
-        return Record(
-            self.feature_indices[own], self.feature_values[own], self.neighbours[beside], int(self.labels[at])
-        )
+        one = self[at : at + 1]
+        return Record(one.feature_indices, one.feature_values, one.neighbours, int(one.labels[0]))
 
     @property
     def feature_counts(self) -> IntArray:

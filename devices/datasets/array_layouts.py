@@ -66,6 +66,8 @@ def of_layout(
     made = {"edge_index": edges, "indptr": starts, "indices": columns, "values": values, "num_features": width}
     made = {name: np.asarray(array) for name, array in made.items()}
     made |= {name: np.asarray(left[name]) for name in ("feature_range", "num_classes") if name in left}
+    if "num_classes" in made:
+        checked_numbers(f"{file}: num_classes", made["num_classes"], LARGEST_SIZE + 1, shape=())
     names = tuple(class_names) or tuple(str(name) for name in np.atleast_1d(_first(_CLASS_NAMES, left, ())))
     if class_names:
         made.pop("num_classes", None)

@@ -21,7 +21,6 @@ taken from the data: state it if it is not public); ``class_names`` (text); ``tr
 from __future__ import annotations
 
 import io
-import math
 import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,10 +32,8 @@ from numpy.typing import NDArray
 
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population, build_population
-from ldpsim.devices.datasets.array_layouts import PARTS, csr_of, edges_of, of_layout
+from ldpsim.devices.datasets.array_layouts import PARTS, of_layout
 from ldpsim.devices.facts import Split
-
-LARGEST_BYTES = 1 << 35
 
 
 def read_npz_file(name: str, path: Path) -> Population:
@@ -64,56 +61,44 @@ def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
     """
     if not path.is_file():
         raise ValueError(f"no such file: {path}")
+    arrays: dict[str, NDArray[Any]] = {}
+    objects = []
     try:
-        objects = _check_headers(path)
         with np.load(path, allow_pickle=False) as stored:
-            return {key: stored[key] for key in stored.files if key not in objects}, objects
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+            for name in stored.files:
+                try:
+                    arrays[name] = np.asarray(stored[name], order="C")
+                except ValueError as error:
+                    if "allow_pickle" not in str(error):
+                        raise
+                    objects.append(name)
+    except (OSError, ValueError, EOFError, AttributeError, TypeError, MemoryError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} cannot be read as a .npz of plain arrays: {' '.join(str(error).split())}") from error
+    return arrays, tuple(objects)
 
 
 def population_of(name: str, file: str, arrays: Mapping[str, NDArray[Any]]) -> Population:
-    """Check arrays of the schema above and make a population of them.
+    """Make a population of arrays that :func:`ldpsim.devices.datasets.array_layouts.of_layout` returned.
 
     Raises:
         ValueError: one line that names ``file`` and the first fault.
     """
-    _require(file, arrays, "edge_index", "labels")
-    values: NDArray[Any] | None
-    if "x" in arrays:
-        indptr, indices, values = csr_of(file, arrays["x"])
-        d = arrays["x"].shape[1]
-    else:
-        if "indptr" not in arrays:
-            raise ValueError(f"{file}: the features are missing: x, or indptr, indices and num_features")
-        _require(file, arrays, "indptr", "indices", "num_features")
-        indptr = _whole(file, arrays, "indptr")
-        indices, values = _whole(file, arrays, "indices"), arrays.get("values")
-        if values is not None and values.dtype.kind not in "buif":
-            raise ValueError(f"{file}: values must be numbers, not {values.dtype} {values.shape}")
-        d = int(_whole(file, arrays, "num_features", ndim=0))
-    n = len(indptr) - 1
-    labels = arrays["labels"]
-    if labels.shape != (n,) or labels.dtype.kind not in "iub":
-        raise ValueError(f"{file}: labels must be {n} whole numbers, not {labels.dtype} {labels.shape}")
+    labels, indptr = arrays["labels"], arrays["indptr"]
     class_names = tuple(str(text) for text in np.atleast_1d(arrays.get("class_names", ())))
-    if "num_classes" in arrays:
-        classes = int(_whole(file, arrays, "num_classes", ndim=0))
-    else:
-        classes = len(class_names) or int(labels.max(initial=-1)) + 1
+    counted = len(class_names) or int(labels.max(initial=-1)) + 1
     span = np.asarray(arrays.get("feature_range", (0.0, 1.0)))
     if span.shape != (2,) or span.dtype.kind not in "iuf" or not np.isfinite(span).all() or not span[0] < span[1]:
         raise ValueError(f"{file}: feature_range must be two finite numbers, the smaller one first")
     population = build_population(
-        name, n=n, d=d, edges=edges_of(file, arrays["edge_index"]), feature_indptr=indptr, feature_indices=indices,
-        feature_values=values, labels=labels, classes=classes, feature_range=(float(span[0]), float(span[1])),
+        name, n=len(indptr) - 1, d=int(arrays["num_features"]), edges=arrays["edge_index"], feature_indptr=indptr,
+        feature_indices=arrays["indices"], feature_values=arrays.get("values"), labels=labels,
+        classes=int(arrays.get("num_classes", counted)), feature_range=(float(span[0]), float(span[1])),
         class_names=class_names,
     )  # fmt: skip
-    given = [part for part in PARTS if part in arrays]
-    if not given:
-        return population
-    _require(file, arrays, *PARTS)
-    return split_of(file, population, {part: arrays[part] for part in PARTS})
+    given = {part: arrays[part] for part in PARTS if part in arrays}
+    if given and len(given) < len(PARTS):
+        raise ValueError(f"{file}: a split has the arrays {', '.join(PARTS)}; found {', '.join(given)} alone")
+    return split_of(file, population, given) if given else population
 
 
 def write_npz_file(population: Population, path: Path) -> None:
@@ -137,56 +122,6 @@ def write_npz_file(population: Population, path: Path) -> None:
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
     write_atomically(path, content.getvalue())
-
-
-def _check_headers(path: Path) -> tuple[str, ...]:
-    """Check that each array's header describes the bytes that are there, before memory is taken for it.
-
-    Returns:
-        Names of the arrays of Python objects.
-
-    Raises:
-        ValueError: for another header, or more than :data:`LARGEST_BYTES` in all.
-    """
-    objects = []
-    with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        whole = sum(member.file_size for member in members)
-        if whole > LARGEST_BYTES:
-            raise ValueError(f"its arrays have more than {LARGEST_BYTES >> 30} GiB")
-        for member in members:
-            with archive.open(member) as file:
-                version = np.lib.format.read_magic(file)
-                if version not in ((1, 0), (2, 0)):
-                    raise ValueError(f"{member.filename} is no plain array")
-                wide = version == (2, 0)
-                header = np.lib.format.read_array_header_2_0 if wide else np.lib.format.read_array_header_1_0
-                shape, _, dtype = header(file)
-                if dtype.hasobject:
-                    objects.append(member.filename.removesuffix(".npy"))
-                # Texts of no letters, and rows of no columns, take no bytes: a header could promise any number of them.
-                elif (
-                    not dtype.itemsize
-                    or max(shape, default=0) > whole
-                    or (file.tell() + math.prod(shape) * dtype.itemsize != member.file_size)
-                ):
-                    raise ValueError(f"{member.filename} does not hold what its header says")
-    return tuple(objects)
-
-
-def _require(file: str, arrays: Mapping[str, NDArray[Any]], *names: str) -> None:
-    for name in names:
-        if name not in arrays:
-            found = ", ".join(sorted(arrays)) or "nothing"
-            raise ValueError(f"{file}: the array {name} is missing; found {found}")
-
-
-def _whole(file: str, arrays: Mapping[str, NDArray[Any]], name: str, ndim: int = 1) -> NDArray[Any]:
-    array = arrays[name]
-    if array.ndim != ndim or array.dtype.kind not in "iu":
-        what = "a list of whole numbers" if ndim else "one whole number"
-        raise ValueError(f"{file}: {name} must be {what}, not {array.dtype} {array.shape}")
-    return array
 
 
 def split_of(name: str, population: Population, parts: dict[str, NDArray[Any]]) -> Population:

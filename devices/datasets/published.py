@@ -1,5 +1,6 @@
 """Table of the published data sets, and the readers of the forms that only they have.
 
+Cora, CiteSeer and PubMed are in the Planetoid files (Yang, Cohen and Salakhudinov, 2016): pickles of arrays.
 ``.npz`` files of word counts are those of Shchur et al. (2018) and Bojchevski and Günnemann (2018). As everywhere
 these sets are used, a word is there or not. PyG's classes ``FacebookPagePage``, ``GitHub`` and ``LastFMAsia`` are other
 versions (128 dense features); here are the published binary ones.
@@ -8,23 +9,28 @@ versions (128 dense features); here are the published binary ones.
 from __future__ import annotations
 
 import csv
+import io
 import json
+import pickle
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import checked_numbers
 from ldpsim.devices.data.population import Population, build_population
-from ldpsim.devices.datasets.array_layouts import csr_part
+from ldpsim.devices.datasets.array_layouts import of_layout
 from ldpsim.devices.datasets.files import DatasetEntry, Form
-from ldpsim.devices.datasets.npz_file import load_arrays, population_of, read_npz_file
-from ldpsim.devices.datasets.planetoid import PARTS, read_planetoid
+from ldpsim.devices.datasets.npz_file import load_arrays, population_of, read_npz_file, split_of
 from ldpsim.devices.datasets.sampling import induced_population
 from ldpsim.devices.facts import LARGEST_SIZE
 
+PLANETOID = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
+_VALIDATION = 500  # nodes of the published split
 _Size = tuple[int, int, int, int]  # nodes, edges, features, classes
 
 # PubMed's features are TF-IDF weights. The range is a constant of this package, stated
@@ -35,18 +41,15 @@ COUNTRIES = tuple(str(country) for country in (0, 3, 5, 6, 8, 10, 14, 15, 16, 17
 
 
 def _read_counts(classes: int, name: str, path: Path) -> Population:
-    """Read CSR parts with ``adj_`` and ``attr_`` in front."""
-    arrays, _ = load_arrays(path)
-    words = csr_part(path.name, "attr", arrays)
-    rows, columns = csr_part(path.name, "adj", arrays).nonzero()
-    given = {"edge_index": np.stack([rows, columns]), "labels": arrays["labels"], "num_classes": np.array(classes)}
-    given |= {"indptr": words.indptr, "indices": words.indices, "values": np.where(words.data > 0, 1, words.data)}
-    return population_of(name, path.name, {**given, "num_features": np.array(words.shape[1])})
+    """Read word counts as words; names of classes in the file play no part."""
+    arrays = {key: array for key, array in load_arrays(path)[0].items() if key != "class_names"}
+    made, _ = of_layout(path.name, arrays | {"num_classes": np.array(classes)})
+    return population_of(name, path.name, made | {"values": np.where(made["values"] > 0, 1, made["values"])})
 
 
 def _read_component(name: str, path: Path) -> Population:
     arrays, _ = load_arrays(path)
-    population = population_of(name, path.name, arrays)
+    population = read_npz_file(name, path)
     return induced_population(population, checked_numbers(f"{path.name}: lcc", arrays["lcc"], len(population)))
 
 
@@ -58,7 +61,7 @@ def _read_coded(name: str, path: Path) -> Population:
     """
     arrays, _ = load_arrays(path)
     sizes = checked_numbers(f"{path.name}: cat_card", arrays["cat_card"], LARGEST_SIZE, first=2)
-    population = population_of(name, path.name, arrays)
+    population = read_npz_file(name, path)
     # the coding puts attributes of two categories first, each group in its own order
     domains = sizes[np.argsort(sizes > 2, kind="stable")]
     ends = np.cumsum(np.where(domains == 2, 1, domains))
@@ -114,10 +117,91 @@ def _read_snap(
     return induced_population(population, people)
 
 
+def _read_planetoid(classes: int, feature_range: tuple[float, float], name: str, *paths: Path) -> Population:
+    """Read the files of :data:`PLANETOID`, in this order."""
+    from scipy.sparse import csr_array, vstack
+
+    file = dict(zip(PLANETOID, paths, strict=True))
+    allx, tx, y, ally, ty = (_table(file[part]) for part in ("allx", "tx", "y", "ally", "ty"))
+    tested = np.loadtxt(file["test.index"], dtype=np.int64, ndmin=1)
+    first, many = ally.shape[0], ally.shape[0] + len(tested)
+    fits = allx.shape[0] == first and tx.shape == (len(tested), allx.shape[1])
+    fits = fits and ally.shape == (first, classes) and ty.shape == (len(tested), classes)
+    if not fits or len(np.unique(tested)) < len(tested) or np.any((tested < first) | (tested >= 2 * many)):
+        raise ValueError(f"{name}: the files ind.{name}.* do not belong together")
+    # Row i of tx is node tested[i]. Some nodes of CiteSeer are in no file: they have no feature, and class 0.
+    nodes = np.concatenate([np.arange(first), tested])
+    n = max(first, int(nodes.max(initial=-1)) + 1)
+    x = vstack([allx, tx]).tocoo()
+    features = csr_array((x.data, (nodes[x.row], x.col)), shape=(n, allx.shape[1]))
+    labels = np.zeros(n, np.int64)
+    labels[nodes] = vstack([ally, ty]).toarray().argmax(axis=1)
+    population = build_population(
+        name, n=n, d=features.shape[1], edges=_edges(file["graph"]), feature_indptr=features.indptr,
+        feature_indices=features.indices, feature_values=features.data, labels=labels, classes=classes,
+        feature_range=feature_range,
+    )  # fmt: skip
+    train = np.arange(y.shape[0])
+    return split_of(name, population, {"train": train, "val": len(train) + np.arange(_VALIDATION), "test": tested})
+
+
+def _table(file: Path) -> Any:
+    """Return the CSR array that a pickle holds, dense or sparse."""
+    from scipy.sparse import csr_array
+
+    table = _plain_pickle(file)
+    if getattr(table, "ndim", 0) != 2 or table.dtype.kind not in "biuf":
+        raise ValueError(f"{file.name} is no table of numbers")
+    if hasattr(table, "check_format"):
+        table.check_format(full_check=True)
+    return csr_array(table)
+
+
+def _edges(file: Path) -> NDArray[np.int64]:
+    """Return the edges (2, m) of a dict of lists."""
+    lists = _plain_pickle(file)
+    try:
+        sizes = [len(ends) for ends in lists.values()]
+        if sum(sizes) > file.stat().st_size:  # one long list, named by many nodes: an honest edge takes two bytes
+            raise ValueError
+        left = np.repeat(np.array(list(lists), np.int64), sizes)
+        return np.stack([left, np.fromiter(chain.from_iterable(lists.values()), np.int64)])
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        raise ValueError(f"{file.name} is no dict of lists of node numbers") from None
+
+
+class _PlainPickle(pickle.Unpickler):
+    """Reader of pickles of arrays, CSR matrices and dicts. A pickle names functions; any other one is refused."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _IN_PICKLES:
+            raise ValueError(f"it names {module}.{name}, which is no array of numbers")
+        return super().find_class(_IN_PICKLES[module, name], name)
+
+
+def _plain_pickle(path: Path) -> Any:
+    """Return what a pickle holds; ValueError, one line, where it names anything but arrays of numbers."""
+    try:
+        return _PlainPickle(io.BytesIO(path.read_bytes()), encoding="latin1").load()
+    except Exception as error:  # a hostile file ends in any of them
+        raise ValueError(f"{path.name} is no pickle of arrays: {' '.join(str(error).split())}") from None
+
+
+# The names in pickles of arrays, old and new, and the module where each is today.
+_IN_PICKLES = {
+    ("numpy", "dtype"): "numpy", ("numpy", "ndarray"): "numpy",
+    ("numpy.core.multiarray", "_reconstruct"): "numpy._core.multiarray",
+    ("numpy._core.multiarray", "_reconstruct"): "numpy._core.multiarray",
+    ("scipy.sparse.csr", "csr_matrix"): "scipy.sparse", ("scipy.sparse._csr", "csr_matrix"): "scipy.sparse",
+    ("_codecs", "encode"): "_codecs", ("collections", "defaultdict"): "collections",
+    ("__builtin__", "list"): "builtins", ("builtins", "list"): "builtins",
+}  # fmt: skip
+
+
 def _planetoid(title: str, size: _Size, span: tuple[float, float] = (0.0, 1.0)) -> DatasetEntry:
     url = "https://github.com/kimiyoung/planetoid/raw/master/data"
-    files = tuple(f"ind.{title.lower()}.{part}" for part in PARTS)
-    form = Form(f"{title}/raw", files, partial(read_planetoid, size[-1], span))
+    files = tuple(f"ind.{title.lower()}.{part}" for part in PLANETOID)
+    form = Form(f"{title}/raw", files, partial(_read_planetoid, size[-1], span))
     return DatasetEntry(title.lower(), f"{url} (PyG Planetoid)", *size, (form,), url)
 
 

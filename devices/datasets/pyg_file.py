@@ -18,7 +18,7 @@ import numpy as np
 from ldpsim.devices.array_types import check_rows
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.array_layouts import of_layout
-from ldpsim.devices.datasets.npz_file import LARGEST_BYTES, population_of
+from ldpsim.devices.datasets.npz_file import population_of
 from ldpsim.devices.facts import LARGEST_SIZE
 
 
@@ -82,8 +82,6 @@ def _array(tensor: Any) -> Any:
     if tensor.is_complex():
         raise ValueError("complex numbers")
     if tensor.layout == torch.strided:
-        if tensor.numel() * tensor.element_size() > LARGEST_BYTES:
-            raise ValueError(f"it has more than {LARGEST_BYTES >> 30} GiB")
         exact = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
         return exact.numpy()
     if len(tensor.shape) != 2 or max(tensor.shape) > LARGEST_SIZE:
@@ -91,15 +89,15 @@ def _array(tensor: Any) -> Any:
     rows, columns = tensor.shape
     if tensor.layout == torch.sparse_coo:
         return coo_array((_array(tensor._values()), tuple(_array(tensor._indices()))), shape=(rows, columns)).tocsr()
-    if tensor.layout == torch.sparse_csr:
-        starts, inner = _array(tensor.crow_indices()), _array(tensor.col_indices())
-        check_rows("sparse rows", (rows, columns), starts, inner)
-        return csr_array((_array(tensor.values()), inner, starts), shape=(rows, columns))
-    if tensor.layout == torch.sparse_csc:
-        starts, inner = _array(tensor.ccol_indices()), _array(tensor.row_indices())
-        check_rows("sparse columns", (columns, rows), starts, inner)
-        return csc_array((_array(tensor.values()), inner, starts), shape=(rows, columns)).tocsr()
-    raise ValueError(f"a tensor of the layout {tensor.layout}")
+    if tensor.layout not in (torch.sparse_csr, torch.sparse_csc):
+        raise ValueError(f"a tensor of the layout {tensor.layout}")
+    by_rows = tensor.layout == torch.sparse_csr
+    starts = _array(tensor.crow_indices() if by_rows else tensor.ccol_indices())
+    inner = _array(tensor.col_indices() if by_rows else tensor.row_indices())
+    check_rows("a sparse tensor", (rows, columns) if by_rows else (columns, rows), starts, inner)
+    return (csr_array if by_rows else csc_array)(
+        (_array(tensor.values()), inner, starts), shape=(rows, columns)
+    ).tocsr()
 
 
 def load_plain(path: Path) -> Any:

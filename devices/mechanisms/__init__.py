@@ -9,8 +9,14 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from ldpsim.devices.mechanisms.adjacency import AdjacencyBits, AdjacencyMechanism
-from ldpsim.devices.mechanisms.base import FeatureGrid, FeatureRange, Mechanism, Reporting
+from ldpsim.devices.mechanisms.base import (
+    AdjacencyBits,
+    AdjacencyMechanism,
+    FeatureGrid,
+    FeatureRange,
+    Mechanism,
+    Reporting,
+)
 from ldpsim.devices.mechanisms.clear import ClearAdjacency, ClearFeatures, ClearLabel
 from ldpsim.devices.mechanisms.counts import Degree, GroupDegrees, NoisyRow
 from ldpsim.devices.mechanisms.exact_loss import Loss, round_up

@@ -140,21 +140,8 @@ def _smaller_gaps(ones: np.ndarray, size: int) -> bytes | None:
     packed_size = (size + 7) // 8
     if len(ones) >= packed_size:  # a gap takes at least one byte
         return None
-    gaps = _encode_gaps(ones)
+    gaps = _septets(np.diff(ones, prepend=-1) - 1)[0].tobytes()
     return gaps if len(gaps) < packed_size else None
-
-
-def _encode_gaps(positions: np.ndarray) -> bytes:
-    if len(positions) < 64:  # a loop over a few numbers costs less than numpy's calls
-        out, last = bytearray(), -1
-        for position in positions.tolist():
-            gap, last = position - last - 1, position
-            while gap > 0x7F:
-                out.append(gap & 0x7F | 0x80)
-                gap >>= 7
-            out.append(gap)
-        return bytes(out)
-    return _septets(np.diff(positions, prepend=-1) - 1)[0].tobytes()
 
 
 def _septets(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -31,6 +31,11 @@ A table of more than 255 different rows is rounded: each row becomes the nearest
 ln(p + 0.02), as what a row adds to a score is the logarithm of a mixture. The first of them is the most frequent row,
 and each further one is the row that is farthest from those before (Gonzalez 1985). All numbers are whole, so the table
 is the same on every machine.
+
+Exponentials and logarithms are whole numbers, equal on every machine. A float sum depends on its order, and so on the
+processor and on the number of threads. The constants come from ``decimal``, whose ``exp`` and ``ln`` are correctly
+rounded by the standard, and everything else is shifts, additions and products of 64-bit integers. A logarithm is a
+whole number of *units*, 2**-16 nats each.
 """
 
 from __future__ import annotations
@@ -38,19 +43,72 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass, field
-from functools import cached_property
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import BoolArray, DoubleArray, FloatArray, IntArray
 from ldpsim.devices.data.population import Records
-from ldpsim.devices.fixed_point import UNIT_BITS, falling_powers, logarithm
 
+UNIT_BITS = 16  # a unit of a logarithm is 2**-16 nats
+_DIGITS = 40
+_FINE = 16  # further bits of a logarithm until it is rounded
+_KNOTS = 10  # the logarithm is linear between 2**10 knots; it is off by less than 2**-22
+_MANTISSA = 26
 UNIT = 1 << UNIT_BITS
 MOST_LEVELS = 255
 LARGEST = (1 << 31) - 1
 _ROOT_BITS = 8  # a root of words in 2^-16 is in 2^-8
+
+
+@lru_cache(maxsize=8)
+def falling_powers(steps_per_nat: int, size: int, *, one: int) -> IntArray:
+    """int64 (size,): ``one`` * e^(-k / steps_per_nat) for k = 0 .. size - 1, to the nearest whole number."""
+    with localcontext() as context:
+        context.prec, context.rounding = _DIGITS, ROUND_HALF_EVEN
+        powers = [one * (Decimal(-k) / steps_per_nat).exp() for k in range(size)]
+        made = np.array([int(power.to_integral_value()) for power in powers], np.int64)
+    made.flags.writeable = False
+    return made
+
+
+@lru_cache(maxsize=1)
+def _knots() -> tuple[IntArray, int]:
+    """int64 (2**10 + 1,): ln(1 + k / 2**10), and ln 2, in 2**-32 nats."""
+    with localcontext() as context:
+        context.prec, context.rounding = _DIGITS, ROUND_HALF_EVEN
+        scale = Decimal(1 << UNIT_BITS + _FINE)
+        size = 1 << _KNOTS
+        logs = [int(((1 + Decimal(k) / size).ln() * scale).to_integral_value()) for k in range(size + 1)]
+        return np.array(logs, np.int64), logs[-1]
+
+
+def logarithm(numbers: IntArray) -> IntArray:
+    """int64, same shape: ln of whole numbers 1 .. 2**62, in units, to the nearest one but for rounding errors.
+
+    >>> (logarithm(np.array([1, 2, 1 << 40])) / 2**16).round(4).tolist()
+    [0.0, 0.6931, 27.7259]
+    """
+    rest = np.asarray(numbers, np.int64)
+    power = np.zeros(rest.shape, np.int64)
+    left = rest.copy()
+    for step in (32, 16, 8, 4, 2, 1):
+        larger = (left >> step) > 0
+        power += step * larger
+        left = np.where(larger, left >> step, left)
+    # 2**26 .. 2**27 - 1: ten bits choose a knot and sixteen lie between two
+    mantissa = np.where(power >= _MANTISSA, rest >> np.maximum(power - _MANTISSA, 0),
+                        rest << np.maximum(_MANTISSA - power, 0))  # fmt: skip
+    knots, ln_2 = _knots()
+    between = _MANTISSA - _KNOTS
+    place = (mantissa >> between) - (1 << _KNOTS)
+    part = mantissa & ((1 << between) - 1)
+    low = knots[place]
+    fine = power * ln_2 + low + ((knots[place + 1] - low) * part >> between)
+    result: IntArray = (fine + (1 << _FINE - 1)) >> _FINE
+    return result
 
 
 def whole_features(features: FloatArray, levels: int, low: float, high: float) -> IntArray:
@@ -72,7 +130,7 @@ class FeatureModel:
     """A model.
 
     Args:
-        weights: int64 (columns, classes): A, in units of :mod:`ldpsim.devices.fixed_point`, 32 bits each.
+        weights: int64 (columns, classes): A, in units, 32 bits each.
         means: int64 (classes,): m.
     """
 
@@ -120,7 +178,7 @@ SHARES = 1 << 12  # class shares add up to about this
 _ONE = 1 << 24
 _STEP = (1 << UNIT_BITS) // STEPS_PER_NAT  # units of a logarithm in a step of the table
 _CERTAIN, _MIXED = 1 << 16, 1311  # a probability of 1, and of 0.02
-_FINE = 8  # bits of a logarithm that are left out: sums of squares are exact in float64
+_COARSE = 8  # bits of a logarithm that are left out: sums of squares are exact in float64
 
 
 def table_text(probabilities: FloatArray) -> str:
@@ -271,8 +329,7 @@ class ClassTable:
     def evidence(self) -> IntArray:
         """int64 (rows + 1, classes + 1): what a neighbour adds to each score, and to the number of known neighbours.
 
-        In units of :mod:`ldpsim.devices.fixed_point`, ln(h Q(c) / pi_c + 1 - h) up to a constant of the neighbour.
-        The last row is nobody's: it adds nothing.
+        In units, ln(h Q(c) / pi_c + 1 - h) up to a constant of the neighbour. The last row is nobody's: it adds 0.
         """
         classes = self.rows.shape[1]
         weights = falling_powers(STEPS_PER_NAT, UNKNOWN + 1, one=_ONE)[self.rows]
@@ -314,7 +371,7 @@ def _rounded(book: Bytes, counts: IntArray) -> Bytes:
     known = book[:, 0] != UNKNOWN
     rows, people = book[known], counts[known]
     weights = falling_powers(STEPS_PER_NAT, UNKNOWN + 1, one=_ONE)[rows]
-    logs = logarithm(weights * _CERTAIN // weights.sum(axis=1, keepdims=True) + _MIXED) >> _FINE
+    logs = logarithm(weights * _CERTAIN // weights.sum(axis=1, keepdims=True) + _MIXED) >> _COARSE
     places = (logs - logs.min()).astype(np.float64)
     chosen, nearest = [int(people.argmax())], np.zeros(len(places), np.int64)
     apart = np.full(len(places), np.inf)

@@ -15,8 +15,7 @@ import numpy as np
 
 from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.data.population import Record
-from ldpsim.devices.mechanisms.adjacency import AdjacencyBits
-from ldpsim.devices.mechanisms.base import IN_CLEAR, FeatureRange, Grouping, Mechanism, Reporting
+from ldpsim.devices.mechanisms.base import IN_CLEAR, AdjacencyBits, FeatureRange, Grouping, Mechanism, Reporting
 from ldpsim.devices.mechanisms.bits import pack_bits, unpack_bits
 from ldpsim.devices.mechanisms.labels import OneCategory
 from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseStack

@@ -31,8 +31,7 @@ import numpy as np
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms import discrete_laplace
-from ldpsim.devices.mechanisms.adjacency import AdjacencyMechanism
-from ldpsim.devices.mechanisms.base import Grouping, Reporting
+from ldpsim.devices.mechanisms.base import AdjacencyMechanism, Grouping, Reporting
 from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
 from ldpsim.devices.noise import NoiseStream

@@ -200,11 +200,6 @@ class OneBit(FeatureBits):
         q = self.flip_probability
         return self.low + (self.high - self.low) * (report - q) / (1 - 2 * q)
 
-    def variance(self, value: np.ndarray) -> np.ndarray:
-        q = self.flip_probability
-        one = self.chance_of_one(value)
-        return ((self.high - self.low) / (1 - 2 * q)) ** 2 * one * (1 - one)
-
 
 @dataclass(frozen=True)
 class MultiBit(FeatureBits):

@@ -110,13 +110,3 @@ def log_probability(z: IntArray, sigma: float) -> float:
 
     inner, outer = (log_ndtr(-(np.abs(z) + side) / sigma) for side in (-0.5, 0.5))
     return float((inner + np.log1p(-np.exp(outer - inner))).sum())
-
-
-def variance(sigma: float) -> float:
-    """Variance of round(sigma N): sigma^2 + 1/12 and ripples that die out as e^(-2 pi^2 sigma^2)."""
-    # Fourier series of the rounding error X - round(X): its variance, and twice its covariance with X
-    ripple = 0.0
-    for k in range(1, 1 + math.ceil(3 / sigma)):
-        size = (-1) ** k * math.exp(-2 * (math.pi * k * sigma) ** 2)
-        ripple += size * (1 / (math.pi * k) ** 2 + 4 * sigma**2)
-    return sigma**2 + 1 / 12 + ripple

@@ -231,7 +231,7 @@ class NeighbourhoodVote(DrawnTogether):
         return np.asarray(np.where(self.unseen & (seen == 0), self.values - 1, best))
 
     def scores(self, people: Records, devices: IntArray) -> tuple[IntArray, IntArray]:
-        """Return int64 (devices, classes), in units of :mod:`ldpsim.devices.fixed_point`, and how many are known.
+        """Return int64 (devices, classes), in units, and how many are known.
 
         Nothing is raised, whatever the data.
         """

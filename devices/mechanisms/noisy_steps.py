@@ -46,10 +46,6 @@ class NoisySteps(FeatureGrid):
         """int64 (d,): draw the noise."""
         raise NotImplementedError
 
-    def noise_variance(self) -> float:
-        """Return the variance of the noise on one feature, in steps."""
-        raise NotImplementedError
-
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> IntArray:
         return self.steps(value) + self.noise_steps(noise)
 
@@ -61,10 +57,6 @@ class NoisySteps(FeatureGrid):
 
     def estimate(self, report: IntArray) -> FloatArray:
         return self.low + self.step * report
-
-    def variance(self, value: np.ndarray) -> FloatArray:
-        """float (d,): variance of :meth:`estimate`."""
-        return np.full(self.d, self.step**2 * self.noise_variance())
 
 
 @dataclass(frozen=True)
@@ -114,9 +106,6 @@ class Laplace(NoisySteps):
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         return discrete_laplace.log_probability(report - self.steps(value), self.t, self.s)
-
-    def noise_variance(self) -> float:
-        return discrete_laplace.variance(self.t, self.s)
 
     def evidence(self, report: np.ndarray) -> FloatArray:
         return discrete_laplace.evidence(report, self.t, self.s, shift=self.grid)
@@ -185,9 +174,6 @@ class AnalyticGaussian(NoisySteps):
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         return gaussian.log_probability(report - self.steps(value), self.sigma)
-
-    def noise_variance(self) -> float:
-        return gaussian.variance(self.sigma)
 
     def delta_of(self, epsilon: float, *, changed: int | None = None) -> float:
         """Return delta(eps) when ``changed`` features (None: all) go from one end of the range to the other."""

@@ -35,8 +35,7 @@ import numpy as np
 
 from ldpsim.devices.array_types import BoolArray, IntArray, Words
 from ldpsim.devices.data.population import Record, records_by_column
-from ldpsim.devices.mechanisms.adjacency import AdjacencyBits, existing
-from ldpsim.devices.mechanisms.base import FEW, Grouping, Reporting
+from ldpsim.devices.mechanisms.base import FEW, AdjacencyBits, Grouping, Reporting, existing
 from ldpsim.devices.mechanisms.bits import pack_positions, pack_rows
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.sampling import Binomial, binomial

@@ -8,6 +8,6 @@ device     ``poison``       ``poison``: accuracy of honest people   ``ldpsim poi
 anybody    a stated loss    ``audit``: lower bounds from trials     ``ldpsim audit``
 =========  ===============  ======================================  ==========================
 
-:mod:`campaign` runs the attacks of ``stress`` and ``poison`` as cells and writes their rows; :mod:`cells` runs the
-things that ``audit`` audits, too.
+:mod:`campaign` runs the attacks of ``stress`` and ``poison`` as cells and writes their rows. It runs the cells of
+``audit``, too.
 """

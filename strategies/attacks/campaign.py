@@ -1,51 +1,29 @@
-"""Campaign: a set of attacks, each measured in a cell of its own, and one table of all their rows.
+"""Cells of ``stress`` and ``poison``: each is measured by itself, and one table has the rows of all.
 
-    options -> Campaign -> cells -> results -> rows -> table.csv, result.json
+    options -> cells -> results -> rows -> table.csv, result.json
 
-``ldpsim stress`` and ``ldpsim poison`` are campaigns. The folder is ``<out>/<command>-<dataset>-<hash>-<seed>/``. Each
-finished cell is kept in it, so that the same command goes on with a campaign that was stopped. A campaign in which a
-cell failed has no result.json, and is continued in the same way.
+The folder is ``<out>/<command>-<dataset>-<hash>-<seed>/``. Each finished cell is kept in it, so that the same command
+goes on with a campaign that was stopped. A campaign in which a cell failed has no result.json, and is continued in the
+same way. ``audit`` measures what it audits as cells, too, and keeps nothing.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.strategies.engines.pool import one_torch_thread, processes
-from ldpsim.strategies.experiments.sweep import Failed, Failures, outcomes_of
-from ldpsim.strategies.foreign_text import csv_cell
+from ldpsim.strategies.experiments.cells import Failed, Failures, outcomes_of
 from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
-from ldpsim.strategies.results import folder as run_folder
+from ldpsim.strategies.results.folder import hold_folder, write_result
+from ldpsim.strategies.results.rows import Row, data_frame, write_table
 from ldpsim.strategies.setup.fingerprint import config_hash, ldpsim_version
-
-AttackRow = Mapping[str, Any]  # a line of the table; "passed" is whether it agrees with theory, if it has one
-
-
-def run_cells(
-    cells: Sequence[Any], measure: Callable[[Any], Any], *, workers: int | None, trains: bool = True
-) -> Iterator[tuple[Any, Any]]:
-    """Yield (cell, result) as cells end, with :class:`~ldpsim.strategies.experiments.sweep.Failed` for no result.
-
-    Args:
-        cells: What is measured.
-        measure: Cell -> result; a function of a module.
-        workers: Number of cells at a time; None for one per core. One at a time is measured in this process.
-        trains: Whether the cells use torch.
-    """
-    prepare = one_torch_thread if trains else None
-    with processes(workers, tasks=len(cells), here=True, prepare=prepare) as pool:
-        for number, outcome in outcomes_of(pool, measure, enumerate(cells)):
-            yield cells[number], outcome
 
 
 @dataclass(frozen=True)
@@ -53,20 +31,20 @@ class CampaignResult:
     """Result of a campaign.
 
     Args:
-        rows: Lines of the table.
+        rows: Lines of the table; "passed" is whether one agrees with theory, if it has one.
         settings: Settings in force.
         failures: (cell, reason) of the cells that failed.
         seconds: Duration.
-        found: Number of cells that had a result before.
         results: Result of each cell, by its name.
+        folder: Folder with table.csv and result.json; None where nothing is kept.
     """
 
-    rows: Sequence[AttackRow]
+    rows: Sequence[Row]
     settings: Mapping[str, Any]
     failures: Failures = ()
     seconds: float = 0.0
-    found: int = 0
     results: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    folder: Path | None = None
 
     @property
     def passed(self) -> bool:
@@ -74,101 +52,94 @@ class CampaignResult:
         return all(row.get("passed") is not False for row in self.rows)
 
 
-class Campaign(ABC):
-    """Base of the campaigns.
+@dataclass(frozen=True)
+class Campaign:
+    """Cells, and what is made of their results.
 
     Args:
-        cells: The cells, in the order in which they start; each has a ``name`` of its own.
+        command: Name of the command.
+        cells: The cells by name, in the order in which they start.
+        measure: Cell -> result, as JSON values; a function of a module.
+        rows: Results -> lines of the table.
+        columns: Columns of the table.
+        record: Result of the campaign -> content of result.json.
         settings: Settings in force, as JSON values, with ``dataset`` and ``seed``.
         people: Digest of the population.
-        workers: Number of cells at a time; None for one per core.
+        trains: Whether a cell uses torch.
     """
 
-    command: ClassVar[str]
-    columns: ClassVar[tuple[str, ...]]  # of the table
-    exact: ClassVar[frozenset[str]] = frozenset()  # columns of numbers that are options: they are not rounded
-    trains: ClassVar[bool] = True  # whether a cell uses torch
-    measure: ClassVar[Callable[..., Any]]  # cell -> result, as JSON values; a function of a module
-
-    def __init__(self, cells: Sequence[Any], settings: Mapping[str, Any], *, people: str, workers: int | None) -> None:
-        self.cells, self.settings, self.people, self.workers = cells, settings, people, workers
-
-    @abstractmethod
-    def rows(self, results: Mapping[str, Any]) -> Sequence[AttackRow]:
-        """Return the rows of the cells that have a result."""
-
-    @abstractmethod
-    def record(self, result: CampaignResult) -> dict[str, Any]:
-        """Return the content of result.json."""
-
-    def run(self, folder: Path | None = None, *, progress: Progress = quiet) -> CampaignResult:
-        """Measure the cells that have no result, and return the rows of all.
-
-        Args:
-            folder: Folder in which results are kept; the caller holds its lock. None keeps nothing.
-            progress: Function that is told the phase and the share of it that is done.
-        """
-        started = time.perf_counter()
-        results = {} if folder is None else self._stored(folder)
-        stored, failures = len(results), list[tuple[str, Failed]]()
-        waiting = [cell for cell in self.cells if cell.name not in results]
-
-        def note() -> str:
-            done = f"{len(results)} of {len(self.cells)} cells are finished and kept in {folder}"
-            return NOTHING_KEPT if folder is None else f"{done}; the same command goes on"
-
-        with noted_if_interrupted(note):
-            progress("cells", stored / len(self.cells))
-            for cell, outcome in run_cells(waiting, type(self).measure, workers=self.workers, trains=self.trains):
-                if isinstance(outcome, Failed):
-                    failures.append((cell.name, outcome))
-                else:
-                    results[cell.name] = outcome
-                    if folder is not None:
-                        write_atomically(_file(folder, cell), json.dumps(outcome) + "\n")
-                progress("cells", (len(results) + len(failures)) / len(self.cells))
-        seconds = time.perf_counter() - started
-        return CampaignResult(self.rows(results), self.settings, failures, seconds, stored, results)
-
-    def _stored(self, folder: Path) -> dict[str, Any]:
-        """Return the results that are kept in a folder; a file that cannot be read counts as none."""
-        (folder / "cells").mkdir(parents=True, exist_ok=True)
-        results = {}
-        for cell in self.cells:
-            with suppress(OSError, ValueError):
-                results[cell.name] = json.loads(_file(folder, cell).read_text())
-        return results
+    command: str
+    cells: Mapping[str, Any]
+    measure: Callable[[Any], Any]
+    rows: Callable[[Mapping[str, Any]], Sequence[Row]]
+    columns: Sequence[str]
+    record: Callable[[CampaignResult], dict[str, Any]]
+    settings: Mapping[str, Any]
+    people: str
+    trains: bool = True
 
     @property
     def digest(self) -> str:
         """Hash of settings, people and version: finished cells of others do not count as these."""
         return config_hash({**self.settings, "people": self.people, "ldpsim": ldpsim_version()})
 
-    def run_and_write(self, out: Path, *, progress: Progress = quiet) -> tuple[CampaignResult, Path]:
-        """Run, or go on with a stopped campaign, write table and result, and return the result and its folder.
+    def run(self, out: Path | None = None, *, workers: int | None = 1, progress: Progress = quiet) -> CampaignResult:
+        """Run, or go on with a stopped campaign, and write table and result below ``out``; None keeps nothing.
 
         Raises:
             ValueError: one line, for a folder that cannot be written.
         """
+        started = time.perf_counter()
         names = {"method": self.command, "dataset": str(self.settings["dataset"]), "digest": self.digest}
-        with run_folder.hold_folder(out, **names, seed=self.settings["seed"]) as (folder, _):
-            result = self.run(folder, progress=progress)
-            write_atomically(folder / "table.csv", self.table_csv(result.rows))
-            if not result.failures:
-                run_folder.write_result(folder, self.record(result))
-        return result, folder
-
-    @classmethod
-    def table_csv(cls, rows: Sequence[AttackRow]) -> str:
-        """Return the rows as CSV, figures with six decimals."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(cls.columns)
-        for row in rows:
-            writer.writerow(f"{row[name]:.6f}" if isinstance(row[name], float) and name not in cls.exact
-                            else csv_cell(row[name]) for name in cls.columns)  # fmt: skip
-        return text.getvalue()
+        held = nullcontext() if out is None else hold_folder(out, **names, seed=self.settings["seed"])
+        with held as folder:
+            results, failures = run_cells(self.cells, self.measure, workers=workers, folder=folder, trains=self.trains,
+                                          progress=progress)  # fmt: skip
+            seconds = time.perf_counter() - started
+            result = CampaignResult(self.rows(results), self.settings, failures, seconds, results, folder)
+            if folder is not None:
+                write_table(folder / "table.csv", data_frame(list(result.rows)).reindex(columns=list(self.columns)))
+                if not failures:
+                    write_result(folder, self.record(result))
+        return result
 
 
-def _file(folder: Path, cell: Any) -> Path:
-    return folder / "cells" / f"{cell.name.replace(' ', '_')}.json"
+def run_cells(
+    cells: Mapping[str, Any], measure: Callable[[Any], Any], *, workers: int | None, folder: Path | None = None,
+    trains: bool = True, progress: Progress = quiet,
+) -> tuple[dict[str, Any], list[tuple[str, Failed]]]:  # fmt: skip
+    """Return the results of cells by name, and the failures.
+
+    Args:
+        cells: The cells by name.
+        measure: Cell -> result; a function of a module. In a folder results are kept as JSON.
+        workers: Number of cells at a time; None for one per core. One at a time is measured in this process.
+        folder: Folder in which results are kept, and found; the caller holds its lock. None keeps nothing.
+        trains: Whether the cells use torch.
+        progress: Function that is told the share of the cells that is done.
+    """
+    paths = {} if folder is None else {name: folder / "cells" / f"{name.replace(' ', '_')}.json" for name in cells}
+    results, failures = dict[str, Any](), list[tuple[str, Failed]]()
+    for name, path in paths.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError, ValueError):  # a file that cannot be read counts as none
+            results[name] = json.loads(path.read_text())
+    waiting = [name for name in cells if name not in results]
+
+    def note() -> str:
+        done = f"{len(results)} of {len(cells)} cells are finished and kept in {folder}"
+        return NOTHING_KEPT if folder is None else f"{done}; the same command goes on"
+
+    progress("cells", len(results) / len(cells))
+    prepare = one_torch_thread if trains else None
+    with noted_if_interrupted(note), processes(workers, tasks=len(waiting), here=True, prepare=prepare) as pool:
+        for number, outcome in outcomes_of(pool, measure, enumerate(cells[name] for name in waiting)):
+            name = waiting[number]
+            if isinstance(outcome, Failed):
+                failures.append((name, outcome))
+            else:
+                results[name] = outcome
+                if folder is not None:
+                    write_atomically(paths[name], json.dumps(outcome) + "\n")
+            progress("cells", (len(results) + len(failures)) / len(cells))
+    return {name: results[name] for name in cells if name in results}, failures

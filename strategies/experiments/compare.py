@@ -29,7 +29,6 @@ from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.experiments.sweep import SweepResult, run_sweep
 from ldpsim.strategies.experiments.sweep_file import Cell
-from ldpsim.strategies.outputs.notebook import html_of_comparison
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.in_words import CLOSE, at_the_level, held, level_named
@@ -207,13 +206,11 @@ class Match:
         level: One of :func:`ldpsim.strategies.results.in_words.compared_levels`.
         target: The loss.
         unmatched: Method -> reason why it cannot have this loss.
-        of_reports: Those of them that have it for all that is reported: their public features are in clear.
     """
 
     level: str
     target: float
     unmatched: Mapping[str, str]
-    of_reports: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -225,9 +222,6 @@ class Comparison(SweepResult):
     """
 
     match: Match | None = field(default=None)
-
-    def _repr_html_(self) -> str:
-        return html_of_comparison(self.records, {name: failed.line for name, failed in self.failures}, self.sums)
 
 
 def compare(
@@ -307,7 +301,7 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
             "of each method"
         )
     population = load_population(cells[0].options)
-    made, unmatched, of_reports = [], {}, []
+    made, unmatched = [], dict[str, str]()
     for cell in cells:
         try:
             solved = match(cell.options, population, level, target)
@@ -318,9 +312,7 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
         made.append(Cell(solved.options, cell.label))
         if solved.reason:
             unmatched[cell.label] = solved.reason
-        if solved.of_reports:
-            of_reports.append(cell.label)
-    return made, Match(level, target, unmatched, tuple(of_reports))
+    return made, Match(level, target, unmatched)
 
 
 def _name(options: RunOptions, matching: tuple[str, float] | None = None) -> str:

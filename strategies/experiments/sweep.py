@@ -1,125 +1,43 @@
-"""Failures of a sweep's tasks, in one line each: one cell that fails does not end the others.
+"""A sweep: many runs in one folder, several at a time, in processes or on Ray, and a table of all.
 
-Folder of a sweep or of a comparison, chosen by its cells: one of other cells is left as it is.
+    cells -> config hashes -> folder -> cells without a result run -> rows -> table.csv, summary.csv
 
-``cells.json`` in the folder has the config hash of each cell, by label. A folder is taken if it is new, or if it
-shares a cell with those that are to run: a sweep goes on, or its file was changed. The name alone does not identify
-the folder: two sweep files may have one name, and data in a file may change. If the folder belongs to others, the first
-free number is taken: ``sweep-grid-2``.
-
-The one runner of many runs: cells in a folder, several at a time, in processes or on Ray, and a table of all.
-
-Sweeps, comparisons and the papers' tables run their cells here. Each cell has a folder of its own inside the common
-one. Its ``config_hash`` identifies it. A sweep that was stopped, killed or extended runs only the cells without a
-result. An interrupted cell continues in its folder; devices that answered before repeat their stored bytes.
+Sweeps, comparisons and the papers' tables run here. Each cell has a folder of its own inside the common one, whose name
+ends with its ``config_hash``. A sweep that was stopped, killed or extended runs only the cells without a result. An
+interrupted cell continues in its folder; devices that answered before repeat their stored bytes. If the folder has runs
+and none of them is a cell of this sweep, the first numbered folder beside it is taken: ``sweep-grid-2``.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpsim.devices import datasets
-from ldpsim.devices.atomic_files import exclusive_lock, write_atomically
+from ldpsim.devices.atomic_files import exclusive_lock
 from ldpsim.strategies.engines.collect import choose
-from ldpsim.strategies.engines.pool import NumberedTask, Pool, WorkerDied, on_ray, processes
+from ldpsim.strategies.engines.pool import Pool, on_ray, processes
 from ldpsim.strategies.engines.usage import forget_peak
 from ldpsim.strategies.estimate.fits import check_fits
+from ldpsim.strategies.experiments.cells import Failed, Failures, failure, measure_all
 from ldpsim.strategies.experiments.sweep_file import Cell
-from ldpsim.strategies.outputs.groups import Group, groups_of
-from ldpsim.strategies.outputs.rows import Row, data_frame, failed_row, row_of, write_table
+from ldpsim.strategies.outputs.groups import Group, groups_of, table_of
+from ldpsim.strategies.outputs.run_lines import html_table
 from ldpsim.strategies.outputs.sums import AskedInAll, in_all
-from ldpsim.strategies.progress import Progress, noted_if_interrupted, quiet
+from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.folder import read_result
+from ldpsim.strategies.results.numbers import count
+from ldpsim.strategies.results.rows import Row, data_frame, failed_row, row_of, write_table
 from ldpsim.strategies.setup.options import RunOptions, check_ray_address
 from ldpsim.strategies.tracking.targets import check_targets
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-
-@dataclass(frozen=True)
-class Failed:
-    """Reason why a task has no result.
-
-    Args:
-        line: The reason in one line.
-        trace: The traceback; None if the user can correct the cause.
-    """
-
-    line: str
-    trace: str | None = None
-
-
-Failures = Sequence[tuple[str, Failed]]  # name of a task, and its reason
-
-
-def failure(error: BaseException) -> Failed:
-    """Return the line for an exception, and its traceback unless the user can correct the cause."""
-    from ldpsim.strategies.runs.run import Refused, RunFailed
-
-    line = " ".join(str(error).split())
-    if isinstance(error, (ValueError, Refused, RunFailed, WorkerDied)):
-        return Failed(line or type(error).__name__)
-    trace = "".join(traceback.format_exception(error))
-    return Failed(f"{type(error).__name__}: {line}" if line else type(error).__name__, trace)
-
-
-def outcomes_of(pool: Pool, function: Callable[[Any], Any], tasks: Iterable[NumberedTask]) -> Iterator[tuple[int, Any]]:
-    """Yield (number, result) as tasks end, :class:`Failed` for a task without a result."""
-    for number, future in pool.each(function, tasks):
-        error = future.exception()
-        yield number, future.result() if error is None else failure(error)
-
-
-CELLS = "cells.json"
-Digests = Mapping[str, str | None]  # label -> config hash; None for a cell that cannot run
-
-
-@contextmanager
-def hold_cells(folder: Path, cells: Digests) -> Iterator[Path]:
-    """Hold the folder of these cells: ``folder``, or the first numbered one beside it that does not belong to others.
-
-    Raises:
-        ValueError: one line, if it cannot be written, or if another process works in it.
-    """
-    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
-    place = next(place for place in itertools.chain([folder], numbered) if _is_ours(place, cells))
-    run_folder.prepare(place)
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(exclusive_lock(place, wait=False))
-        except BlockingIOError:
-            raise ValueError(f"{place}: another sweep or comparison is using this folder") from None
-        path, text = place / CELLS, json.dumps(cells, indent=1) + "\n"
-        if not path.exists():
-            write_atomically(path, text)
-        elif not _is_ours(place, cells):
-            raise ValueError(f"{place}: another sweep or comparison has just taken this folder")
-        yield place
-        write_atomically(path, text)
-
-
-def _is_ours(folder: Path, cells: Digests) -> bool:
-    """Return whether a folder is free for these cells; ValueError if nobody can say whose it is."""
-    path = folder / CELLS
-    try:
-        earlier = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except (OSError, ValueError):
-        earlier = None
-    if not isinstance(earlier, dict):
-        raise ValueError(f"{path}: cannot be read, so nobody knows whose results are in this folder")
-    return not {*earlier.values()}.isdisjoint({*cells.values()} - {None})
-
 
 ENGINES = ("auto", "local", "ray")
 TABLE, SUMMARY = "table.csv", "summary.csv"
@@ -172,6 +90,14 @@ class SweepResult:
         """Return the table as a pandas DataFrame, one row a cell."""
         return data_frame(self.rows)
 
+    def _repr_html_(self) -> str:
+        cells = table_of(self.groups)
+        rows = [*(tuple(each.values()) for each in cells), *((name, failed.line) for name, failed in self.failures)]
+        rows += [("all collections", asked.text) for asked in self.sums]
+        return html_table(
+            f"{count(len(self.records), 'result')} in {self.folder.name}", rows, list(cells[0]) if cells else []
+        )
+
 
 def run_sweep(
     cells: Sequence[Cell],
@@ -209,43 +135,52 @@ def run_sweep(
     track = check_targets(track)
     for cell in cells:
         check_fits(cell.options)
-    outcomes: dict[int, str | Failed] = {}
-
-    def kept() -> str:
-        done = sum(isinstance(outcome, str) for outcome in outcomes.values())
-        return f"{done} of {len(cells)} are finished and kept in {folder}; the same command goes on with the rest"
-
     over_ray = choose(engine, ray_address) == "ray"
-    with noted_if_interrupted(kept), on_ray(workers, ray_address) if over_ray else processes(workers) as pool:
+    with on_ray(workers, ray_address) if over_ray else processes(workers) as pool:
         digests = _digests(cells, pool, progress)
-        by_label = {cell.label: digest if isinstance(digest, str) else None
-                    for cell, digest in zip(cells, digests, strict=True)}  # fmt: skip
-        with hold_cells(folder, by_label) as held:
-            folder = held
-            outcomes |= _earlier(cells, digests, folder)
-            found = sum(isinstance(outcome, str) for outcome in outcomes.values())
-            tasks = [
-                (place, replace(cell, options=replace(cell.options, out=folder.absolute()), track=track))
-                for place, cell in enumerate(cells)
-                if place not in outcomes
-            ]
-            progress("cells", len(outcomes) / len(cells))
-            for place, outcome in outcomes_of(pool, run_cell, tasks):
-                outcomes[place] = outcome
-                progress("cells", len(outcomes) / len(cells))
+        folder = _folder_of({digest for digest in digests if isinstance(digest, str)}, folder)
+        with _held(folder):
+            done = _earlier(cells, digests, folder)
+            outcomes = measure_all(
+                {place: replace(cell, options=replace(cell.options, out=folder.absolute()), track=track)
+                 for place, cell in enumerate(cells)},
+                run_cell, pool, done=done, progress=progress, folder=folder,
+            )  # fmt: skip
             rows, records, failures = list[Row](), list[Mapping[str, Any]](), list[tuple[str, Failed]]()
-            for place, (cell, digest) in enumerate(zip(cells, digests, strict=True)):
-                outcome = outcomes[place]
-                if isinstance(outcome, str):
+            for place, outcome in outcomes.items():
+                if isinstance(outcome, Failed):
+                    failures.append((cells[place].label, outcome))
+                    rows.append(failed_row(place + 1, cells[place].options, digests[place], outcome.line))
+                else:
                     records.append(read_result(folder / outcome / "result.json"))
                     rows.append(row_of(records[-1], outcome, place + 1))
-                else:
-                    failures.append((cell.label, outcome))
-                    rows.append(failed_row(place + 1, cell.options, digest, outcome.line))
+            found = sum(isinstance(outcome, str) for outcome in done.values())
             result = SweepResult(rows, folder, found, records, failures)
             write_table(result.table, result.to_frame())
             write_table(result.summary, data_frame([dict(group.row) for group in result.groups]))
     return result
+
+
+def _folder_of(digests: set[str], folder: Path) -> Path:
+    """Return the folder, or the first numbered one beside it, that is new, or has a run of one of the cells."""
+    for place in itertools.chain(
+        [folder], (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    ):
+        runs = [path.parent.name for path in place.glob("*/config.toml")]
+        if not runs or any(run_folder.is_name_of(run, digest) for run in runs for digest in digests):
+            return place
+    raise AssertionError
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; ValueError if it cannot be written, or if another process works in it."""
+    run_folder.prepare(folder)
+    try:
+        with exclusive_lock(folder, wait=False):
+            yield
+    except BlockingIOError:
+        raise ValueError(f"{folder}: another sweep or comparison is using this folder") from None
 
 
 def check_cells(several: Sequence[RunOptions]) -> list[str | Failed]:
@@ -297,20 +232,17 @@ def _digests(cells: Sequence[Cell], pool: Pool, progress: Progress) -> list[str 
     Raises:
         ValueError: where two cells have one hash, or no cell can be run.
     """
-    progress("checking", 0.0)
     together: dict[tuple[Any, ...], list[int]] = {}
     for place, cell in enumerate(cells):
         options = cell.options
         drawn = options.dataset in datasets.GENERATED or options.clients is not None
         people = options.dataset, options.data_dir, options.clients, options.seeds_of(0).population if drawn else None
         together.setdefault(people, []).append(place)
-    groups = list(together.values())
-    tasks = [(number, [cells[place].options for place in group]) for number, group in enumerate(groups)]
+    groups = {people: [cells[place].options for place in places] for people, places in together.items()}
     digests: dict[int, str | Failed] = {}
-    for number, several in outcomes_of(pool, check_cells, tasks):
-        places = groups[number]
-        digests |= zip(places, [several] * len(places) if isinstance(several, Failed) else several, strict=True)
-        progress("checking", len(digests) / len(cells))
+    for people, found in measure_all(groups, check_cells, pool, phase="checking", progress=progress).items():
+        places = together[people]
+        digests |= zip(places, [found] * len(places) if isinstance(found, Failed) else found, strict=True)
     first: dict[str, Cell] = {}
     for place, cell in enumerate(cells):
         digest = digests[place]

@@ -28,6 +28,7 @@ from __future__ import annotations
 import itertools
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ from ldpsim.curator.methods import find
 from ldpsim.curator.names import nearest
 from ldpsim.devices import datasets
 from ldpsim.devices.atomic_files import read_file
-from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.option_spec import declared, python_value
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import read_alone
 
@@ -102,9 +103,8 @@ def cells_of_document(document: Mapping[str, Any]) -> tuple[Cell, ...]:
     for where, own in _written(document, fixed):
         options = _options(where, fixed, own)
         label = _label(own) or where
-        if repr(options) in written:
-            raise ValueError(f"the same cell is listed twice ({written[repr(options)]} and {label})")
-        written[repr(options)] = label
+        if (first := written.setdefault(repr(options), label)) is not label:
+            raise ValueError(f"the same cell is listed twice ({first} and {label})")
         options, unread = read_alone(options)
         for key, reason in unread.items():
             if where != GRID and key in own:
@@ -131,20 +131,16 @@ def _written(document: Mapping[str, Any], fixed: Mapping[str, Any]) -> Iterator[
     if not grid and not single:
         raise ValueError("nothing to run: [grid] and [[cells]] are both empty")
     for key, values in grid.items():
-        if not isinstance(values, (list, tuple)):
-            raise ValueError(f"[grid] {key} = {_text(values)}: must be a list of values (one value: [fixed])")
-        if not values:
-            raise ValueError(f"[grid] {key} = []: an empty list leaves nothing to run")
+        if not isinstance(values, (list, tuple)) or not values:
+            raise ValueError(f"[grid] {key} = {_text(values)}: must be a list of values that is not empty")
         if key in fixed:
             raise ValueError(f"[grid] {key}: is in [fixed] too")
     keys = sorted(grid, key=_place)
-    if keys:
-        for values in itertools.product(*(grid[key] for key in keys)):
-            yield GRID, dict(zip(keys, values, strict=True))
+    for values in itertools.product(*(grid[key] for key in keys)) if keys else ():
+        yield GRID, dict(zip(keys, values, strict=True))
     for number, entry in enumerate(single, 1):
         where = f"[[cells]] {number}"
-        own = _flat(where, entry)
-        yield where, {key: own[key] for key in sorted(own, key=_place)}
+        yield where, dict(sorted(_flat(where, entry).items(), key=lambda item: _place(item[0])))
 
 
 def _flat(where: str, table: Any) -> dict[str, Any]:
@@ -153,29 +149,27 @@ def _flat(where: str, table: Any) -> dict[str, Any]:
         raise ValueError(f"{where}: must be a table")
     flat: dict[str, Any] = {}
     for key, value in table.items():
-        name = key.replace("-", "_") if "." not in key else key
-        entries = {name: value}
-        if name in _TABLES and isinstance(value, Mapping):
-            entries = {f"{name}.{inner}": entry for inner, entry in value.items()}
-        for full, entry in entries.items():
+        name = key if "." in key else key.replace("-", "_")
+        inside = value if name in _TABLES and isinstance(value, Mapping) else None
+        for full, entry in {name: value}.items() if inside is None else ((f"{name}.{k}", v) for k, v in inside.items()):
             _check_key(where, full)
             if full in flat:
                 raise ValueError(f"{where} {full}: is given twice")
-            flat[full] = entry
+            flat[full] = python_value(entry)
     return flat
 
 
 def _check_key(where: str, key: str) -> None:
-    name, dot, inner = key.partition(".")
+    name, _, inner = key.partition(".")
     if name == "state":
         raise ValueError(f"{where} state: a sweep cannot use enrolled devices, each cell needs people of its own")
     if name in _OF_THE_COMMAND:
         raise ValueError(f"{where} {name}: belongs on the command line, --{name.replace('_', '-')}")
-    if name in _TABLES and not inner:
-        raise ValueError(f"{where} {key}: is a table, write {name}.KEY")
-    if name not in _OPTIONS or (dot and name not in _TABLES):
-        known = [field for field in _OPTIONS if field != "state" and field not in _OF_THE_COMMAND]
-        raise ValueError(f"{where} {key}: a run has no such option{nearest(key, known)}")
+    if name not in _OPTIONS or bool(inner) != (name in _TABLES):
+        form = (
+            f"is a table, write {name}.KEY" if name in _TABLES else f"a run has no such option{nearest(key, _OPTIONS)}"
+        )
+        raise ValueError(f"{where} {key}: {form}")
 
 
 def _place(key: str) -> tuple[int, str]:
@@ -203,25 +197,21 @@ def _options(where: str, fixed: Mapping[str, Any], own: Mapping[str, Any]) -> Ru
 
 def _value(where: str, key: str, given: Any) -> Any:
     """Return a value of a file, or a text of the command line, as the option's type."""
-    name = key.partition(".")[0]
-    wrong = f"{where} {key} = {_text(given)}"
     if not isinstance(given, (bool, int, float, str)):
-        raise ValueError(f"{wrong}: must be one number, text or truth value")
+        raise ValueError(f"{where} {key} = {_text(given)}: must be one number, text or truth value")
+    name, text = key.partition(".")[0], _text(given)
     if name == "settings":
-        return str(given).lower() if isinstance(given, bool) else str(given)
-    text = _text(given)
+        return text if isinstance(given, bool) else str(given)
     if key == "seeds.noise" and text == "os":
         return None
     kinds = _OPTIONS[name].types
     for kind in kinds:
-        if kind is bool and text in ("true", "false"):
-            return text == "true"
-        if kind is not bool and not isinstance(given, bool):
-            try:
+        with suppress(ValueError):
+            if kind is bool and text in ("true", "false"):
+                return text == "true"
+            if kind is not bool and not isinstance(given, bool):
                 return kind(given if kind is float else text)
-            except ValueError:
-                continue
-    raise ValueError(f"{wrong}: must be {' or '.join(_KINDS[kind] for kind in kinds)}")
+    raise ValueError(f"{where} {key} = {text}: must be {' or '.join(_KINDS[kind] for kind in kinds)}")
 
 
 def _label(own: Mapping[str, Any]) -> str:

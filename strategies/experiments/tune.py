@@ -1,8 +1,4 @@
-"""Reports of one collection of simulated people, and the score of a setting on them.
-
-Best setting of a search, stored in the form of ``curator/tuned``.
-
-Search of a method's parameters; its results are what ``--tuned`` takes.
+"""Search of a method's parameters; its best setting has the form of ``curator/tuned``, which ``--tuned`` reads.
 
 Parameters of the curator are compared on *one* set of reports: nobody is asked again. The criterion is the validation
 accuracy that the curator sees. A parameter that changes what people are asked needs new people for each value: that is
@@ -13,29 +9,21 @@ from __future__ import annotations
 
 import itertools
 import math
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import tomli_w
 
-from ldpsim.curator.learning.training import TrainingSettings, train
 from ldpsim.curator.methods import Method, Question, find
 from ldpsim.curator.methods.base import Budget, Graph, GraphMethod, LocalMethod, questions_asked
 from ldpsim.curator.methods.references.references import Reference
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.setting_error import SettingError
-from ldpsim.devices.atomic_files import read_file, write_atomically
-from ldpsim.devices.data.population import Population
-from ldpsim.devices.facts import PublicKnowledge, Split
 from ldpsim.strategies.experiments.compare import guarantee_before
 from ldpsim.strategies.outputs.sums import AskedInAll, added, levels_of
 from ldpsim.strategies.people.owner_graphs import own
 from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
-from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.runs.run import gather_reports, public_knowledge
 from ldpsim.strategies.runs.set_up import set_up, temporary_scene
 from ldpsim.strategies.setup.options import AUTO, RunOptions
@@ -43,68 +31,51 @@ from ldpsim.strategies.setup.read_options import SET, read_alone
 from ldpsim.strategies.setup.run_setup import RunSetup
 from ldpsim.strategies.setup.settings import TRAINING, Settings, resolve
 
+Values = Mapping[str, Any]
+ValueGrid = Mapping[str, Sequence[Any]]
+
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One collection of freshly enrolled people.
+    """One collection of freshly enrolled people, whose devices are not kept.
 
     Args:
-        population: The true data: they score test accuracy, and references read them.
-        split: Division of the nodes.
-        public: Public knowledge of the curator.
+        setup: The set-up of the search.
+        repeat: Its number.
         reports: Reports of the people; None for a reference, which asks nobody.
-        seed: Training seed.
-        device: Device of the training.
     """
 
-    population: Population = field(repr=False)
-    split: Split = field(repr=False)
-    public: PublicKnowledge = field(repr=False)
+    setup: RunSetup = field(repr=False)
+    repeat: int
     reports: Reports | None = field(repr=False)
-    seed: int = 0
-    device: str = "cpu"
-
-    def score(self, graph: Graph, training: TrainingSettings, method: GraphMethod | None = None) -> tuple[float, float]:
-        """Return (validation accuracy as the curator sees it, true test accuracy) of a network on a graph.
-
-        ``method`` trains as in a run, with its own loss if it has one; None is the common
-        training.
-        """
-        trained = (train if method is None else method.train)(
-            graph, settings=training, classes=self.population.facts.classes, seed=self.seed, device=self.device
-        )
-        test = evaluation.accuracy(trained.predictions, self.population, self.split)["test"]
-        return trained.val_accuracy, float("nan") if test is None else test
 
     def reconstruct(self, method: Method) -> Graph:
         """Return the graph that a method makes from the reports, or a reference from the data."""
+        people, split = self.setup.population, self.setup.repeats[self.repeat].split
         if method.spec.reads:
-            return cast(Reference, method).from_owned(own(self.population, self.split, trust="none"))
+            return cast(Reference, method).from_owned(own(people, split, trust="none"))
         assert self.reports is not None
-        return cast(LocalMethod, method).reconstruct(self.reports, self.public)
+        public = public_knowledge(people, split, self.setup.options, self.setup.method)
+        return cast(LocalMethod, method).reconstruct(self.reports, public)
+
+    def score(self, graph: Graph, settings: Settings) -> float:
+        """Return the validation accuracy as the curator sees it, of a network that the method trains as in a run."""
+        trained = cast(GraphMethod, settings.method).train(
+            graph, settings=settings.training, classes=self.setup.population.facts.classes,
+            seed=self.setup.repeats[self.repeat].seeds.training, device=self.setup.options.device,
+        )  # fmt: skip
+        return trained.val_accuracy
 
 
-def gather(options: RunOptions, repeat: int = 0) -> Trial:
-    """Enrol people, ask them once and return their reports; their devices are not kept.
-
-    Raises:
-        ValueError: for options that do not fit; see :func:`ldpsim.strategies.runs.set_up.set_up`.
-    """
-    setup = set_up(options)
-    people, part, device = setup.population, setup.repeats[repeat], setup.options.device
-    public = public_knowledge(people, part.split, setup.options, setup.method)
-    reports = None
-    if not setup.method.spec.reads:
-        with temporary_scene(setup, repeat) as scene:
-            _, _, reports = gather_reports(scene)
-    return Trial(people, part.split, public, reports, part.seeds.training, device)
+def gather(setup: RunSetup, repeat: int) -> Trial:
+    """Enrol people, ask them once and return their reports."""
+    if setup.method.spec.reads:
+        return Trial(setup, repeat, None)
+    with temporary_scene(setup, repeat) as scene:
+        return Trial(setup, repeat, gather_reports(scene)[2])
 
 
-Setting = dict[str, Any]
-_VALUE_KEYS = ("feature_share", "provenance", "source", "collections", "values")  # not conditions
-
-
-def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[ValueGrid]) -> Setting:
+def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[ValueGrid]) -> dict[str, Any]:
     """Return the stored form of a search: conditions, values and source.
 
     The parameters of ``--set`` are among the values, since the search compared with them.
@@ -132,65 +103,6 @@ def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[ValueG
         "collections": found.collections,
         "values": {key: in_force[key] for key in dict.fromkeys((*options.settings, *found.best.values))},
     }
-
-
-def as_toml(setting: Mapping[str, Any]) -> str:
-    """Return a setting as a ``[[setting]]`` table, its values in one line."""
-    lines = [(key, value) for key, value in setting.items() if key != "values"]
-    values = ", ".join(_line(key, value) for key, value in setting.get("values", {}).items())
-    return "\n".join(["[[setting]]", *(_line(key, value) for key, value in lines), f"values = {{ {values} }}"]) + "\n"
-
-
-def _line(key: str, value: Any) -> str:
-    return tomli_w.dumps({key: value}).rstrip("\n")
-
-
-def read_settings(path: Path) -> tuple[str, list[Setting]]:
-    """Return a file's leading comment and its settings; both empty if there is no file.
-
-    Raises:
-        ValueError: one line, for a file with other content.
-    """
-    if not path.exists():
-        return "", []
-    try:
-        text = read_file(path, 1 << 24).decode()
-        document = tomllib.loads(text)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ValueError(f"--out {path}: {reason}") from None
-    settings = document.pop("setting", [])
-    if document or not isinstance(settings, list) or not all(isinstance(entry, dict) for entry in settings):
-        raise ValueError(f"--out {path}: is no file of stored settings ([[setting]] tables and nothing else)")
-    head = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
-    return "".join(f"{line}\n" for line in head), settings
-
-
-def store(path: Path, setting: Mapping[str, Any]) -> None:
-    """Write a setting to a file. It replaces a setting for the same runs, or comes last.
-
-    A setting that names no method, as in ``curator/tuned``, is that of the file's method: it counts as the same one.
-
-    Raises:
-        ValueError: one line, for a file that cannot be used.
-    """
-    head, settings = read_settings(path)
-
-    def runs(entry: Mapping[str, Any]) -> dict[str, Any]:
-        own = {key: value for key, value in entry.items() if key not in _VALUE_KEYS}
-        return {"method": setting.get("method"), **own}
-
-    place = next((at for at, entry in enumerate(settings) if runs(entry) == runs(setting)), len(settings))
-    settings[place : place + 1] = [dict(setting)]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, "\n".join([*([head] if head else []), *(as_toml(entry) for entry in settings)]))
-    except OSError as error:
-        raise ValueError(f"--out {path}: cannot be written ({error.strerror})") from None
-
-
-Values = Mapping[str, Any]
-ValueGrid = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -251,7 +163,7 @@ def search(options: RunOptions, stages: Sequence[ValueGrid], *, progress: Progre
     """
     setup = _checked(options, stages)
     progress("asking", None)
-    trials = [gather(options, repeat) for repeat in range(options.repeats)]
+    trials = [gather(setup, repeat) for repeat in range(options.repeats)]
     total, steps = sum(math.prod(map(len, stage.values())) for stage in stages), 0
     tried: dict[str, Candidate] = {}
     best = Candidate({}, -1.0)
@@ -342,9 +254,7 @@ def _score(setup: RunSetup, trials: Sequence[Trial], base: Values, stage: ValueG
         graphs = [trial.reconstruct(method) for trial in trials]
         for theirs in _products(by_training):
             settings = _settings(setup, {**base, **ours, **theirs})
-            trained_by = cast(GraphMethod, settings.method)
-            scores = [trial.score(graph, settings.training, trained_by)[0]
-                      for trial, graph in zip(trials, graphs, strict=True)]  # fmt: skip
+            scores = [trial.score(graph, settings) for trial, graph in zip(trials, graphs, strict=True)]
             if np.isnan(scores).any():
                 raise ValueError("the curator knows no label of a validation node, so it cannot compare settings")
             in_force = settings.in_force()

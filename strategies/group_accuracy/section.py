@@ -26,7 +26,6 @@ from ldpsim.strategies.foreign_text import number, text
 from ldpsim.strategies.results.averages import (
     Interval,
     joined,
-    mean,
     mean_interval,
     over_people,
     over_repeats,
@@ -165,31 +164,6 @@ def _interval(entry: Mapping[str, Any]) -> Interval:
     if len(known) < len(ends):
         raise KeyError("value")
     return Interval(*known)
-
-
-def merged_rows(several: Sequence[Sequence[GroupRow]]) -> list[GroupRow]:
-    """Return the means over results that differ in their seeds; a group counts in the results that have it.
-
-    Intervals are Student's over three results or more, else those over the people of the results, joined. A group is
-    worse if it is measurably worse in most of the results.
-    """
-    found: dict[tuple[str, str], list[GroupRow]] = {}
-    for rows in several:
-        for row in rows:
-            found.setdefault((row.by, row.group), []).append(row)
-    return [_merged(rows) for rows in found.values()]
-
-
-def _merged(rows: Sequence[GroupRow]) -> GroupRow:
-    accuracy = {}
-    for model in MODELS:
-        known = [row.accuracy[model] for row in rows if model in row.accuracy]
-        if len(known) == len(rows):
-            accuracy[model] = mean_interval([each.value for each in known]) or joined(known)
-    judged = [row.worse for row in rows if row.worse is not None]
-    worse = 2 * sum(judged) > len(judged) if judged else None
-    people = mean([row.people for row in rows]) or 0.0
-    return GroupRow(rows[0].by, rows[0].group, people, accuracy, mean([row.more_lost for row in rows]), worse)
 
 
 def worse_off(rows: Sequence[GroupRow]) -> list[GroupRow]:

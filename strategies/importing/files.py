@@ -1,101 +1,76 @@
-"""Files of text: tables by ``csv``, edge lists by blanks, GML by networkx, GraphML by Python's XML reader.
+"""Files of text: tables by pandas, lists of edges by line, GML by networkx, GraphML by Python's XML reader.
 
-``pandas.read_csv`` reads no table here: it fills a short row without a word. networkx reads no GraphML here: of several
-graphs it takes the first, and it leaves the defaults of attributes out.
+networkx reads no GraphML here: of several graphs it takes the first, and it leaves the defaults of attributes out.
 """
 
 from __future__ import annotations
 
-import csv
 import re
 import shlex
 from array import array
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
+import networkx as nx
 import pandas as pd
 
-from ldpsim.devices.array_types import IntArray
 from ldpsim.strategies.foreign_text import from_csv_cell
 from ldpsim.strategies.importing.options import REFUSE, ImportOptions, and_more
 
-ENDS = ("source", "target")  # usual columns of an edge
-# Names that other programs give to the ends of an edge. They are proposed, never taken unasked.
-LIKELY_ENDS = (
-    ("from", "to"), ("src", "dst"), ("source_id", "target_id"), ("from_id", "to_id"), ("node1", "node2"), ("a", "b")
-)  # fmt: skip
 LABELS = ("label", "y", "class")  # attributes of a graph that hold the class where --label names none
-MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")  # texts of an empty cell, in small letters
-_BLOCK = 20_000  # rows whose texts are Python objects at once
-NAMELESS = "write the name there; --missing zero, or any other choice but refuse, leaves such rows out"
+_NAMELESS = "write the name there; --missing zero, or any other choice but refuse, leaves such rows out"
+_COMMENT = re.compile(r"(^\s*[#%]|\s[#{]).*", re.DOTALL)  # in a list of edges; networkx writes attributes in braces
 
 
 @dataclass(frozen=True, eq=False)
-class EdgeTable:
-    """Edges between people who have names.
+class Table:
+    """Rows of a file: edges between people who have names, or people.
 
     Args:
         file: Name of the file.
-        names: The different names.
-        ends: int64 (2, m), positions in ``names``.
-        lines: Row of the file for each edge.
-        columns: Names of the two ends.
-        directed: Whether the file says that direction counts; None: it does not say.
-        notes: Further facts for the person who imports.
-    """
-
-    file: str
-    names: list[str]
-    ends: IntArray
-    lines: Any = field(repr=False)
-    columns: tuple[str, str] = ENDS
-    directed: bool | None = None
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class PeopleTable:
-    """Rows of people.
-
-    Args:
-        file: Name of the file.
-        names: Name of each row's person.
-        lines: Number of each row in the file, or name of the node.
-        cells: DataFrame of all other columns but those that are left out, as read.
+        cells: DataFrame; its index is the number of each row in the file, or the name of a node.
+        keys: Columns of the names: the two ends of an edge, or the name of a person.
         label: Column of the class; None where the table has none.
-        columns: Names of all columns or attributes of the file.
-        row_word: What a row is called: ``row`` or ``node``.
-        id: Column of the names.
+        directed: Whether the file says that direction counts; None: it does not say.
     """
 
     file: str
-    names: list[str]
-    lines: Any = field(repr=False)
     cells: Any = field(repr=False)
-    label: str | None
-    columns: tuple[str, ...]
-    row_word: str = "row"
-    id: str = "id"
+    keys: tuple[str, ...]
+    label: str | None = None
+    directed: bool | None = None
 
-    def place(self, row: int) -> str:
-        """Return the words for a row: file and row."""
-        return f"{self.file}: {self.row_word} {self.lines[row]}"
+    @property
+    def of_edges(self) -> bool:
+        """Whether the rows are edges."""
+        return len(self.keys) > 1
 
-    def place_of(self, name: str) -> str:
-        """Return the words for the first row of a person, or for the file where the person has none."""
-        return self.place(self.names.index(name)) if name in self.names else f"{self.file}: no row for {name!r}"
+    @property
+    def names(self) -> Any:
+        """Names of the people, a Series of text."""
+        return self.cells[self.keys[0]]
+
+    def has(self, name: str) -> bool:
+        """Return whether a person is named here."""
+        return bool(self.cells[[*self.keys]].eq(name).any(axis=None))
+
+    def place(self, row: Any, column: str = "") -> str:
+        """Return the words for a cell: file, row and column."""
+        where = f"{self.file}: {'node' if isinstance(row, str) else 'row'} {row}"
+        return f"{where}, column {column}" if column else where
+
+    def place_of(self, name: str, column: str = "") -> str:
+        """Return the words for a person's first row, or for the file where the person has none."""
+        here = self.cells[[*self.keys]].eq(name).any(axis=1)
+        if not here.any():
+            return f"{self.file}: no row for {name!r}" + (f", column {column}" if column else "")
+        return self.place(here.idxmax(), column)
 
 
-Tables = tuple[EdgeTable | PeopleTable, ...]
-
-
-def read_tables(path: Path, options: ImportOptions, faults: list[str]) -> Tables:
-    """Return what a file holds, by the end of its name; its faults are added to ``faults``.
+def read_tables(path: Path, options: ImportOptions, faults: list[str], notes: list[str]) -> list[Table]:
+    """Return what a file holds, by the end of its name; its faults and notes are added to the lists.
 
     Raises:
         ValueError: one line, where nothing can be read.
@@ -105,196 +80,144 @@ def read_tables(path: Path, options: ImportOptions, faults: list[str]) -> Tables
         return _read_graph(path, options, faults)
     if kind == ".tsv":
         with path.open(encoding="utf-8-sig") as file:
-            header = set(file.readline().split())
-        kind = ".csv" if header & {"id", options.id} or any(set(ends) <= header for ends in _ends_of(options)) else kind
-    return _read_table(path, options, faults) if kind == ".csv" else _read_edge_list(path, faults)
+            header = {*file.readline().split()}
+        kind = ".csv" if any({*keys} <= header for keys in _keys(options)) else kind
+    return _read_table(path, options, faults, notes) if kind == ".csv" else _read_edge_list(path, faults, notes)
 
 
-def _edge_table(file: str, ends: Sequence[Sequence[str]], lines: Any, **more: Any) -> EdgeTable:
-    """Return edges, given the names of all first and of all second ends."""
-    both = np.array([*ends], object).reshape(2, -1)
-    numbers, names = pd.factorize(both.T.ravel())
-    return EdgeTable(file, list(names), numbers.reshape(-1, 2).T.astype(np.int64), lines, **more)
+def _keys(options: ImportOptions) -> list[tuple[str, ...]]:
+    """Return the columns that make a table one of edges, or of people."""
+    ends, usual = (options.source or "source", options.target or "target"), ("source", "target")
+    return [ends, usual, (options.id or "id",), ("id",)]
 
 
-def _read_edge_list(path: Path, faults: list[str]) -> Tables:
+def _read_edge_list(path: Path, faults: list[str], notes: list[str]) -> list[Table]:
     """Read two names a line, with blanks or tabs; lines with # or % in front are comments."""
-    left, right, lines = [], [], array("q")
-    width, wrong = 0, list[tuple[int, int]]()
+    left, right, lines, width = [], [], array("q"), 0
+    wrong: list[str] = []
     with path.open(encoding="utf-8-sig") as file:
         for number, text in enumerate(file, 1):
-            fields = text.split()
-            if not fields or fields[0][0] in "#%":
-                continue
-            if len(fields) > 2 and fields[2][0] in "#{":  # a comment, or networkx's attributes
-                fields = fields[:2]
-            if not width and tuple(name.lower() for name in fields[:2]) == ENDS:
-                width = len(fields)
+            fields = _COMMENT.sub("", text).split()
+            if not fields or (not width and [name.lower() for name in fields[:2]] == ["source", "target"]):
                 continue
             width = width or max(len(fields), 2)
-            if len(fields) != width:
-                wrong.append((number, len(fields)))  # an adjacency list would lose its edges without a word
+            if len(fields) != width:  # an adjacency list would lose its edges without a word
+                wrong.append(f"row {number} has {len(fields)} fields, an edge has {width}")
                 continue
             left.append(fields[0])
             right.append(fields[1])
             lines.append(number)
     if wrong:
-        number, size = wrong[0]
         faults.append(
-            f"{path.name}: row {number} has {size} fields, an edge has {width}{and_more(len(wrong))}; an edge is two "
-            "names with a blank or a tab between them (a table with commas is named .csv)"
+            f"{path.name}: {wrong[0]}{and_more(len(wrong))}; an edge is two names with a blank or a tab between them "
+            "(a table with commas is named .csv)"
         )
-    notes = (f"{path.name}: fields after the second are not read (an edge has no attributes)",) if width > 2 else ()
-    return (_edge_table(path.name, (left, right), lines, notes=notes),)
+    if width > 2:
+        notes.append(f"{path.name}: fields after the second are not read (an edge has no attributes)")
+    cells = pd.DataFrame({"source": left, "target": right}, lines, dtype=str)
+    return [Table(path.name, cells, ("source", "target"))]
 
 
-def _ends_of(options: ImportOptions) -> tuple[tuple[str, str], ...]:
-    """Return the names of the two columns that make a table one of edges."""
-    return (options.source or ENDS[0], options.target or ENDS[1]), ENDS
-
-
-def _read_table(path: Path, options: ImportOptions, faults: list[str]) -> Tables:
+def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: list[str]) -> list[Table]:
     """Read a table with a first row of names; cells are divided by comma, semicolon or tab."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with path.open(encoding="utf-8-sig") as file:
         first = file.readline()
-        divider = next((sign for sign in (",", ";", "\t") if sign in first), ",")
-        file.seek(0)
-        header, rows, lines = _rows(path.name, csv.reader(file, delimiter=divider, strict=True), faults)
-    if not header:
-        return ()
-    ends = next((ends for ends in _ends_of(options) if set(ends) <= set(header)), None)
-    id = next((name for name in (options.id, "id") if name in header), None)
-    if ends is None and id is None:
-        likely = "--source NAME --target NAME reads edges, --id NAME reads people"
-        pair = next((pair for pair in LIKELY_ENDS if set(pair) <= set(header)), header if len(header) == 2 else None)
-        if pair is not None:
-            likely = (
-                f"--source {shlex.quote(pair[0])} --target {shlex.quote(pair[1])} reads edges, --id NAME reads people"
-            )
-        wanted = f"{' and '.join(_ends_of(options)[0])} (edges) or {options.id or 'id'} (people)"
-        named = ", ".join(name or "''" for name in header)
-        faults.append(f"{path.name}: row 1 must name the columns {wanted}, found {named}; {likely}")
-        return ()
-    names = rows[list(ends) if ends else [str(id)]].map(from_csv_cell).apply(lambda column: column.str.strip())
-    nameless = (names == "").to_numpy()
-    whole = np.flatnonzero(~nameless.any(axis=1))
-    if len(whole) < len(rows) and options.missing == REFUSE:
-        row, column = np.argwhere(nameless)[0]
-        more = and_more(len(rows) - len(whole))
-        faults.append(f"{path.name}: row {lines[row]}, column {names.columns[column]}: is empty{more}; {NAMELESS}")
-    names, places = names.iloc[whole], np.array(lines, np.int64)[whole]
-    if ends:
-        unread = [name for name in header if name not in ends]
-        notes = (f"{path.name}: not read: {', '.join(unread)} (an edge has no attributes)",) if unread else ()
-        return (_edge_table(path.name, [names[end] for end in ends], places, columns=ends, notes=notes),)
-    cells = rows.iloc[whole][[name for name in header if name != id and name not in options.ignore]]
-    label = options.label or "label"
-    own = label if label in cells else None
-    return (PeopleTable(path.name, names[id].tolist(), places, cells, own, tuple(header), id=str(id)),)
-
-
-def _rows(file: str, reader: Any, faults: list[str]) -> tuple[list[str], Any, list[int]]:
-    """Return the names of the columns, a DataFrame of the rows below, and their lines; no columns after a fault."""
-    header: list[str] = []
-    blocks: list[Any] = []
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    wrong: list[tuple[int, int]] = []
+    signs = ";\t," if options.decimal == "," else ",;\t"
+    divider = next((sign for sign in signs if sign in first), ",")
+    read: dict[str, Any] = {"sep": divider, "dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
     try:
-        for cells in reader:
-            if not header:
-                header = [name.strip() for name in cells]
-            elif len(cells) == len(header):
-                rows.append(cells)
-                lines.append(reader.line_num)
-                if len(rows) == _BLOCK:
-                    blocks.append(pd.DataFrame(rows, dtype=str))
-                    rows = []
-            elif cells:
-                wrong.append((reader.line_num, len(cells)))
-    except csv.Error as error:
-        faults.append(f"{file}: row {reader.line_num}: {error}; correct the quotes there")
-        return [], None, []
-    twice = [name for name, count in Counter(header).items() if count > 1]
-    if twice:
-        faults.append(f"{file}: row 1: the column {twice[0]!r} stands twice; give each column its own name")
-    if wrong:
-        more = and_more(len(wrong))
+        header = [name.strip() for name in pd.read_csv(path, header=None, nrows=1, **read).iloc[0]]
+        cells = pd.read_csv(path, skip_blank_lines=False, **read)
+    except pd.errors.EmptyDataError:
+        faults.append(f"{path.name}: row 1 must name the columns; the file is empty")
+        return []
+    except pd.errors.ParserError as error:
+        what = str(error).strip().rpartition("error: ")[2]
+        faults.append(f"{path.name}: {what}; a cell that holds the dividing sign stands in double quotes")
+        return []
+    if len(cells) and not isinstance(cells.index, pd.RangeIndex):
+        faults.append(f"{path.name}: row 2 has more cells than the first row; each column needs a name")
+        return []
+    twice = next((name for name in header if header.count(name) > 1), None)
+    if twice is not None:
+        faults.append(f"{path.name}: row 1: the column {twice!r} stands twice; give each column its own name")
+        return []
+    cells = cells.set_axis(header, axis=1).set_axis(range(2, len(cells) + 2))
+    cells = cells[(cells != "").any(axis=1)]
+    keys = next((keys for keys in _keys(options) if {*keys} <= {*header}), None)
+    if keys is None:
+        ends, _, (id,), _ = _keys(options)
         faults.append(
-            f"{file}: row {wrong[0][0]} has {wrong[0][1]} cells, the first row has {len(header)}{more}; correct the "
-            "file: a cell that holds the dividing sign stands in double quotes"
+            f"{path.name}: row 1 must name the columns {' and '.join(ends)} (edges) or {id} (people), found "
+            f"{', '.join(header)}; --source NAME --target NAME reads edges, --id NAME reads people"
         )
-    if not header:
-        faults.append(f"{file}: row 1 must name the columns; the file is empty")
-    if twice or wrong or not header:
-        return [], None, []
-    table = pd.concat([*blocks, pd.DataFrame(rows, columns=range(len(header)), dtype=str)], ignore_index=True)
-    return header, table.set_axis(header, axis=1), lines
+        return []
+    for key in keys:
+        cells[key] = cells[key].str.strip().map(from_csv_cell)
+    nameless = cells[[*keys]] == ""
+    if nameless.any(axis=None) and options.missing == REFUSE:
+        rows = nameless.any(axis=1)
+        where = f"{path.name}: row {rows.idxmax()}, column {nameless.loc[rows.idxmax()].idxmax()}"
+        faults.append(f"{where}: is empty{and_more(int(rows.sum()))}; {_NAMELESS}")
+    cells = cells[~nameless.any(axis=1)]
+    if len(keys) == 1:
+        label = options.label or "label"
+        own = label if label in header and label not in (*options.ignore, *keys) else None
+        return [Table(path.name, cells, keys, own)]
+    unread = [name for name in header if name not in keys]
+    if unread:
+        notes.append(f"{path.name}: not read: {', '.join(unread)} (an edge has no attributes)")
+    return [Table(path.name, cells[[*keys]], keys)]
 
 
-def _read_graph(path: Path, options: ImportOptions, faults: list[str]) -> Tables:
-    """Read nodes with their attributes, and edges.
-
-    Without a label the class is ``label``, ``y`` or ``class``; in GML ``label`` is the node's name, unless it is chosen
-    as the class.
-    """
-    reader = _graphml if path.suffix.lower() == ".graphml" else _gml
+def _read_graph(path: Path, options: ImportOptions, faults: list[str]) -> list[Table]:
+    """Read nodes with their attributes, and edges; without a label the class is ``label``, ``y`` or ``class``."""
     try:
-        nodes, edges, directed = reader(path, options)
+        nodes, edges, directed = _graphml(path) if path.suffix.lower() == ".graphml" else _gml(path, options)
     except UnicodeDecodeError:
         raise
     except Exception as error:  # what networkx and the XML reader say of a file that is none of theirs
         raise ValueError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
-    ends = [[edge[side] for edge in edges] for side in (0, 1)]
-    table = _edge_table(path.name, ends, range(1, len(edges) + 1), directed=directed)
-    attributes = tuple(dict.fromkeys(name for values in nodes.values() for name in values))
+    names = list(nodes)
+    cells = pd.DataFrame([*nodes.values()], names, dtype=object)
     label = next((name for name in ([options.label] if options.label else LABELS)
-                  if name in attributes and name not in options.ignore), None)  # fmt: skip
-    columns: dict[str, list[Any]] = {}
-    for name in attributes:
-        if name not in options.ignore:
-            columns |= _columns(path.name, name, {node: values.get(name) for node, values in nodes.items()}, faults)
-    cells = pd.DataFrame(columns, index=range(len(nodes)), dtype=object)
-    return table, PeopleTable(path.name, list(nodes), list(nodes), cells, label, attributes, "node", "id")
-
-
-def _columns(file: str, name: str, values: dict[str, Any], faults: list[str]) -> dict[str, list[Any]]:
-    """Return the columns of an attribute: several where its values are lists."""
-    if not any(isinstance(value, list) for value in values.values()):
-        return {name: list(values.values())}
-    lists = {node: value if isinstance(value, list) else [value] for node, value in values.items()}
-    width = len(next(iter(lists.values())))
-    wrong = [node for node, value in lists.items() if len(value) != width]
-    if wrong:
-        faults.append(
-            f"{file}: node {wrong[0]}, column {name}: has {len(lists[wrong[0]])} numbers, the first node has {width}"
-            f"{and_more(len(wrong), 'nodes')}; --ignore {shlex.quote(name)} leaves the attribute out"
-        )
-        return {}
-    return {f"{name}[{k}]": [value[k] for value in lists.values()] for k in range(width)}
+                  if name in cells and name not in options.ignore), None)  # fmt: skip
+    for name in [name for name in cells if name not in options.ignore and cells[name].map(type).eq(list).any()]:
+        lists = cells.pop(name).map(lambda value: value if isinstance(value, list) else [value])
+        sizes = lists.map(len)
+        other = sizes.index[sizes != sizes.iloc[0]]
+        if len(other):
+            faults.append(
+                f"{path.name}: node {other[0]}, column {name}: has {sizes[other[0]]} numbers, the first node has "
+                f"{sizes.iloc[0]}; --ignore {shlex.quote(name)} leaves the attribute out"
+            )
+        else:
+            cells = cells.join(pd.DataFrame([*lists], names, dtype=object).add_prefix(f"{name}[").add_suffix("]"))
+    key = next(key for key in ("id", " id") if key not in cells)
+    cells.insert(0, key, names)
+    ends = pd.DataFrame(edges, range(1, len(edges) + 1), ["source", "target"], dtype=str)
+    return [Table(path.name, ends, ("source", "target"), directed=directed), Table(path.name, cells, (key,), label)]
 
 
 _GraphParts = tuple[dict[str, dict[str, Any]], list[tuple[str, str]], bool]  # nodes with attributes, edges, directed
 
 
 def _gml(path: Path, options: ImportOptions) -> _GraphParts:
-    import networkx as nx
-
+    """Return the parts of a GML; ``label`` is a node's name, unless it is chosen as the class or not unique."""
     text = path.read_text(encoding="utf-8")
     # The graph's own bracket, outside of texts and comments; repeated edges are allowed, as in every other form.
     signs = re.finditer(r'"[^"]*"|^[ \t]*#.*|\bgraph\s*\[', text, re.MULTILINE)
     start = next((sign.end() for sign in signs if sign[0].startswith("graph")), 0)
     graph = nx.parse_gml((text[:start] + " multigraph 1 " + text[start:]).split("\n"), label="id")
-    data = {str(node): dict(attributes) for node, attributes in graph.nodes(data=True)}
-    names = {node: node for node in data}
+    names = {node: str(node) for node in graph}
     if options.label != "label":
-        shown = {node: str(attributes.pop("label", node)) for node, attributes in data.items()}
-        names = shown if len(set(shown.values())) == len(shown) else names
-    edges = [(names[str(one)], names[str(other)]) for one, other in graph.edges()]
-    return {names[node]: attributes for node, attributes in data.items()}, edges, graph.is_directed()
+        shown = {node: str(data.pop("label", node)) for node, data in graph.nodes(data=True)}
+        names = shown if len({*shown.values()}) == len(shown) else names
+    edges = [(names[one], names[other]) for one, other in graph.edges()]
+    return {names[node]: data for node, data in graph.nodes(data=True)}, edges, graph.is_directed()
 
 
-def _graphml(path: Path, _options: ImportOptions) -> _GraphParts:
+def _graphml(path: Path) -> _GraphParts:
     """Return all graphs of a file as one: a node that stands in several is one person."""
     root = ElementTree.parse(path).getroot()
     if root.find(".//{*}hyperedge") is not None:
@@ -302,7 +225,7 @@ def _graphml(path: Path, _options: ImportOptions) -> _GraphParts:
     if root.find(".//{*}graph") is None:
         raise ValueError("it has no graph")
     names: dict[Any, str] = {}
-    defaults: dict[str, str] = {}
+    defaults: dict[str, Any] = {}
     for key in root.iterfind(".//{*}key"):
         if key.get("for", "all") in ("node", "all") and "yfiles.type" not in key.attrib:
             name = names[key.get("id")] = key.get("attr.name") or str(key.get("id"))

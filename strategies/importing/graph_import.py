@@ -10,30 +10,24 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.atomic_files import write_atomically
-from ldpsim.devices.data.population import Population, WrongFeature, distinct
+from ldpsim.devices.data.population import Population, WrongFeature
 from ldpsim.devices.datasets import FORMS
 from ldpsim.devices.datasets.array_layouts import PARTS, classes_stated, of_layout
 from ldpsim.devices.datasets.npz_file import load_arrays, population_of, split_of, write_npz_file
 from ldpsim.devices.datasets.pyg_file import arrays_of, load_plain
-from ldpsim.strategies.importing.files import EdgeTable, PeopleTable, read_tables
+from ldpsim.strategies.importing.files import Table, read_tables
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 from ldpsim.strategies.importing.people import ImportedGraph, join
-from ldpsim.strategies.importing.vaults import check_new, names_of_people, write_vaults
+from ldpsim.strategies.importing.vaults import names_of_people, write_vaults
 
 _TEXTS = (".txt", ".edges", ".edgelist", ".tsv", ".csv", ".gml", ".graphml")
 _ARRAYS = (".npz", ".pt", ".pth")
 _PICKLES = (".gpickle", ".pickle", ".pkl", ".p")
-_SHOWN = 8  # columns that one message names
 NOT_PUBLIC = (
     "who is linked with whom (public for lpgnn and rgnn)",
     "feature values (public with --public-features)",
     "labels of test people; those of training and validation people are public unless a run has --private-labels",
-)
-FROM_DATA = (
-    "--scale minmax: each feature's smallest and largest value is computed from the data, which is itself a release "
-    "that no epsilon covers; state a public range with --feature-range where you can"
 )
 
 
@@ -55,7 +49,7 @@ def import_graph(
         force: Whether files that exist are replaced.
         ids: CSV to write with each person's number and name; None: names are dropped.
         vaults: New folder for what a deployment needs (:func:`ldpsim.strategies.importing.vaults.write_vaults`); None:
-        none.
+            none.
 
     Returns:
         The counts, what would be public, ``sources``, ``out``, ``warnings`` and ``next``: JSON-ready.
@@ -69,15 +63,15 @@ def import_graph(
     target, side, folder = (Path(name).expanduser() if name is not None else None for name in (out, ids, vaults))
     if target is not None and target.suffix != ".npz":
         raise ValueError(f"--out {target}: the name of the file must end with .npz")
-    for option, file in (("--out", target), ("--ids", side)):
-        if file is not None and file.exists() and not force:
-            raise ValueError(f"{option} {file}: the file is there already; --force replaces it")
+    for option, file in (("--out", target), ("--ids", side), ("--vaults", folder)):
+        if file is not None and file.exists() and (option == "--vaults" or not force):
+            remedy = "give the name of a new folder" if option == "--vaults" else "--force replaces it"
+            raise ValueError(f"{option} {file}: it is there already; {remedy}")
         if file is not None and not file.parent.is_dir():
             raise ValueError(f"{option} {file}: no such folder: {file.parent}")
-    if folder is not None:
-        check_new(folder)
     faults: list[str] = []
-    graph = read_graph(paths, options, faults)
+    notes: list[str] = []
+    graph = read_graph(paths, options, faults, notes)
     try:
         population, range_from = checked_graph(target.stem if target else graph.file, graph, options)
     except ValueError as error:
@@ -90,7 +84,7 @@ def import_graph(
     document = {
         "sources": [str(path) for path in paths],
         "out": str(target) if target else None,
-        **_summary(population, graph, options, range_from),
+        **_summary(population, graph, options, range_from, notes),
         "next": next_command(target, population),
     }
     if folder is not None:
@@ -102,51 +96,42 @@ def import_graph(
     return document
 
 
-def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str]) -> ImportedGraph:
-    """Read the files by the ends of their names and join what they hold; faults of tables are added to ``faults``.
+def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str], notes: list[str]) -> ImportedGraph:
+    """Read the files by the ends of their names and join what they hold; faults and notes are added to the lists.
 
     Raises:
         WrongFiles: where a file cannot be read.
     """
+    tables: list[Table] = []
+    unread = []
     for path in paths:
-        if path.suffix.lower() in _PICKLES:
+        end = path.suffix.lower()
+        if end in _PICKLES:
             remedy = "write the graph as GraphML where you made it: networkx.write_graphml(graph, 'graph.graphml')"
-            faults.append(f"{path}: a pickle runs code when it is opened, so it is not read; {remedy}")
-        elif path.suffix.lower() not in (*_TEXTS, *_ARRAYS):
-            faults.append(f"{path}: the form of this file is not known; accepted are {FORMS}")
+            unread.append(f"{path}: a pickle runs code when it is opened, so it is not read; {remedy}")
+        elif end not in (*_TEXTS, *_ARRAYS):
+            unread.append(f"{path}: the form of this file is not known; accepted are {FORMS}")
         elif not path.is_file():
-            faults.append(f"no such file: {path}")
-    whole = next((path for path in paths if path.suffix.lower() in _ARRAYS), None)
-    if whole is not None and len(paths) > 1:
-        faults.append(f"{whole}: a .npz or .pt holds a whole graph; give it alone")
-    if whole is not None:
-        if faults:
-            raise WrongFiles(faults)
-        return _of_arrays(whole, options)
-    edges: list[EdgeTable] = []
-    tables: list[PeopleTable] = []
-    for path in paths:
-        if path.suffix.lower() not in _TEXTS or not path.is_file():
-            continue
-        try:
-            parts = read_tables(path, options, faults)
-        except UnicodeDecodeError as error:
-            faults.append(f"{path.name}: is not text in UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8")
-        except ValueError as error:
-            faults.append(str(error))
+            unread.append(f"no such file: {path}")
+        elif end in _ARRAYS and len(paths) > 1:
+            unread.append(f"{path}: a .npz or .pt holds a whole graph; give it alone")
+        elif end in _ARRAYS:
+            return _of_arrays(path, options, notes)
         else:
-            edges += [part for part in parts if isinstance(part, EdgeTable)]
-            tables += [part for part in parts if isinstance(part, PeopleTable)]
-    if faults and len(edges) + len(tables) < len(paths):
-        raise WrongFiles(faults)
-    if not edges and not tables:
-        raise WrongFiles(["no edges; add an edge list, or a CSV with the columns source and target"])
-    return join(edges, tables, options, faults)
+            try:
+                tables += read_tables(path, options, faults, notes)
+            except UnicodeDecodeError as error:
+                place = f"{error.reason} at byte {error.start}"
+                unread.append(f"{path.name}: is not text in UTF-8 ({place}); save it as UTF-8")
+            except ValueError as error:
+                unread.append(str(error))
+    if unread or not tables:
+        raise WrongFiles([*unread, *faults])
+    return join(tables, options, faults, notes)
 
 
-def _of_arrays(path: Path, options: ImportOptions) -> ImportedGraph:
+def _of_arrays(path: Path, options: ImportOptions, notes: list[str]) -> ImportedGraph:
     """Return the graph of a ``.npz`` or ``.pt``; Python objects in a ``.npz`` stay unread: reading them runs code."""
-    notes: list[str] = []
     if path.suffix.lower() == ".npz":
         arrays, objects = load_arrays(path)
         if not arrays and objects:
@@ -154,14 +139,14 @@ def _of_arrays(path: Path, options: ImportOptions) -> ImportedGraph:
                 f"{path.name}: {', '.join(objects)} holds Python objects: reading them runs code from the file; "
                 "save arrays (np.savez), or tensors (torch.save)"
             )
-        notes = [f"{path.name}: {name} holds Python objects and is not read" for name in objects]
+        notes += [f"{path.name}: {name} holds Python objects and is not read" for name in objects]
     else:
         arrays = arrays_of(path.name, load_plain(path))
-    made, more = of_layout(
+    layout, more = of_layout(
         path.name, arrays, label=options.label, ignore=options.ignore, class_names=options.class_names
     )
-    stated = bool(options.class_names) or classes_stated(arrays)
-    return ImportedGraph(path.name, made, classes_stated=stated, notes=(*notes, *more))
+    notes += more
+    return ImportedGraph(path.name, layout, bool(options.class_names) or classes_stated(arrays))
 
 
 def checked_graph(name: str, graph: ImportedGraph, options: ImportOptions) -> tuple[Population, str]:
@@ -174,16 +159,19 @@ def checked_graph(name: str, graph: ImportedGraph, options: ImportOptions) -> tu
     range_from = "stated" if options.feature_range or "feature_range" in arrays else "default"
     if options.feature_range is not None:
         arrays["feature_range"] = np.array(options.feature_range)
-    low, high = (float(end) for end in np.ravel(arrays.get("feature_range", (0.0, 1.0)))[:2])
+    if options.scale is not None and len(arrays["values"]) and np.isfinite(arrays["values"]).all():
+        arrays = rescaled(arrays, options.scale)
+        range_from = {"minmax": "data", "binary": "stated"}.get(options.scale, range_from)
     try:
-        if options.scale is not None:
-            arrays = rescaled(graph.file, arrays, options.scale, low, high)
-        if options.scale in ("minmax", "binary"):
-            arrays["feature_range"] = np.array([0.0, 1.0])
-            range_from = "data" if options.scale == "minmax" else "stated"
         population = population_of(name, graph.file, {key: arrays[key] for key in arrays if key not in PARTS})
     except WrongFeature as wrong:
-        raise WrongFiles([_feature_fault(graph, arrays, wrong, low, high)]) from None
+        remedy = "write a number there, or leave the column out: --ignore NAME"
+        if wrong.outside_range:
+            remedy = (
+                "--feature-range LOW,HIGH states the public range; --scale clip, binary or minmax changes the values "
+                "(minmax reads its range from the data, which is itself a release)"
+            )
+        raise WrongFiles([f"{graph.place(wrong.row, wrong.column)}: {wrong.reason}; {remedy}"]) from None
     if options.masks == "drop" or any(part not in arrays for part in PARTS):
         return population, range_from
     try:
@@ -192,89 +180,42 @@ def checked_graph(name: str, graph: ImportedGraph, options: ImportOptions) -> tu
         raise WrongFiles([f"{error}; --masks drop leaves the masks out"]) from None
 
 
-def _feature_fault(graph: ImportedGraph, arrays: dict[str, Any], wrong: WrongFeature, low: float, high: float) -> str:
-    """Return the fault of the first feature that may not be; for one outside the range, with all such columns."""
-    place = graph.place(wrong.row, wrong.column)
-    if not wrong.outside_range:
-        return f"{place}: {wrong.reason}; write a number there, or leave the column out: --ignore NAME"
-    values = np.asarray(arrays["values"])
-    columns = np.unique(np.asarray(arrays["indices"])[(values < low) | (values > high)])
-    names = [graph.columns[k] or "''" if graph.columns else str(k) for k in columns[:_SHOWN]]
-    more = f" and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else ""
-    which = f" (columns {', '.join(names)}{more})" if len(columns) > 1 else ""
-    return (
-        f"{place}: {wrong.reason}{which}; --feature-range LOW,HIGH states the public range; --scale clip, binary or "
-        "minmax changes the values (minmax reads its range from the data, which is itself a release)"
-    )
+def rescaled(arrays: dict[str, Any], scale: str) -> dict[str, Any]:
+    """Return arrays with other feature values; features are CSR parts, finite numbers.
 
-
-def rescaled(file: str, arrays: dict[str, Any], scale: str, low: float, high: float) -> dict[str, Any]:
-    """Return arrays with other feature values.
-
-    ``clip`` and ``binary`` change each value on its own, so that nothing of others' data is in it. ``minmax`` moves
-    each column's smallest value to 0 and its largest to 1; a column of one value becomes 0.
-
-    Args:
-        file: Name of the file.
-        arrays: Arrays of a graph; its features are CSR parts.
-        scale: ``minmax``; ``clip``: cut at ``low`` and ``high``; ``binary``: 1 where a value is not 0.
-        low, high: Public range.
-
-    Raises:
-        WrongFeature: for the first value that is not a finite number.
+    ``clip`` cuts each value at the public range, and ``binary`` puts 1 where it is not 0: nothing of others' data is
+    in it. ``minmax`` moves each column's smallest value to 0 and its largest to 1; a column of one value becomes 0.
     """
     starts, columns, values = (arrays[name] for name in ("indptr", "indices", "values"))
-    values = np.asarray(values, np.float64)
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if len(wrong):
-        row = int(np.searchsorted(starts, wrong[0], side="right")) - 1
-        raise WrongFeature(file, row, int(columns[wrong[0]]), "feature that is not a finite number")
     if scale == "clip":
-        return {**arrays, "values": np.clip(values, low, high)}
+        return {**arrays, "values": np.clip(values, *np.ravel(arrays.get("feature_range", (0.0, 1.0)))[:2])}
+    arrays = {**arrays, "feature_range": np.array([0.0, 1.0])}
     if scale == "binary":
-        return {**arrays, "values": (values != 0).astype(np.float32)}
-    if not values.size:
-        return arrays
-    matrix = csr_array((values, columns, starts), shape=(len(starts) - 1, int(arrays["num_features"])))
-    least, most = (np.asarray(end.todense()).ravel() for end in (matrix.min(axis=0), matrix.max(axis=0)))
-    width = np.where(most > least, most - least, 1)
-    if not least.any():
-        return {**arrays, "values": values / width[columns]}
-    matrix = csr_array(((matrix.toarray() - least) / width).astype(np.float32))  # zeros move: nothing stays sparse
+        return {**arrays, "values": (np.asarray(values) != 0).astype(np.float32)}
+    shape = len(starts) - 1, int(arrays["num_features"])
+    dense = csr_array((np.asarray(values, np.float64), columns, starts), shape=shape).toarray()
+    least, most = dense.min(axis=0), dense.max(axis=0)
+    matrix = csr_array(((dense - least) / np.where(most > least, most - least, 1)).astype(np.float32))
     return {**arrays, "indptr": matrix.indptr, "indices": matrix.indices, "values": matrix.data}
 
 
-def edge_counts(given: IntArray, kept: int, n: int) -> dict[str, int]:
-    """Count edges as given (2, m) and what becomes of them; ``kept`` counts each undirected edge once."""
-    left, right = given[:, given[0] != given[1]]
-    pairs = len(distinct(left * n + right))
-    return {
-        "given": given.shape[1],
-        "kept": kept,
-        "self_loops_dropped": given.shape[1] - len(left),
-        "repeats_dropped": len(left) - pairs,
-        "pairs_in_both_directions": pairs - kept,
-        "pairs_in_one_direction": 2 * kept - pairs,
-    }
-
-
-def _summary(population: Population, graph: ImportedGraph, options: ImportOptions, range_from: str) -> dict[str, Any]:
+def _summary(
+    population: Population, graph: ImportedGraph, options: ImportOptions, range_from: str, notes: Sequence[str]
+) -> dict[str, Any]:
     """Return the counts of a population, what would be public about it, and warnings."""
     facts, split, labels = population.facts, population.own_split, population.labels
-    values, cells = population.feature_values, facts.n * facts.d
-    stored = np.append(values, 0.0) if len(values) < cells else values
     masks = [part for part in PARTS if part in graph.arrays]
     unlabelled = int(np.sum(labels < 0))
-    warnings = list(graph.notes)
+    left, right = edges = np.asarray(graph.arrays["edge_index"])
+    loops, kept = int(np.sum(left == right)), population.edges.shape[1]
+    warnings = list(notes)
     if options.scale == "minmax":
-        warnings.append(FROM_DATA)
+        warnings.append("--scale minmax: each feature's range is computed from the data, which is itself a release")
     if 0 < len(masks) < len(PARTS):
         absent = ", ".join(part for part in PARTS if part not in masks)
         warnings.append(f"masks: {', '.join(masks)} found without {absent}; left out, since --split file needs all")
     if facts.classes > max(10, facts.n / 2):
-        warnings.append(
-            "most people have a class of their own: is it a name? --label names the class, --ignore drops it"
-        )
+        warnings.append("most people have a class of their own: --label names the class, --ignore drops a column")
     if unlabelled == facts.n:
         warnings.append(
             "nobody has a label: a run needs some; --label NAME takes a column as the class, "
@@ -283,14 +224,13 @@ def _summary(population: Population, graph: ImportedGraph, options: ImportOption
     return {
         "people": facts.n,
         "directed": graph.directed,
-        "edges": edge_counts(np.asarray(graph.arrays["edge_index"]), population.edges.shape[1], facts.n),
+        "edges": {"given": edges.shape[1], "kept": kept, "self_loops_dropped": loops,
+                  "repeats_dropped": edges.shape[1] - loops - kept},
         "isolated": int(np.sum(population.degrees == 0)),
         "classes": facts.classes,
         "largest_class": int(np.bincount(labels[labels >= 0], minlength=1).max()),
         "without_label": unlabelled,
         "features": facts.d,
-        "feature_rate": len(values) / cells if cells else None,
-        "feature_values": {"low": float(stored.min()), "high": float(stored.max())} if cells else None,
         "homophily": population.homophily if np.isfinite(population.homophily) else None,
         "masks": {"found": masks, "kept": split is not None},
         "public": {
@@ -305,7 +245,7 @@ def _summary(population: Population, graph: ImportedGraph, options: ImportOption
         },
         "not_public": list(NOT_PUBLIC),
         "warnings": warnings,
-    }
+    }  # fmt: skip
 
 
 def next_command(out: Path | None, population: Population) -> str | None:

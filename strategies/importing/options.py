@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import reprlib
 from collections.abc import Iterable
@@ -9,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ldpsim.strategies.setup.option_spec import declared, option
+from ldpsim.strategies.setup.option_spec import option, set_checked
 
 COLUMNS, FEATURES, PEOPLE = "Columns", "Features", "People"
 REFUSE = "refuse"
@@ -39,6 +41,7 @@ class ImportOptions:
         one_hot: Columns of text, ``COLUMN`` or ``COLUMN=A,B,...`` with the public list of its values.
         class_names: Public list of the classes; empty: taken from the file or the labels.
         feature_range: Public smallest and largest value; None: of the file, else 0 and 1.
+        decimal: Sign before the decimals of a number.
         scale: What is done with values outside the range; None: they are refused.
         missing: What is done with empty cells of features.
         duplicates: Which row is taken of a person who has several.
@@ -61,18 +64,18 @@ class ImportOptions:
     feature_range: tuple[float, float] | None = option(
         None, "Public range of each feature.", FEATURES, "LOW,HIGH", shown="0,1"
     )
+    decimal: str = option(".", "Sign before decimals.", FEATURES, "SIGN", values=(".", ","))
     scale: str | None = option(
         None, "Cut at the range, 1 where not 0, or by range of the data (a release).", FEATURES,
         values=("clip", "binary", "minmax"), shown="values outside are refused",
     )  # fmt: skip
     missing: str = option(
-        REFUSE, "Empty cells of features: 0, the column's mean (a release), 0 and one more feature that says so, or "
-        "leave the person out.", FEATURES, values=(REFUSE, "zero", "mean", "mark", "drop"),
+        REFUSE, "Empty cells of features: 0, the column's mean (a release), or leave the person out.", FEATURES,
+        values=(REFUSE, "zero", "mean", "drop"),
     )  # fmt: skip
     duplicates: str = option(
-        REFUSE, "Person with several rows: take the first, the last, or of each column the first cell that is not "
-        "empty. (A repeated edge is one edge.)", PEOPLE, values=(REFUSE, "first", "last", "merge"),
-    )  # fmt: skip
+        REFUSE, "Person with several rows: take the first or the last.", PEOPLE, values=(REFUSE, "first", "last")
+    )
     without_row: str = option(
         REFUSE, "People of an edge without a row of features: leave them out, or keep them with empty cells.", PEOPLE,
         values=(REFUSE, "drop", "keep"),
@@ -80,8 +83,7 @@ class ImportOptions:
     masks: str = option("keep", "Training, validation and test people of the file.", PEOPLE, values=("keep", "drop"))
 
     def __post_init__(self) -> None:
-        for name, spec in declared(ImportOptions).items():
-            spec.check(getattr(self, name))
+        set_checked(self)
         if self.scale in ("minmax", "binary") and self.feature_range is not None:
             raise ValueError(f"--scale {self.scale}: the range is then 0 to 1; leave --feature-range out")
         span = self.feature_range
@@ -97,8 +99,24 @@ class ImportOptions:
         columns = {}
         for text in self.one_hot:
             name, _, values = text.partition("=")
-            columns[name] = tuple(value.strip() for value in values.split(",")) if values else ()
+            columns[name] = of_commas(values) if values else ()
         return columns
+
+
+def of_commas(text: str) -> tuple[str, ...]:
+    """Read texts with commas between them; one that has a comma itself stands in double quotes.
+
+    >>> of_commas('A, "B, C"')
+    ('A', 'B, C')
+    """
+    return tuple(part.strip() for part in next(csv.reader([text], skipinitialspace=True), ()))
+
+
+def in_commas(texts: Iterable[str]) -> str:
+    """Return texts as :func:`of_commas` reads them."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(texts)
+    return line.getvalue()
 
 
 def and_more(number: int, words: str = "rows") -> str:

@@ -10,14 +10,11 @@ Files of a reconstructed graph, one form a suffix.
 =============  ==========================================================================================
 ``.npz``       arrays without pickle, the schema of ``--dataset FILE.npz``, and what the curator knows
 ``.graphml``   networkx's GraphML: edges, weights, labels, predictions, parts
-``.gml``       networkx's GML: the same
 ``.csv``       ``source,target`` and ``weight`` where there are weights, one line an edge
 =============  ==========================================================================================
 
 A ``.npz`` is a data set of its own: ``ldpsim run --dataset graph.npz`` takes the reconstructed graph for the truth.
 Its ``labels`` are those that the curator has, and the predictions of everybody else; ``label_known`` tells which.
-
-Graph of a result, as ``result.graph`` has it: its arrays, its files, and how a notebook shows it.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ from ldpsim.curator.graph import Graph
 from ldpsim.curator.linear.propagation import adjacency_matrix
 from ldpsim.devices.array_types import BoolArray, IntArray
 from ldpsim.devices.atomic_files import write_atomically
-from ldpsim.strategies.outputs.notebook import html_table
+from ldpsim.strategies.outputs.run_lines import html_table
 from ldpsim.strategies.results.numbers import count
 
 if TYPE_CHECKING:
@@ -51,8 +48,8 @@ UNKNOWN = -1  # a label that the curator does not have
 
 
 @dataclass(frozen=True, eq=False)
-class GraphArrays:
-    """The reconstructed graph of a repeat, with the answers of the network that trained on it.
+class ResultGraph:
+    """The reconstructed graph of a run's last repeat, with the predictions of the network that trained on it.
 
     Args:
         trained: The graph that the network was trained on: the same arrays.
@@ -64,7 +61,7 @@ class GraphArrays:
 
     >>> trained = Graph(np.eye(3, 2, dtype=np.float32), np.array([[0, 1], [1, 0]]), None,
     ...                 np.array([0, 1, -1]), np.array([0]), np.array([1]))
-    >>> graph = GraphArrays(trained, np.array([0, 1, 1]), np.array([2]), 2, {"method": "hogs"})
+    >>> graph = ResultGraph(trained, np.array([0, 1, 1]), np.array([2]), 2, {"method": "hogs"})
     >>> len(graph), graph.directed, graph.to_pyg().edge_index.tolist()
     (3, False, [[0, 1], [1, 0]])
     >>> graph.to_networkx().nodes[2]
@@ -155,6 +152,32 @@ class GraphArrays:
             made.add_weighted_edges_from(zip(*self.edges.tolist(), weights.tolist(), strict=True))
         return made
 
+    def save(self, path: str | Path) -> Path:
+        """Write the graph, completely or not at all, and return the path; the suffix is the form.
+
+        Raises:
+            ValueError: one line: another suffix, or a folder that does not exist.
+            UnwrittenGraph: if the file cannot be written.
+        """
+        path = Path(path)
+        check_path(path)
+        try:
+            write_atomically(path, FORMS[path.suffix](self))
+        except OSError as error:
+            raise UnwrittenGraph(f"{path} cannot be written: {error.strerror}") from None
+        return path
+
+    def _repr_html_(self) -> str:
+        n, d = self.features.shape
+        known = int((self.trained.labels >= 0).sum())
+        kind = f"{'directed' if self.directed else 'undirected'}{'' if self.weights is None else ', with weights'}"
+        rows = [
+            ("edges", f"{self.edges.shape[1]:,} {kind}"),
+            ("people", f"{n:,}, with {count(d, 'feature')}; {count(known, 'label')} known, {self.classes} classes"),
+            *((name, str(value)) for name, value in self.about.items()),
+        ]
+        return html_table("the curator's graph", rows)
+
     def _parts(self) -> dict[str, IntArray]:
         return {"train": self.trained.train, "val": self.trained.val, "test": self.test}
 
@@ -222,22 +245,7 @@ def check_path(path: Path) -> None:
         raise ValueError(f"{path}: the folder {path.parent} does not exist")
 
 
-def write_graph(graph: GraphArrays, path: Path) -> Path:
-    """Write a graph, completely or not at all; return the path.
-
-    Raises:
-        ValueError: as :func:`check_path`.
-        UnwrittenGraph: if the file cannot be written.
-    """
-    check_path(path)
-    try:
-        write_atomically(path, FORMS[path.suffix](graph))
-    except OSError as error:
-        raise UnwrittenGraph(f"{path} cannot be written: {error.strerror}") from None
-    return path
-
-
-def _npz(graph: GraphArrays) -> bytes:
+def _npz(graph: ResultGraph) -> bytes:
     trained, known, predicted = graph.trained, graph.trained.labels >= 0, graph.predictions
     arrays: dict[str, Any] = {
         "edge_index": trained.edge_index.astype("<i8"),
@@ -268,7 +276,7 @@ def _npz(graph: GraphArrays) -> bytes:
     return content.getvalue()
 
 
-def _graphml(graph: GraphArrays) -> bytes:
+def _graphml(graph: ResultGraph) -> bytes:
     import networkx
 
     content = io.BytesIO()
@@ -276,15 +284,7 @@ def _graphml(graph: GraphArrays) -> bytes:
     return content.getvalue()
 
 
-def _gml(graph: GraphArrays) -> bytes:
-    import networkx
-
-    content = io.BytesIO()
-    networkx.write_gml(graph.to_networkx(), content)
-    return content.getvalue()
-
-
-def _csv(graph: GraphArrays) -> bytes:
+def _csv(graph: ResultGraph) -> bytes:
     content, weights = io.StringIO(), graph.weights
     rows: Any = graph.edges.T.tolist() if weights is None else zip(*graph.edges.tolist(), weights.tolist(), strict=True)
     writer = csv.writer(content, lineterminator="\n")
@@ -293,35 +293,8 @@ def _csv(graph: GraphArrays) -> bytes:
     return content.getvalue().encode()
 
 
-FORMS: dict[str, Callable[[GraphArrays], bytes]] = {".npz": _npz, ".graphml": _graphml, ".gml": _gml, ".csv": _csv}
-
-
-_ABOUT = {"dataset": "data set", "edges": "the edges are", "config_hash": "config hash", "reports_sha256": "reports"}
+FORMS: dict[str, Callable[[ResultGraph], bytes]] = {".npz": _npz, ".graphml": _graphml, ".csv": _csv}
 
 
 class NoGraph(ValueError):
     """Error of a run that reconstructed no graph, or kept none; one sentence."""
-
-
-@dataclass(frozen=True, eq=False)
-class ResultGraph(GraphArrays):
-    """The reconstructed graph of a run's last repeat; see :class:`GraphArrays` for what it has."""
-
-    def save(self, path: str | Path) -> Path:
-        """Write the graph and return the path; the suffix is the form (:mod:`ldpsim.strategies.outputs.graph`).
-
-        Raises:
-            ValueError: for another suffix, or a file that cannot be written; one line.
-        """
-        return write_graph(self, Path(path))
-
-    def _repr_html_(self) -> str:
-        n, d = self.features.shape
-        known = int((self.trained.labels >= 0).sum())
-        kind = f"{'directed' if self.directed else 'undirected'}{'' if self.weights is None else ', with weights'}"
-        rows = [
-            ("edges", f"{self.edges.shape[1]:,} {kind}"),
-            ("people", f"{n:,}, with {count(d, 'feature')}; {count(known, 'label')} known, {self.classes} classes"),
-            *((words, str(self.about[name])) for name, words in _ABOUT.items() if name in self.about),
-        ]
-        return html_table(f"the curator's graph, {self.about.get('method', '')}", rows)

@@ -1,8 +1,11 @@
-"""Groups of results that differ in their seeds alone: mean, spread, interval, null models and losses of each.
+"""Groups of results that differ in their seeds alone: mean, spread, null models and losses of each.
 
-Results of one configuration that differ in their seeds alone are repeats of it. The terminal, pages, tables of a
-sweep and tables for a paper show groups. Figures of a group are means over all its repeats, and the spread is
-their sample standard deviation. A loss that holds is the largest one, since a bound may not look smaller than it is.
+    records -> groups -> row of a group -> summary.csv, the page
+                      -> cells of a group, as text -> terminal, notebook, LaTeX
+
+Results of one configuration that differ in their seeds alone are repeats of it. Figures of a group are means over all
+its repeats, and the spread is their sample standard deviation. A loss that holds is the largest one, since a bound may
+not look smaller than it is.
 """
 
 from __future__ import annotations
@@ -13,32 +16,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldpsim.strategies.foreign_text import number, text
-from ldpsim.strategies.outputs.sums import AskedInAll, in_all, key_of_people, levels_of, really_asked
-from ldpsim.strategies.results.averages import (
-    FEWEST,
-    Interval,
-    even_tail,
-    few,
-    mean,
-    mean_interval,
-    over_best,
-    over_repeats,
-    spread,
-    standard_error,
-)
-from ldpsim.strategies.results.in_words import compared_loss
-from ldpsim.strategies.results.numbers import difference
+from ldpsim.strategies.outputs.sums import levels_of
+from ldpsim.strategies.results.averages import mean, spread
+from ldpsim.strategies.results.in_words import compared_loss, level_term, loss_in_column, shown_levels
+from ldpsim.strategies.results.numbers import NONE, bytes_, epsilon, plus_minus, points
+from ldpsim.strategies.results.outcome import Score
 from ldpsim.strategies.results.verdict import (
     CHANCE,
-    NULLS,
-    STANDINGS,
-    UNJUDGED,
     ask_nobody,
     best_null,
     null_columns,
     shown_nulls_of,
     shown_verdict,
-    standing_among,
+    verdict_of,
 )
 from ldpsim.strategies.setup.option_spec import BUDGET, declared
 from ldpsim.strategies.setup.options import RunOptions
@@ -52,6 +42,7 @@ OPTIONS = {
 BUDGETS = tuple(name for name, spec in OPTIONS.items() if spec.panel == BUDGET and spec.types == (float,))
 DATASET, PEOPLE = "dataset", "people"  # in the options of a group, where groups differ in their data
 VERSION = "version"  # there too, where versions of ldpsim made them
+ABOVE = "▲"  # beside a null model that is above the method
 _NONE = "None"
 _WORST = ("unprotected", "bounded", "not asked")
 _MEANS = {"val": "accuracy.val", "macro_f1": "accuracy.macro_f1", "nonprivate_test": "reference.nonprivate_test",
@@ -70,31 +61,20 @@ class Group:
 
     Args:
         records: Its results, sorted by seed.
-        options: The options that tell groups apart, as text; empty for a group that has no value of one.
-        label: The method and these options, in short.
+        label: The method and the options that tell groups apart, in short.
         line: The label without budgets: groups on one line of a chart share it.
-        scores: The score of each repeat.
-        interval: The 95 % interval of their mean over runs; None for fewer than three.
         nulls: ``test`` and ``std`` of the null models that all results have.
         verdict: ``text``, ``standing`` (a key of STANDINGS) and ``margin``; None without null models.
         levels: What holds in one result at each compared level, the worst of all results.
-        together: What holds over all collections of the same people; the same as ``levels`` where nobody was asked
-            twice.
-        collections: Number of those collections.
         row: Everything that is a figure or a word, flat: a row of ``summary.csv``.
     """
 
     records: Sequence[ResultRecord] = field(repr=False)
-    options: Mapping[str, str]
     label: str
     line: str
-    scores: Sequence[float]
-    interval: Interval | None
     nulls: Mapping[str, Mapping[str, Any]]
     verdict: Mapping[str, Any] | None
     levels: Levels
-    together: Levels
-    collections: int
     row: Mapping[str, Any] = field(repr=False)
 
     @property
@@ -110,12 +90,13 @@ class Group:
     @property
     def mean(self) -> float | None:
         """Mean score."""
-        return mean(self.scores)
+        score: float | None = self.row["mean"]
+        return score
 
     @property
-    def best_null(self) -> str | None:
-        """The null model with the best mean."""
-        return best_null(self.nulls)
+    def bytes(self) -> float:
+        """Bytes of a device, both ways."""
+        return float((self.row["downlink_bytes_per_device"] or 0.0) + (self.row["uplink_bytes_per_device"] or 0.0))
 
 
 def groups_of(records: Sequence[ResultRecord]) -> list[Group]:
@@ -124,12 +105,11 @@ def groups_of(records: Sequence[ResultRecord]) -> list[Group]:
     A copy of a simulated run, and a run that differs in a budget of a method that protects nothing, are no repeats.
 
     Args:
-        records: Contents of result.json files of the schema of today.
+        records: Contents of result.json files.
     """
     together: dict[Any, dict[Any, ResultRecord]] = {}
     for record in records:
-        options = options_of(record)
-        key = (data_of(record), text(record["method"]), *sorted(options.items()))
+        key = (data_of(record), text(record["method"]), *sorted(options_of(record).items()))
         seeds = (json.dumps(record.get("seeds")), _config(record).get("seed"), record["dataset"]["digest"])
         run = (seeds, record["accuracy"]["test"]) if record.get("simulation_seeded") else json.dumps(record)
         together.setdefault(key, {}).setdefault(run, record)
@@ -139,38 +119,55 @@ def groups_of(records: Sequence[ResultRecord]) -> list[Group]:
     methods = list(dict.fromkeys(text(group[0]["method"]) for group in groups))
     groups.sort(key=lambda group: (data.index(data_of(group[0])), methods.index(text(group[0]["method"])),
                                    [number(_config(group[0]).get(name)) or 0.0 for name in BUDGETS]))  # fmt: skip
-    keys, sums = _apart(groups), in_all(records)
-    return [_group(group, keys, sums) for group in groups]
+    keys = _apart(groups)
+    return [_group(group, keys) for group in groups]
 
 
-def _group(records: Sequence[ResultRecord], keys: Sequence[str], sums: Mapping[str, AskedInAll]) -> Group:
+def shown_cells(group: Group, levels: Iterable[str]) -> dict[str, str]:
+    """Return the figures of a group as text, by heading, with the losses that hold at some levels."""
+    row, test = group.row, group.mean or 0.0
+
+    def null(name: str | None) -> str:
+        if name is None:
+            return NONE
+        other = group.nulls[name]["test"]
+        return f"{points(other)} {ABOVE}" if other > test else points(other)
+
+    return {
+        "method": group.label,
+        "n": str(row["n"]),
+        "test %": points(group.mean) + plus_minus(row["sd"]),
+        "asking nobody": null(row["asking_nobody"]),
+        "best null": null(row["best_null"]),
+        "no noise": points(row["nonprivate_test"]),
+        "claim": NONE if row["claimed"] is None else epsilon(row["claimed"]),
+        **{level_term(level): loss_in_column(group.levels[level]) for level in levels},
+        "bytes": bytes_(group.bytes),
+    }
+
+
+def table_of(groups: Sequence[Group]) -> list[dict[str, str]]:
+    """Return the cells of all groups, for a notebook and for LaTeX."""
+    return [shown_cells(group, shown_levels(2)) for group in groups]
+
+
+def _group(records: Sequence[ResultRecord], keys: Sequence[str]) -> Group:
     first, given, method = records[0], _all_options(records[0]), text(records[0]["method"])
     scores = [score for record in records for score in _scores(record)]
     nulls = _mean_nulls(records)
-    verdict = shown_verdict(first) if len(records) == 1 else _verdict(records)
+    free = set.intersection(*(set(ask_nobody(record)) for record in records)) & set(nulls)
+    verdict = shown_verdict(first) if len(records) == 1 else _verdict(records, nulls)
     several = [levels_of(record) for record in records]
     levels = {level: worst_guarantee([each[level] for each in several]) for level in several[0]}
-    spent = sums.get(key_of_people(first)) if really_asked(first) else None
-    together = levels if spent is None else spent.holds
-    collections = max(record["privacy"]["collections"] for record in records) if spent is None else spent.collections
-    free = set.intersection(*(set(ask_nobody(record)) for record in records)) & set(nulls)
     options = {key: "" if given.get(key, _NONE) == _NONE else given[key] for key in keys}
-    words = words_of(given, keys)
-    interval, best = mean_interval(scores), best_null(nulls)
-    held = {f"{about}_{level}{part}": value
-            for about, each in (("holds", levels), ("all", together)) for level, entry in each.items()
-            for part, value in (("", _loss_of(entry, one=about == "holds")), ("_status", entry["status"]))}  # fmt: skip
+    best = best_null(nulls)
     row = {
         "method": method,
         **{name if name in OPTIONS or name in (DATASET, PEOPLE, VERSION) else f"param_{name}": value
            for name, value in options.items()},
         "n": len(scores),
-        "results": len(records),
-        "populations": len({record["dataset"]["digest"] for record in records}),
         "mean": mean(scores),
         "sd": spread(scores),
-        "low_over_runs": interval and interval.low,
-        "high_over_runs": interval and interval.high,
         "best_null": best,
         "best_null_mean": best and nulls[best]["test"],
         "asking_nobody": best_null({name: nulls[name] for name in free}),
@@ -178,14 +175,13 @@ def _group(records: Sequence[ResultRecord], keys: Sequence[str], sums: Mapping[s
         **{name: mean([_at(record, path) for record in records]) for name, path in _MEANS.items()},
         "trust": first["privacy"]["trust"],
         "claimed": max((_at(record, "privacy.claimed.value") for record in records), key=lambda value: value or 0.0),
-        "collections": collections,
-        **held,
+        "collections": max(record["privacy"]["collections"] for record in records),
     }  # fmt: skip
-    return Group(
-        records, options, text(" ".join([method, *words])),
-        text(" ".join([method, *words_of(given, [key for key in keys if key not in BUDGETS])])),
-        scores, interval, nulls, verdict, levels, together, collections, row,
-    )  # fmt: skip
+    for level, entry in levels.items():
+        row |= {f"holds_{level}": _loss_of(entry), f"holds_{level}_status": entry["status"]}
+    names = words_of(given, keys), words_of(given, [key for key in keys if key not in BUDGETS])
+    label, line = (text(" ".join([method, *words])) for words in names)
+    return Group(records, label, line, nulls, verdict, levels, row)
 
 
 def options_of(record: ResultRecord) -> dict[str, str]:
@@ -211,18 +207,12 @@ def words_of(options: Mapping[str, str], keys: Iterable[str]) -> list[str]:
     """
     words = []
     for key in keys:
-        value = options.get(key, _NONE)
+        value, spec = options.get(key, _NONE), OPTIONS.get(key)
         if key in (DATASET, PEOPLE):
             words.append(value if key == DATASET else f"{value} people")
         elif value != _NONE:
-            words.append(f"{option_word(key)} {value}")
+            words.append(f"{spec.label if spec and spec.label else key.replace('_', ' ')} {value}")
     return words
-
-
-def option_word(name: str) -> str:
-    """Return the short word for an option or a setting."""
-    spec = OPTIONS.get(name)
-    return spec.label if spec and spec.label else name.replace("_", " ")
 
 
 def data_of(record: ResultRecord) -> tuple[str, int]:
@@ -232,13 +222,11 @@ def data_of(record: ResultRecord) -> tuple[str, int]:
 
 def worst_guarantee(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the worst of several guarantees at one level: unprotected, then the largest loss of one collection."""
-    return min(entries, key=lambda entry: (_WORST.index(entry["status"]), -(_loss_of(entry, one=True) or 0.0)))
+    return min(entries, key=lambda entry: (_WORST.index(entry["status"]), -(_loss_of(entry) or 0.0)))
 
 
-def _loss_of(entry: Mapping[str, Any], *, one: bool) -> float | None:
-    if entry["status"] != "bounded":
-        return None
-    return compared_loss(entry) if one else float(entry["value"])
+def _loss_of(entry: Mapping[str, Any]) -> float | None:
+    return compared_loss(entry) if entry["status"] == "bounded" else None
 
 
 def _scores(record: ResultRecord) -> list[float]:
@@ -259,49 +247,15 @@ def _mean_nulls(records: Sequence[ResultRecord]) -> dict[str, dict[str, Any]]:
     return {name: {"test": mean(each), "std": None if name == CHANCE else spread(each)} for name, each in tests.items()}
 
 
-def _verdict(records: Sequence[ResultRecord]) -> dict[str, Any] | None:
-    """Return the verdict on results that differ in their seeds; None if one has no null models.
-
-    The margin is over the null model that is best in the mean. Its interval is that of repeats, by
-    :func:`ldpsim.strategies.results.averages.over_repeats`; its upper end is corrected for the choice of the best one.
-    """
-    verdicts = [verdict for record in records if (verdict := shown_verdict(record)) is not None]
-    if len(verdicts) < len(records):
+def _verdict(records: Sequence[ResultRecord], nulls: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the verdict on results that differ in their seeds, each of them one score; None without null models."""
+    if CHANCE not in nulls:
         return None
-    seeds, standings = f"{len(records)} seeds", [verdict["standing"] for verdict in verdicts]
-    at_chance = standings.count("chance")
-    over = {name: found for name in _mean_nulls(records) if (found := _over(records, verdicts, name)) is not None}
-    if not over:
-        standing = "chance" if at_chance else standings[0] if len(set(standings)) == 1 else ""
-        return {"text": f"{seeds}: {STANDINGS[standing][0]}; an interval takes {FEWEST} seeds.", "margin": None,
-                "standing": standing, "interval_of": None}  # fmt: skip
-    tail = even_tail(len(over))
-    best = over_best({name: over_repeats(*found) for name, found in over.items()},
-                     {name: over_repeats(*found, upper_tail=tail) for name, found in over.items()}, tail)  # fmt: skip
-    joint = best.interval
-    standing = "above" if joint.low > 0 else "below" if joint.high < 0 else "even"
-    standing = standing_among("chance" if 2 * at_chance > len(records) else standing, over)
-    words = {"unjudged": UNJUDGED, "above": "above the best null model", "below": "below the best null model",
-             "even": "not measurably above the best null model", "chance": "not measurably above chance"}  # fmt: skip
-    margin = {"value": joint.value, "low": joint.low, "high": joint.high}
-    line = f"{seeds}: {words[standing]}. Margin {difference(margin)} points over {NULLS[best.best].heading}."
-    line += " These are few seeds, so the interval is wide." if few(len(records)) else ""
-    line += f" Not measurably above chance with {at_chance} of {seeds}." if at_chance else ""
-    return {"text": line, "margin": margin, "standing": standing, "interval_of": None}
-
-
-def _over(
-    records: Sequence[ResultRecord], verdicts: Sequence[Mapping[str, Any]], name: str
-) -> tuple[list[float], list[float]] | None:
-    """Return the differences to a null model and their standard errors over people, 0 where a run does not tell it.
-
-    None for too few runs that do not tell it.
-    """
-    differences = [record["accuracy"]["test"] - shown_nulls_of(record)[name]["test"] for record in records]
-    known = [verdict["over"].get(name) for verdict in verdicts]
-    if None in known and len(records) < FEWEST:
-        return None
-    return differences, [0.0 if each is None else standard_error(each["low"], each["high"]) for each in known]
+    own = [Score(record["accuracy"]["test"]) for record in records]
+    others = {name: [Score(shown_nulls_of(record)[name]["test"]) for record in records] for name in nulls}
+    found = shown_verdict({"verdict": verdict_of(own, others, ()), "nulls": nulls})
+    assert found is not None
+    return {**found, "text": f"{len(records)} seeds: {found['text'] or 'an interval takes three seeds'}"}
 
 
 def _all_options(record: ResultRecord) -> dict[str, str]:

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from pathlib import Path
 from typing import Any
 
 from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.group_accuracy.section import group_rows, words_of_groups
 from ldpsim.strategies.outputs.sums import of_repeats
 from ldpsim.strategies.results.in_words import claimed, privacy_in_words
-from ldpsim.strategies.results.numbers import count, difference, percent, seconds, share, size
+from ldpsim.strategies.results.numbers import count, percent, seconds, share, size
 from ldpsim.strategies.results.verdict import (
     CHANCE,
     NOT_TAKEN,
     NULLS,
     STANDINGS,
-    UNJUDGED,
     asking_nobody,
     shown_nulls_of,
     shown_verdict,
+    words_of_standing,
 )
 
-_STANDING = {
-    "above": "beats the best null model",
-    "unjudged": UNJUDGED,
-    "even": "does not measurably beat the best null model",
-    "below": "is below the best null model",
-}
+_ALIGNED = ' style="text-align:left;vertical-align:top"'  # a notebook's own style aligns at the right
 
 
 @dataclass(frozen=True)
@@ -72,28 +69,12 @@ def _accuracy(record: Mapping[str, Any]) -> Iterator[Line]:
         beside.append(f"chance {percent(nulls[CHANCE]['test'])}")
     beside.append("without noise not trained" if clean is None else f"without noise {percent(clean)}")
     yield Line("accuracy", "; ".join(beside))
-    standing, words = _standing(record)
-    yield Line("accuracy", words, STANDINGS[standing][1])
+    verdict = shown_verdict(record)
+    words = "" if verdict is None else words_of_standing(verdict, nulls)
+    standing = verdict["standing"] if verdict is not None and words else ""
+    yield Line("accuracy", words or f"null models: {NOT_TAKEN}", STANDINGS[standing][1])
     if served := words_of_groups(group_rows(record)):
         yield Line("accuracy", served, "open")
-
-
-def _standing(record: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the standing among the null models, a key of STANDINGS, and its sentence, which names the best of them."""
-    verdict = shown_verdict(record)
-    if verdict is None or not verdict["standing"]:
-        return "", f"null models: {NOT_TAKEN}"
-    standing, name, over = verdict["standing"], verdict["best_null"], verdict["over_chance"]
-    best = f"{NULLS[name].heading}, {percent(shown_nulls_of(record)[name]['test'])}"
-
-    def by(interval: Mapping[str, float] | None) -> str:
-        return "" if interval is None else f": {difference(interval, verdict['interval_of'])} points"
-
-    if standing in ("alone", "chance"):
-        below = over is not None and over["high"] < 0
-        how = "above" if standing == "alone" else "below" if below else "not measurably above"
-        return standing, f"{how} chance{by(over)}; the best null model is {best}"
-    return standing, f"{_STANDING[standing]} ({best}){by(verdict['margin'])}"
 
 
 def _privacy(record: Mapping[str, Any]) -> Iterator[Line]:
@@ -111,3 +92,46 @@ def cost_of(record: Mapping[str, Any]) -> str:
     down, up = size(sent["downlink_bytes_per_device"]), size(sent["uplink_bytes_per_device"])
     total = size(sent["downlink_bytes"] + sent["uplink_bytes"])
     return f"{down} down, {up} up a device in {count(sent['rounds'], 'round')}; {total} in all; {took}"
+
+
+def html_table(title: str, rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> str:
+    """Return a table; every text is escaped, and a line end in a cell is kept.
+
+    Args:
+        title: Its caption.
+        rows: Texts of the cells; the first of a row is its heading.
+        headings: Texts above the columns; none by default.
+
+    >>> html_table("a<b", [("x", "1")]).replace(_ALIGNED, "")
+    '<table><caption>a&lt;b</caption><tbody><tr><th scope="row">x</th><td>1</td></tr></tbody></table>'
+    """
+    above = "".join(f'<th scope="col"{_ALIGNED}>{escape(words)}</th>' for words in headings)
+    head = f"<thead><tr>{above}</tr></thead>" if headings else ""
+    body = "".join(
+        f'<tr><th scope="row"{_ALIGNED}>{escape(first)}</th>{"".join(map(_cell, rest))}</tr>' for first, *rest in rows
+    )
+    return f"<table><caption>{escape(title)}</caption>{head}<tbody>{body}</tbody></table>"
+
+
+def _cell(words: str) -> str:
+    return f"<td{_ALIGNED}>{escape(words).replace(chr(10), '<br>').replace(' %', '&nbsp;%')}</td>"
+
+
+def rows_of_run(record: Mapping[str, Any], folder: Path | None) -> list[tuple[str, str]]:
+    """Return heading and text of what a reader of a result needs first; a text may have several lines."""
+    lines: dict[str, list[str]] = {}
+    for line in lines_of(record):
+        lines.setdefault(line.title, []).append(line.text)
+    rows = [(title, "\n".join(texts)) for title, texts in lines.items()]
+    return rows if folder is None else [*rows, ("folder", str(folder))]
+
+
+def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
+    """Return a result: accuracy beside simpler models, the claim, privacy in words, cost."""
+    return html_table(title_of(record), rows_of_run(record, folder))
+
+
+def text_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
+    """Return a result as a few lines of text: those of :func:`html_of_run`, one a row."""
+    rows = [(first, said.replace("\n", "; ")) for first, said in rows_of_run(record, folder)]
+    return "\n".join([title_of(record), *(f"{first:<9}{said}" for first, said in rows)])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ldpsim.curator.methods import find
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.strategies.flower_app.deployed import as_config
 from ldpsim.strategies.planning.plan import Plan, PlanRow, given_settings
@@ -50,38 +51,31 @@ def deployment(made: Plan, choice: PlanRow) -> str:
     """Return the run's configuration for ``flwr run``: public facts, method, budget and settings."""
     import tomli_w
 
-    options = choice.options
-    given = given_settings(options)
-    names = {"settings" if name == "set" else name: value for name, value in given.items() if name not in _BY_FACTS}
+    options, entry = choice.options, choice.at_level
+    names = {"settings" if name == "set" else name: value for name, value in given_settings(options).items()
+             if name not in _BY_FACTS}  # fmt: skip
     values: dict[str, Any] = {"method": options.method, "facts": "facts.json", **as_config(options, names)}
     usual = replace(options, epsilon=choice.figures["epsilon"])
     if "epsilon" not in read_alone(usual)[1]:
         values.setdefault("epsilon", usual.epsilon)
     facts = json.dumps({"facts": {"n": made.facts.n, "d": made.facts.features, "classes": made.facts.classes}})
-    entry = choice.at_level
     held = "nothing is bounded" if entry["value"] is None else f"{epsilon(entry['value'])} holds"
     lines = [
         f"# {options.method}, planned for {made.facts.n:,} people: {held} {at_the_level(entry['level'])}.",
         "# ldpsim collector sign deployment.toml --collector-key KEY > run.toml   (docs/deployment.md has all steps)",
         "# flwr run APP SUPERLINK --run-config run.toml",
         f"# facts.json: {facts}, with {_labels(options)}",
+        f"# rehearsal: {choice.command}",
     ]
-    lines.append(f"# rehearsal: {choice.command}")
-    if _method(options).spec.trained_by != "curator":
+    if find(options.method).spec.trained_by != "curator":
         lines.append("# ldpsim simulates this method; its Flower app deploys methods with one private report.")
     return "\n".join(lines) + "\n" + tomli_w.dumps(values)
 
 
 def _labels(options: RunOptions) -> str:
     """Return what stands beside the facts."""
-    if options.volunteers is not None and _method(options).spec.asks_volunteers:
+    if options.volunteers is not None and find(options.method).spec.asks_volunteers:
         others = ', and of the "labelled", who are other people that know their label' if options.private_labels else ""
         return f'the numbers of the "volunteers", {options.volunteers:g} of the people{others}'
     share = options.label_rate if options.volunteers is None else options.volunteers
     return "the public labels" + ("" if share is None else f" of {share:g} of the people")
-
-
-def _method(options: RunOptions) -> Any:
-    from ldpsim.curator.methods import find
-
-    return find(options.method).from_settings({})

@@ -42,19 +42,8 @@ METHODS = (
 _WORDS = {"adjacency": "links", "features": "features", "label": "labels"}
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A method in a plan.
-
-    Args:
-        asks: What people are asked for, in a few words.
-    """
-
-    asks: str
-
-
-def listed_as(method: str, *, volunteers: bool = False, labels: bool = False) -> Listed:
-    """Return what a method asks.
+def asks_of(method: str, *, volunteers: bool = False, labels: bool = False) -> str:
+    """Return what a method asks people for, in a few words.
 
     Args:
         method: Its name.
@@ -62,15 +51,14 @@ def listed_as(method: str, *, volunteers: bool = False, labels: bool = False) ->
         labels: Whether others are asked for their label.
     """
     spec = find(method).spec
-    if volunteers and spec.asks_volunteers:
-        return Listed(f"one vote on list and features{', or the label' if labels else ''}")
     if spec.asks_volunteers:
-        return Listed("one vote on the neighbours' classes")
+        of = f"list and features{', or the label' if labels else ''}" if volunteers else "the neighbours' classes"
+        return f"one vote on {of}"
     if spec.trained_by in ("owner", "graph owner"):
-        return Listed("the raw record, for an owner")
+        return "the raw record, for an owner"
     if spec.in_rounds:
-        return Listed("updates of a network")
-    return Listed(" and ".join(_WORDS[part] for part in spec.private) or "nothing")
+        return "updates of a network"
+    return " and ".join(_WORDS[part] for part in spec.private) or "nothing"
 
 
 # Options of the small graphs, in place of those of the run.
@@ -119,24 +107,21 @@ class OnPaper:
         Raises:
             ValueError: one line, for options that do not fit.
         """
-        return self._set_up(options, 0)
-
-    def _set_up(self, options: RunOptions, which: int) -> RunSetup:
-        given = replace(options, **_ON_PAPER)
-        kind, few = find(options.method), len(self.people[which]) // 4
-        method = kind.from_settings({key: value for key, value in given.settings.items() if key not in TRAINING})
-        if fewer := fewer_queries(method, few):
+        given, people = replace(options, **_ON_PAPER), self.people[0]
+        settings = {key: value for key, value in given.settings.items() if key not in TRAINING}
+        method = find(options.method).from_settings(settings)
+        if fewer := fewer_queries(method, len(people) // 4):
             # The small graph has fewer public people than the whole one: the number of queries is put back.
-            asked = set_up(replace(given, settings={**given.settings, **fewer}), population=self.people[which])
+            asked = set_up(replace(given, settings={**given.settings, **fewer}), population=people)
             return replace(asked, options=given, settings=replace(asked.settings, method=method))
-        setup = set_up(given, population=self.people[which])
+        setup = set_up(given, population=people)
         if setup.settings.provenance.get("feature_share") != CHOSEN:
             return setup
         plain = budget_of(options, public_features=setup.budget.public_features)
-        labels = round(len(setup.repeats[0].split.train) / self.sizes[which] * self.facts.n)
-        settings = resolve(options, type(setup.method), plain)
-        budget, settings = divided(options, settings, plain, self.facts.public(), labels)
-        return replace(setup, budget=budget, settings=settings)
+        labels = round(len(setup.repeats[0].split.train) / len(people) * self.facts.n)
+        chosen = resolve(options, type(setup.method), plain)
+        budget, chosen = divided(options, chosen, plain, self.facts.public(), labels)
+        return replace(setup, budget=budget, settings=chosen)
 
     def match(self, options: RunOptions, level: str, target: float) -> Matched:
         """Solve for the budget at which the loss that holds at a level is ``target``; as :func:`match`.
@@ -157,7 +142,8 @@ class OnPaper:
         if self.sizes[0] == n:
             return small
         people = self.people[1]
-        repeat = replace(setup.repeats[0], split=_split_of(setup, people))
+        split = run_of(setup.method).divide(setup.options, people, setup.repeats[0].seeds)
+        repeat = replace(setup.repeats[0], split=split)
         large = guarantee_before(replace(setup, population=people, repeats=(repeat,)))
         ahead = (n - self.sizes[0]) / (self.sizes[1] - self.sizes[0])
         holds = {name: _at(small.holds[name], large.holds[name], ahead) for name in small.holds}
@@ -187,22 +173,16 @@ def _many(count: int) -> IntArray:
     return np.broadcast_to(np.int64(0), (count,))
 
 
-def _split_of(setup: RunSetup, people: Population) -> Split:
-    return run_of(setup.method).divide(setup.options, people, setup.repeats[0].seeds)
-
-
 def _at(small: Level, large: Level, ahead: float) -> Level:
     """Return the level on the line through two sizes; each of its figures lies on a line of its own."""
 
     def on_line(first: float | None, second: float | None) -> float | None:
-        return first if first is None or second is None or math.isclose(first, second, rel_tol=1e-12) else \
-            first + (second - first) * ahead  # fmt: skip
+        if first is None or second is None or math.isclose(first, second, rel_tol=1e-12):
+            return first
+        return first + (second - first) * ahead
 
-    def rounded(name: str) -> float | None:
-        found = on_line(getattr(small, name), getattr(large, name))
-        return None if found is None else round_up(found)
-
-    sums = {name: rounded(name) for name in ("value", "private_value", "own", "per_list")}
-    deltas = {name: on_line(getattr(small, name), getattr(large, name)) for name in ("delta", "private_delta")}
+    names = ("value", "private_value", "own", "per_list", "delta", "private_delta")
+    values = {name: on_line(getattr(small, name), getattr(large, name)) for name in names}
+    values |= {name: round_up(value) for name, value in values.items() if value is not None and "delta" not in name}
     figures = {name: on_line(value, large.figures[name]) for name, value in small.figures.items()}
-    return replace(small, **sums, **deltas, figures=figures)  # type: ignore[arg-type]
+    return replace(small, **values, figures=figures)  # type: ignore[arg-type]

@@ -27,12 +27,12 @@ from ldpsim.strategies.estimate.traffic import expected_traffic, training_traffi
 from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.experiments.sweep_file import Cell
 from ldpsim.strategies.outputs.shell import command_of
-from ldpsim.strategies.planning.on_paper import METHODS, OnPaper, fewer_queries, listed_as
+from ldpsim.strategies.planning.on_paper import METHODS, OnPaper, asks_of, fewer_queries
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results.in_words import NOT_ASKED, at_the_level, guess, held, level_named, privacy_in_words
 from ldpsim.strategies.results.numbers import epsilon, guessed
 from ldpsim.strategies.setup.fingerprint import config_hash, configuration, hashed_options
-from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.option_spec import declared, set_python_values
 from ldpsim.strategies.setup.options import RunOptions
 
 SHARE = 0.1  # of people who volunteer in the row that a plan adds
@@ -62,6 +62,7 @@ class Wishes:
     max_attack: float | None = None
 
     def __post_init__(self) -> None:
+        set_python_values(self)
         object.__setattr__(self, "level", level_named(self.level, "--level"))
         if self.holds is not None and not 0 < self.holds < math.inf:
             raise ValueError(f"--holds {self.holds:g}: the loss must be a finite number above 0")
@@ -119,7 +120,7 @@ class PlanRow:
     def asks(self) -> str:
         """Content of the question, and what is in clear, in words."""
         options = self.options
-        asks = listed_as(options.method, volunteers=options.volunteers is not None, labels=options.private_labels).asks
+        asks = asks_of(options.method, volunteers=options.volunteers is not None, labels=options.private_labels)
         return f"{asks}; in clear: {self.in_clear}" if self.in_clear else asks
 
     @property
@@ -314,6 +315,7 @@ def _row(paper: OnPaper, options: RunOptions, wishes: Wishes, clients: int | Non
     memory, room = memory_of(options, facts), memory_bytes()
     figures: dict[str, Any] = {
         "trust": guarantee["trust"],
+        "claimed": guarantee["claimed"],
         "epsilon": setup.budget.epsilon,
         "mechanisms": list(mechanisms_asked(setup.method, asked)),
         "holds": guarantee["holds"],

@@ -145,37 +145,19 @@ def few(repeats: int) -> bool:
 def margin(model: Sequence[Score], others: Mapping[str, Sequence[Score]]) -> Margin | None:
     """Return how much better a model is than the best of several others; None where no difference has an interval.
 
-    The best one is found on the test people themselves, so one of several equal models is ahead of ``model`` more often
-    than 2.5 times in 100. The joint law of the differences corrects for that: see :func:`over_best`.
+    Both ends are the smallest ones over the models. A method is above the best model if it is above each of them, so
+    the lower ends need no correction (intersection-union test). It is below if it is below one, so the upper ends
+    have to hold at once: with probability .975 none of them is passed. The joint law of the differences gives the tail
+    of each.
     """
     found = {name: each for name, scores in others.items() if (each := gain(model, scores)) is not None}
     if not found:
         return None
     tail = _joint_tail(model, [others[name] for name in found])
-    upper = {name: gain(model, others[name], upper_tail=tail) for name in found}
-    return over_best(found, {name: each for name, each in upper.items() if each is not None}, tail)
-
-
-def over_best(found: Mapping[str, Interval], upper: Mapping[str, Interval], upper_tail: float) -> Margin:
-    """Return the smallest of several differences, which is that to the best model, with a 95 % interval.
-
-    Both ends are the smallest ones over the models. A method is above the best model if it is above each of them, so
-    the lower ends need no correction (intersection-union test). It is below if it is below one, so the upper ends
-    have to hold at once: with probability .975 none of them is passed.
-
-    Args:
-        found: Difference to each model with its 95 % interval.
-        upper: The same differences, whose upper ends hold at once.
-        upper_tail: Chance that one of these is passed by its own difference.
-    """
     best = min(found, key=lambda name: found[name].value)
-    low, high = min(each.low for each in found.values()), min(each.high for each in upper.values())
-    return Margin(best, Interval(found[best].value, low, high), upper_tail)
-
-
-def even_tail(models: int) -> float:
-    """Return the tail of each of several differences whose correlation is not known (Bonferroni)."""
-    return TAIL / max(models, 1)
+    low = min(each.low for each in found.values())
+    high = min(each.high for name in found if (each := gain(model, others[name], upper_tail=tail)) is not None)
+    return Margin(best, Interval(found[best].value, low, high), tail)
 
 
 def _joint_tail(model: Sequence[Score], others: Sequence[Sequence[Score]]) -> float:
@@ -191,7 +173,7 @@ def _joint_tail(model: Sequence[Score], others: Sequence[Sequence[Score]]) -> fl
     for ours, *theirs in zip(model, *others, strict=True):
         people = [_right(ours, each) for each in theirs]
         if any(each is None for each in people):
-            return even_tail(len(others))
+            return TAIL / len(others)  # Bonferroni: the correlation is not known
         covariance += np.cov(np.array(people, np.float64), bias=True)
     values, vectors = np.linalg.eigh(covariance)
     spread = np.sqrt(np.diag(covariance))
@@ -201,11 +183,6 @@ def _joint_tail(model: Sequence[Score], others: Sequence[Sequence[Score]]) -> fl
     root = (vectors * np.sqrt(np.maximum(values, 0)))[apart] / spread[apart, None]
     drawn = np.random.default_rng(_SEED).standard_normal((_JOINT_DRAWS, len(others)))
     return float(ndtr(-np.quantile((drawn @ root.T).max(axis=1), 1 - TAIL)))
-
-
-def standard_error(low: float, high: float) -> float:
-    """Return the standard error of a figure with a normal 95 % interval."""
-    return (high - low) / 2 / -float(ndtri(TAIL))
 
 
 def over_repeats(differences: ArrayLike, errors: Sequence[float], *, upper_tail: float = TAIL) -> Interval:

@@ -4,7 +4,7 @@
 config.toml and log.txt, and the devices unless ``--state`` names another folder. A run holds the
 lock of its folder. A folder without a result and without a lock belongs to an interrupted run: the
 same command continues in it. A folder with a result, or with a lock, is not changed: the next
-number is taken. A copy of such a folder is not changed either (:func:`origin_of`).
+number is taken.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ import numpy as np
 
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices.atomic_files import exclusive_lock, read_file, write_atomically
-from ldpsim.strategies.progress import warn
 from ldpsim.strategies.setup.disk_space import naming_full_disk
 
 COMPARISON = "compare.json"  # summary in the folder of a comparison
@@ -34,31 +33,18 @@ log = logging.getLogger("ldpsim")
 
 
 @contextmanager
-def hold_folder(
-    out: Path, *, method: str, dataset: str, digest: str, seed: int
-) -> Iterator[tuple[Path, tuple[Path, ...]]]:
+def hold_folder(out: Path, *, method: str, dataset: str, digest: str, seed: int) -> Iterator[Path]:
     """Hold the folder of a run: that of an interrupted one of the same command, or the first free name.
-
-    Yields:
-        The folder, and the folders that were made for it, itself first.
 
     Raises:
         ValueError: if it cannot be written.
     """
     base = name_of(method=method, dataset=dataset, digest=digest, seed=seed)
-    passed = dict[bytes, Path]()
     with ExitStack() as stack:
         for name in itertools.chain([base], (f"{base}-{number}" for number in itertools.count(2))):
-            origin = origin_of(out / name)
-            if origin in passed:
-                warn(f"{out / name} is a copy of {passed[origin]}; no run goes on in it")
-                continue
-            made = tuple(path for path in (out / name, *(out / name).parents) if not path.exists())
             if _take(out / name, stack):
-                yield out / name, made
+                yield out / name
                 return
-            if (origin := origin_of(out / name)) is not None:
-                passed[origin] = out / name
 
 
 def _take(folder: Path, stack: ExitStack) -> bool:
@@ -97,19 +83,6 @@ def is_name_of(name: str, digest: str) -> bool:
     (True, False)
     """
     return re.search(rf"-{re.escape(digest)}-\d+(-\d+)?\Z", name) is not None
-
-
-def origin_of(folder: Path) -> bytes | None:
-    """Return what the folder of one run and all copies of it share; None if nobody can say.
-
-    It is the first line of the log, with the time at which the run began; without a log it is the result, with the
-    seconds that the run took.
-    """
-    for name in ("log.txt", "result.json"):
-        with suppress(OSError), (folder / name).open("rb") as file:
-            if found := file.readline() if name == "log.txt" else file.read():
-                return found
-    return None
 
 
 def prepare(folder: Path) -> None:

@@ -126,6 +126,13 @@ def compared_loss(entry: Mapping[str, Any]) -> float:
     return float(entry["value"] if one is None else one["value"])
 
 
+def loss_in_column(entry: Mapping[str, Any]) -> str:
+    """Return the loss of one collection that holds at one level, in few letters."""
+    if entry["status"] == "bounded":
+        return shown(compared_loss(entry))
+    return "open" if entry["status"] == "unprotected" else str(entry["status"])
+
+
 def _badness(entry: Mapping[str, Any]) -> float:
     if entry["status"] == "unprotected":
         return math.inf
@@ -279,27 +286,6 @@ def privacy_in_words(record: Mapping[str, Any]) -> tuple[PrivacyInWords, ...]:
     return tuple(replace(each, subject=EVERYTHING) for each in found) if len(found) == 1 else found
 
 
-def in_short(record: Mapping[str, Any]) -> str:
-    """Return one line: a relationship, a person, and a person in owned data.
-
-    A level that was not asked is left out, unless none was. What is public is named where the rest is hidden.
-    """
-    findings, edges, short = privacy_in_words(record), recovered(record), {}
-    if len(findings) == 1:
-        return f"{findings[0].subject}: {findings[0].word}"
-    for found in findings:
-        said = f"{percent(edges[0])} recovered" if edges is not None and found.word == NOT_HIDDEN else ""
-        for level in found.levels:
-            if level in _SHORT:
-                counts = found.word not in (PROTECTIONS[-1].word, IN_CLEAR, NOT_ASKED)
-                public = _not_counted(record, record["privacy"]["holds"][level], LEVELS[level]) if counts else []
-                named = _NOT_COUNTED + " and ".join(public) if public else ""
-                short[level] = (found.word, found.tone, said or named)
-    asked = {level: said for level, said in short.items() if said[0] != NOT_ASKED} or short
-    return "; ".join(found.text for found in _together({level: asked[level] for level in _SHORT if level in asked}))
-
-
-_SHORT = ("relationship", "user", "central_node")
 _NOT_COUNTED = "not counted: the public "
 _PUBLIC = {("label",): "public for training and validation"}
 

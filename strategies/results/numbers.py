@@ -94,4 +94,4 @@ def share(entry: Mapping[str, Any]) -> str:
 def difference(entry: Mapping[str, float], of: str | None = None) -> str:
     """A difference of two shares in points, with its interval; ``of`` is what that is made of, as a verdict has it."""
     value, low, high = (f"{round(100 * entry[part], 1) + 0.0:+.1f}" for part in ("value", "low", "high"))
-    return f"{value} ({low} to {high}{' over people' if of == 'people' else ''})"
+    return f"{value} ({low} to {high}{f' over {of}' if of in ('people', 'few repeats') else ''})"

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 # Everybody's class, int64 (n,).
 Predictions = NDArray[Any]
 # The reconstruction of a method that makes no graph.
-NO_GRAPH: Mapping[str, Any] = dict.fromkeys(
-    ("edge_precision", "edge_recall", "edges", "feature_mae", "aggregate_mae", "degrees")
-)
+NO_GRAPH: Mapping[str, Any] = dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.strategies.engines import collect as engines
 from ldpsim.strategies.engines.usage import peak_rss
 from ldpsim.strategies.results.averages import mean, spread
-from ldpsim.strategies.results.evaluation import mean_degrees
 from ldpsim.strategies.results.lifetime import Losses
 from ldpsim.strategies.results.outcome import Repeat
 from ldpsim.strategies.results.verdict import nulls_section, verdict_section
@@ -157,10 +156,8 @@ def _reconstruction(repeats: Sequence[Repeat]) -> dict[str, Any]:
     found = [repeat.outcome.reconstruction for repeat in repeats]
     if len(found) == 1:
         return dict(found[0])
-    figures = {name: value if isinstance(value, Mapping) else mean([each[name] for each in found])
-               for name, value in found[0].items() if name != "degrees"}  # fmt: skip
-    counted = [each["degrees"] for each in found if each.get("degrees") is not None]
-    return {**figures, "degrees": mean_degrees(counted) if counted else None}
+    return {name: value if isinstance(value, Mapping) else mean([each[name] for each in found])
+            for name, value in found[0].items()}  # fmt: skip
 
 
 def _plain(value: Any) -> Any:

@@ -9,12 +9,12 @@ Null models in result.json, and a verdict in words: what the private data gained
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from ldpsim.strategies.results.averages import Interval, few, gain, margin, mean, over_people, spread
-from ldpsim.strategies.results.numbers import plus_minus, points
+from ldpsim.strategies.results.numbers import difference, percent
 from ldpsim.strategies.results.outcome import Repeat, Score
 
 NOT_TAKEN = "not taken"
@@ -34,45 +34,23 @@ class NullSpec:
     Args:
         heading: Name in a table.
         words: Explanation, as the end of a sentence.
-        subject: Its results, as the beginning of a sentence (plural).
-        reads: Attributes that it reads.
-        shuffled: Private attribute that is shuffled, or ``all``; None if none is.
+        reads: Attributes that it reads; the method on shuffled data reads what the method does.
     """
 
     heading: str
     words: str
-    subject: str
     reads: tuple[str, ...] = ()
-    shuffled: str | None = None
 
 
 NULLS = {
-    CHANCE: NullSpec("chance", "always the largest class", "guesses of the largest class"),
-    GRAPH_ALONE: NullSpec(
-        "graph alone", "labels spread over the curator's graph", "labels spread over the graph alone",
-        ("adjacency", "label"),
-    ),
-    FEATURES_ALONE: NullSpec(
-        "features alone", "no graph, the features that the curator has", "predictions from features alone",
-        ("features", "label"),
-    ),
-    f"{SHUFFLED}features": NullSpec(
-        "shuffled features", "the same run with somebody else's features", "results with features of other people",
-        shuffled="features",
-    ),
-    f"{SHUFFLED}adjacency": NullSpec(
-        "shuffled adjacency", "the same run with somebody else's neighbours", "results with edges of other people",
-        shuffled="adjacency",
-    ),
-    f"{SHUFFLED}label": NullSpec(
-        "shuffled label", "the same run with somebody else's label", "results with labels of other people",
-        shuffled="label",
-    ),
-    f"{SHUFFLED}all": NullSpec(
-        "shuffled all", "the same run with somebody else's data throughout",
-        "results with private data of other people", shuffled="all",
-    ),
-}  # fmt: skip
+    CHANCE: NullSpec("chance", "always the largest class"),
+    GRAPH_ALONE: NullSpec("graph alone", "labels spread over the curator's graph", ("adjacency", "label")),
+    FEATURES_ALONE: NullSpec("features alone", "no graph, the features that the curator has", ("features", "label")),
+    f"{SHUFFLED}features": NullSpec("shuffled features", "the same run with somebody else's features"),
+    f"{SHUFFLED}adjacency": NullSpec("shuffled adjacency", "the same run with somebody else's neighbours"),
+    f"{SHUFFLED}label": NullSpec("shuffled label", "the same run with somebody else's label"),
+    f"{SHUFFLED}all": NullSpec("shuffled all", "the same run with somebody else's data throughout"),
+}
 
 
 def asks_nobody(name: str, reported: Collection[str]) -> bool:
@@ -115,31 +93,19 @@ def shown_nulls_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def shown_verdict(record: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return text, ``margin``, ``over_chance``, ``best_null``, ``standing`` and more; None without null models.
+    """Return the verdict of a result, with its ``standing``, a key of :data:`STANDINGS`; None without null models."""
+    found = record.get("verdict")
+    return {**found, "standing": standing_of(found, shown_nulls_of(record))} if found else None
 
-    ``over`` has the difference to each null model, by its name, and ``tail`` the tail of each that the margin is
-    corrected for (:class:`ldpsim.strategies.results.averages.Margin`). The standing is a key of :data:`STANDINGS`.
-    """
-    found, nulls = record.get("verdict"), shown_nulls_of(record)
-    if not found:
-        return None
-    best = found.get("best_null") or best_null(nulls)
-    margin = found.get("margin")
+
+def standing_of(found: Mapping[str, Any], nulls: Collection[str]) -> str:
+    """Return the standing of a method among its null models, by the fields of the section ``verdict``."""
+    margin = found["margin"]
     if found["above_chance"] is False:
-        standing = "chance"
-    elif margin is None:
-        standing = "alone" if found["above_chance"] else ""
-    elif found["above_nulls"]:
-        standing = "above"
-    else:
-        standing = "below" if margin["high"] < 0 else "even"
-    standing = standing_among(standing, nulls)
-    over = {CHANCE: found.get("over_chance"), **(found.get("over") or {}),
-            **{SHUFFLED + attribute: each for attribute, each in (found.get("bought") or {}).items()}}  # fmt: skip
-    return {"text": found["text"], "margin": margin, "over_chance": found.get("over_chance"), "best_null": best,
-            "over": {name: each for name, each in over.items() if each}, "standing": standing,
-            "interval_of": (found.get("interval") or {}).get("of"),
-            "tail": (found.get("interval") or {}).get("tail_of_each_null")}  # fmt: skip
+        return "chance"
+    if margin is None:
+        return "alone" if found["above_chance"] else ""
+    return standing_among("above" if found["above_nulls"] else "below" if margin["high"] < 0 else "even", nulls)
 
 
 def standing_among(standing: str, nulls: Collection[str]) -> str:
@@ -154,67 +120,43 @@ def standing_among(standing: str, nulls: Collection[str]) -> str:
     return "unjudged" if standing == "above" and missing else standing
 
 
-_BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data together"}
+_WORDS = {
+    "above": "beats the best null model",
+    "unjudged": UNJUDGED,
+    "even": "does not measurably beat the best null model",
+    "below": "is below the best null model",
+}
+_BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data"}
 
 
-def words_of_verdict(found: Mapping[str, Any]) -> str:
-    """Return the verdict in sentences, from its other fields.
+def words_of_standing(found: Mapping[str, Any], nulls: Nulls) -> str:
+    """Return the standing in one sentence, which names the best null model; empty without one.
 
     Args:
-        found: ``over_chance``, ``margin``, ``best_null``, ``bought`` and ``interval`` of the section ``verdict``.
+        found: Fields of the section ``verdict``.
+        nulls: ``test`` of the null models, by name.
     """
-    said = [*_sentences(found["over_chance"], found["best_null"], found["margin"], found["bought"])]
-    interval = found.get("interval")
-    if said and interval and interval["of"] == FEW:
-        said.append(f"These are few repeats ({interval['repeats']}), so the intervals are wide.")
-    elif said and interval and interval["of"] == PEOPLE:
-        said.append("The intervals are over people.")
-    return " ".join(said)
+    standing, name, over = standing_of(found, nulls), found["best_null"], found["over_chance"]
+    if not standing:
+        return ""
+    best = f"{NULLS[name].heading}, {percent(nulls[name]['test'])}"
+
+    def by(interval: _Interval | None) -> str:
+        return "" if interval is None else f": {difference(interval, found['interval']['of'])} points"
+
+    if standing in ("alone", "chance"):
+        below = over is not None and over["high"] < 0
+        how = "above" if standing == "alone" else "below" if below else "not measurably above"
+        return f"{how} chance{by(over)}; the best null model is {best}"
+    return f"{_WORDS[standing]} ({best}){by(found['margin'])}"
 
 
-def _sentences(
-    over_chance: _Interval | None, best: str | None, margin: _Interval | None, bought: Mapping[str, _Interval | None],
-) -> Iterator[str]:  # fmt: skip
-    if over_chance is not None:
-        if over_chance["high"] < 0:
-            yield f"The method is below chance: always the largest class is {_points(over_chance, -1)} better."
-        else:
-            how = "above" if over_chance["low"] > 0 else "not measurably above"
-            yield f"The method is {how} chance: {_points(over_chance)}."
-    if margin is not None and best == CHANCE:
-        yield "No null model is better than chance."
-    elif margin is not None and best is not None:
-        name = NULLS[best].subject
-        if margin["high"] < 0:
-            yield f"A null model beats it: {name} are {_range(margin, -1)} better."
-        else:
-            how = "above" if margin["low"] > 0 else "not measurably above"
-            yield f"It is {how} the best null model, {name}: {_range(margin)}."
-    start = "On these people the"
-    for attribute, each in bought.items():
-        if each is None or (attribute == "all" and len(bought) == 2):
-            continue  # all is the one attribute
-        what = "data" if len(bought) == 1 else _BOUGHT[attribute]
-        yield f"{start} private {what} {_bought(each)}."
-        start = "The"
-
-
-def _bought(found: _Interval) -> str:
-    if found["high"] < 0:
-        return f"cost {_points(found, -1)}"
-    return f"gained {_points(found)}{'' if found['low'] > 0 else ': nothing measurable'}"
-
-
-def _range(found: _Interval, sign: int = 1) -> str:
-    """Return points of accuracy and both ends of their 95 % interval, which may lie unevenly around them."""
-    ends = sorted(sign * found[end] for end in ("low", "high"))
-    value, low, high = (f"{round(100 * each, 1) + 0.0:.1f}" for each in (sign * found["value"], *ends))
-    return f"{value} ({low} to {high}) points"
-
-
-def _points(found: _Interval, sign: int = 1) -> str:
-    """Return points of accuracy and half the width of their 95 % interval."""
-    return f"{points(sign * found['value'])}{plus_minus((found['high'] - found['low']) / 2)} points"
+def words_of_gains(bought: Mapping[str, _Interval | None]) -> str:
+    """Return what the private data gained, attribute by attribute; empty where nothing was shuffled."""
+    gains = {_BOUGHT[name]: each for name, each in bought.items() if each is not None}
+    if len(gains) == 2:
+        gains.pop("data", None)  # it is the one attribute
+    return ", ".join(f"private {what} gained {difference(each)} points" for what, each in gains.items())
 
 
 def best_null(nulls: Nulls) -> str | None:
@@ -228,30 +170,11 @@ def asking_nobody(record: Mapping[str, Any]) -> str | None:
     return best_null({name: nulls[name] for name in ask_nobody(record)})
 
 
-def ask_nobody(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the null models that tell what public data alone give (:func:`asks_nobody`).
-
-    There is none if the run itself asked nobody, or has no null models.
-    """
-    nulls = shown_nulls_of(record)
-    if CHANCE not in nulls or not record["devices"]["asked"]:
-        return ()
-    given = (record.get("verdict") or {}).get("ask_nobody")
-    names = _ask_nobody_in_old(record, nulls) if given is None else given
-    return tuple(name for name in nulls if name in names)
-
-
-def _ask_nobody_in_old(record: Mapping[str, Any], nulls: Nulls) -> list[str]:
-    """Return the null models that ask nobody, of a result without a list of them: its levels say what was public."""
-    holds = record["privacy"]["holds"]
-    public = {attribute for attribute, level in _LEVEL_OF.items() if holds[level]["public"]}
-    if holds["label"]["status"] != "bounded":
-        public.add("label")
-    reported = {*_LEVEL_OF, "label"} - public
-    return [name for name in nulls if asks_nobody(name, reported)]
-
-
-_LEVEL_OF = {"adjacency": "relationship", "features": "bit_feature"}
+def ask_nobody(record: Mapping[str, Any]) -> list[str]:
+    """Return the null models that tell what public data alone give; none if the run asked nobody itself."""
+    if not record.get("verdict") or not record["devices"]["asked"]:
+        return []
+    return [name for name in shown_nulls_of(record) if name in record["verdict"]["ask_nobody"]]
 
 
 def null_columns(nulls: Nulls, verdict: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -263,7 +186,6 @@ def null_columns(nulls: Nulls, verdict: Mapping[str, Any] | None) -> dict[str, A
             row[f"{name}_std"] = nulls.get(name, {}).get("std")
     margin = (verdict and verdict["margin"]) or {}
     return {**row, "margin": margin.get("value"), "margin_low": margin.get("low"), "margin_high": margin.get("high"),
-            "margin_interval_of": verdict and verdict.get("interval_of"),
             "standing": verdict and verdict["standing"], "verdict": verdict and verdict["text"]}  # fmt: skip
 
 
@@ -280,7 +202,16 @@ def nulls_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
 
 
 def verdict_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
-    """Return the section ``verdict``; None if no null model was taken.
+    """Return the section ``verdict``; None if no null model was taken."""
+    scores = _scores(repeats)
+    if CHANCE not in scores:
+        return None
+    free = [name for name in scores if all(name in repeat.ask_nobody for repeat in repeats)]
+    return verdict_of([repeat.score for repeat in repeats], scores, free)
+
+
+def verdict_of(own: Sequence[Score], scores: Mapping[str, Sequence[Score]], free: Sequence[str]) -> dict[str, Any]:
+    """Return the verdict on a method among its null models, over repeats or over results of several seeds.
 
     ``over_chance``, ``margin`` and the entries of ``over`` and ``bought`` are differences of test accuracy with their
     95 % interval (:func:`ldpsim.strategies.results.averages.gain`). ``margin`` is over the best null model by mean test
@@ -288,15 +219,16 @@ def verdict_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     (:func:`ldpsim.strategies.results.averages.margin`). ``over`` has each null model but chance and those in
     ``bought``, which are the same method on shuffled data. ``interval`` says how the intervals were made,
     ``ask_nobody`` which null models tell what public data alone give.
+
+    Args:
+        own: Score of the method in each repeat.
+        scores: Scores of the null models, by name.
+        free: Names of those that ask nobody.
     """
-    scores = _scores(repeats)
-    if CHANCE not in scores:
-        return None
-    own = [repeat.score for repeat in repeats]
-    over = {name: gain(own, found) for name, found in scores.items()}
+    over = {name: gain(own, others) for name, others in scores.items()}
     best = margin(own, scores)
     over_best = None if best is None else best.interval
-    section = {
+    section: dict[str, Any] = {
         "above_chance": _above(over[CHANCE]),
         "above_nulls": _above(over_best),
         "over_chance": _plain(over[CHANCE]),
@@ -309,9 +241,11 @@ def verdict_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
             "repeats": len(own),
             "tail_of_each_null": None if best is None else best.upper_tail,
         },
-        "ask_nobody": [name for name in scores if all(name in repeat.ask_nobody for repeat in repeats)],
+        "ask_nobody": list(free),
     }
-    return {**section, "text": words_of_verdict(section)}
+    nulls = {name: {"test": mean([score.test for score in each])} for name, each in scores.items()}
+    words = words_of_standing(section, nulls), words_of_gains(section["bought"])
+    return {**section, "text": "; ".join(filter(None, words))}
 
 
 def _scores(repeats: Sequence[Repeat]) -> dict[str, list[Score]]:
@@ -320,7 +254,7 @@ def _scores(repeats: Sequence[Repeat]) -> dict[str, list[Score]]:
     return {name: [repeat.nulls[name] for repeat in repeats] for name in names}
 
 
-def _shuffled(scores: dict[str, list[Score]]) -> list[str]:
+def _shuffled(scores: Mapping[str, Sequence[Score]]) -> list[str]:
     return [name.removeprefix(SHUFFLED) for name in scores if name.startswith(SHUFFLED)]
 
 

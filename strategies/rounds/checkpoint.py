@@ -18,18 +18,21 @@ import json
 import logging
 import os
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp.strategy import Strategy
 
+from ldpsim.curator import observer
 from ldpsim.devices.array_types import checked_array
 from ldpsim.devices.atomic_files import write_atomically
-from ldpsim.devices.network import FloatArray
-from ldpsim.strategies.rounds.training_grid import Best, RoundTally, TrainingGrid, run_rounds
+from ldpsim.devices.federated.wire import ATTEMPT, WEIGHTS, weights_record
+from ldpsim.devices.network import FloatArray, are_usable, usable
+from ldpsim.strategies.rounds.training_grid import RoundTally, TrainingGrid
 
 ServerState = dict[str, np.ndarray]
 
@@ -52,6 +55,14 @@ def restore_state(strategy: Any, state: Mapping[str, np.ndarray]) -> None:
 FORMAT = 1
 log = logging.getLogger("ldpsim")
 Key = tuple[str, ...]
+
+
+@dataclass
+class Best:
+    """Weights that evaluated best so far; None if nobody evaluated."""
+
+    accuracy: float = -1.0
+    weights: FloatArray | None = None
 
 
 @dataclass
@@ -171,35 +182,75 @@ def _standing(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray], size: i
     )  # fmt: skip
 
 
-def run_kept_rounds(
-    strategy: Strategy, grid: TrainingGrid, start: Standing, task: bytes, *, rounds: int, kept: CheckpointFile,
-    after: Callable[[int, FloatArray], None],
+def run_rounds(
+    strategy: Strategy, grid: TrainingGrid, start: Standing, task: bytes, *, rounds: int,
+    kept: CheckpointFile | None = None, after: Callable[[int, FloatArray], None] = lambda number, weights: None,
+    timeout: float = 3600.0,
 ) -> FloatArray:  # fmt: skip
-    """Run the missing rounds and save the training after each; see :func:`run_rounds`.
+    """Run the missing rounds under Flower's ``Strategy.start`` and save the training after each.
 
     Args:
-        strategy: A new strategy, or one that made an exchange before the first round.
+        strategy: A new strategy, one of Flower's or a wrapper of it; it may have made an exchange before the first
+            round.
         grid: Picks the nodes of each round.
         start: State after the earlier rounds; if its ``server`` is empty, the strategy is not changed.
         task: The task's bytes.
         rounds: Number of rounds, the finished ones included.
-        kept: The checkpoint.
-        after: Called after every round that is run here, with the global weights.
+        kept: The checkpoint; None: nothing is saved.
+        after: Called after every round (and before the first, with those done) with its number and the global weights.
+        timeout: Seconds to wait for the answers of a round, on a grid whose nodes may stay silent.
+
+    Returns:
+        The weights of the round that evaluated best, or the last ones if nobody evaluates.
     """
     restore_state(strategy, start.server)
     grid.go_on(start.done, start.tally)
     if start.randomness is not None:
         random.setstate(start.randomness[0])
         np.random.set_state(start.randomness[1])
+    last, best = start.weights, start.best
 
-    def keep(number: int, weights: FloatArray) -> None:
-        if number > start.done:
-            kept.add_model(weights)
-        # Saved before the first message of a round: every round that is asked has a checkpoint to return to.
-        kept.save(replace(start, weights=weights, done=number, tally=grid.tally, server=state_of(strategy),
-                          randomness=None))  # fmt: skip
-        if number > start.done:
-            after(number, weights)
+    def note(number: int, arrays: ArrayRecord) -> None:
+        nonlocal last
+        last, done = arrays[WEIGHTS].numpy(), start.done + number
+        if grid.accuracy is not None:
+            observer.log_metric("val_accuracy", grid.accuracy, done)
+            if grid.accuracy > best.accuracy:
+                best.accuracy, best.weights = grid.accuracy, last
+            grid.accuracy = None
+        if kept is not None:
+            if number:
+                kept.add_model(last)
+            # Saved before the first message of a round: every round that is asked has a checkpoint to return to.
+            kept.save(replace(start, weights=last, done=done, tally=grid.tally, server=state_of(strategy),
+                              randomness=None))  # fmt: skip
+        after(done, last)
 
-    return run_rounds(strategy, grid, start.weights, task, rounds=rounds, after=keep, done=start.done, best=start.best,
-                      attempt=start.attempt)  # fmt: skip
+    told = ConfigRecord({"task": task, ATTEMPT: start.attempt} if start.attempt else {"task": task})
+    _prepare(strategy, start.done)
+    strategy.start(grid, weights_record(start.weights), num_rounds=rounds - start.done, timeout=timeout,
+                   train_config=told, evaluate_config=ConfigRecord(dict(told)), evaluate_fn=note)  # fmt: skip
+    return last if best.weights is None else best.weights
+
+
+def _prepare(strategy: Strategy, done: int) -> None:
+    """Make a strategy count its rounds from ``done`` + 1, and send out weights that no device refuses.
+
+    ``Strategy.start`` begins with round 1. Updates that are as large as may be can add up to weights that are larger.
+    """
+
+    def later(step: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda server_round, *rest: step(server_round + done, *rest)
+
+    for name in ("configure_train", "aggregate_train", "configure_evaluate", "aggregate_evaluate"):
+        setattr(strategy, name, later(getattr(strategy, name)))
+    aggregate = strategy.aggregate_train
+
+    def within_range(server_round: int, replies: Iterable[Message]) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        arrays, metrics = aggregate(server_round, replies)
+        weights = None if arrays is None else arrays[WEIGHTS].numpy()
+        if weights is not None and not are_usable(weights):
+            arrays = weights_record(usable(weights))
+        return arrays, metrics
+
+    strategy.aggregate_train = within_range  # type: ignore[method-assign]

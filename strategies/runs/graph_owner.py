@@ -17,27 +17,27 @@ import numpy as np
 from torch import nn
 
 from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.linear.processor import threads_for
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.owner.graph_owner import GraphOwner
-from ldpsim.curator.nulls.models import NullEvidence, chance
+from ldpsim.curator.nulls.models import chance, known_from_graph
 from ldpsim.curator.observer import watched
 from ldpsim.curator.owner.aggregation.sums import HandedLists
 from ldpsim.curator.owner.aggregation.training import Learners
 from ldpsim.curator.owner.privacy.graph_account import GraphRelease
 from ldpsim.curator.owner.teachers.answering import derive
 from ldpsim.curator.privacy.guarantee import Guarantee
-from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.facts import IntArray, Split
 from ldpsim.devices.policy.policy import Mode
+from ldpsim.devices.query import ATTRIBUTES
 from ldpsim.devices.raw_record import hand_over
-from ldpsim.strategies.people.owner_graphs import handed_lists, sparse_features
+from ldpsim.strategies.people.owner_graphs import handed_lists, own, sparse_features
 from ldpsim.strategies.results.outcome import Outcome
 from ldpsim.strategies.results.verdict import CHANCE, FEATURES_ALONE
 from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.runs.run import Others, Predict, RepeatContext, Run, ask_devices
-from ldpsim.strategies.runs.teachers import one_thread
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 from ldpsim.strategies.setup.run_setup import RunSetup
 from ldpsim.strategies.setup.settings import check_graph_owner_run
@@ -88,6 +88,10 @@ class GraphOwnerRun(Run):
             predictions, model = _learn(scene, _method(setup), data, released, setup.settings.training)
         silent = np.setdiff1d(np.arange(len(predictions)), list(came))
         predictions[silent] = -1
+        known = None
+        if setup.options.nulls:  # nothing is public: even labels are of records that were handed over
+            known = known_from_graph(own(setup.population, scene.split, trust="none"), ("label",))
+            known = replace(known, reported=frozenset(ATTRIBUTES))
         return Outcome(
             guarantee=self.guarantee_of(setup, [released]),
             released=released,
@@ -95,16 +99,16 @@ class GraphOwnerRun(Run):
             predictions=predictions,
             model=model,
             collected=collected,
-            known=_known(scene) if setup.options.nulls else None,
+            known=known,
             extra={"graph_owner": released.to_dict()},
         )
 
-    def null_models(self, scene: RepeatContext, known: NullEvidence) -> Iterator[tuple[str, Predict]]:
-        """Yield chance; the network without a graph is in :meth:`halves`, as it has noise of its own."""
-        yield CHANCE, lambda: np.full(len(known.labels.labels), chance(known))
-
-    def halves(self, scene: RepeatContext, others: Others) -> Iterator[tuple[str, Predict]]:
-        """Yield the predictions of the network without a graph, as private as the level asks for."""
+    def null_models(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predict]]:
+        """Yield chance; the network without a graph, as private as the level asks for; and shuffled data."""
+        evidence = outcome.known
+        if evidence is None:
+            return
+        yield CHANCE, lambda: np.full(len(evidence.labels.labels), chance(evidence))
         setup, method = scene.setup, _method(scene.setup).without_graph()
 
         def alone() -> IntArray:
@@ -112,6 +116,8 @@ class GraphOwnerRun(Run):
             return _learn(scene, method, _raw(setup), released, setup.settings.training, stream="alone")[0]
 
         yield FEATURES_ALONE, alone
+        if scene.state is not None:
+            yield from self.shuffled(scene, outcome, others)
 
     def reference(self, scene: RepeatContext, settings: TrainingSettings) -> IntArray:
         """Return the predictions of the same networks on full batches, without noise and without a cap."""
@@ -139,7 +145,7 @@ def _learn(
     split, seeds = scene.split, scene.seeds
     seed = scene.noise_seed
     people = Learners(data.labels, *(part[data.labels[part] >= 0] for part in (split.train, split.val)))
-    with one_thread():
+    with threads_for(0):
         return method.learn(
             data, people, released, settings, classes=scene.setup.population.facts.classes, order_seed=seeds.split,
             noise_seed=derive(seed, stream) if stream else seed, seed=seeds.training, noise=noise,
@@ -155,12 +161,3 @@ def _raw(setup: RunSetup) -> HandedLists:
     people = setup.population
     senders = np.repeat(np.arange(len(people)), np.diff(people.neighbour_indptr))
     return HandedLists(sparse_features(people), people.labels, senders, people.neighbour_indices.astype(np.int64))
-
-
-def _known(scene: RepeatContext) -> NullEvidence:
-    """Return what chance is measured with: the labels of the people who train. Nothing is public."""
-    population, split = scene.setup.population, scene.split
-    labels = np.full(len(population), -1, np.int64)
-    labels[split.train] = population.labels[split.train]
-    everything = frozenset(("adjacency", "features", "label"))
-    return NullEvidence(LabelEvidence(labels, population.facts.classes), split, reported=everything)

@@ -4,62 +4,229 @@
     devices (owner mode) -> silos          -> [one exchange] -> rounds -> weights
     isolate: every device trains alone and sends nothing
 
-The rounds are those of :mod:`ldpsim.strategies.runs.training`. Each silo is one Flower client with a folder of its own;
-the same ClientApp as a device's. The guarantee is computed from the devices' ledgers.
+There is one loop of rounds: a device is a silo of one. Each silo is one Flower client with a folder of its own, and the
+same ClientApp as a device's. The guarantee is computed from the devices' ledgers.
+
+A killed run continues after its last finished round (:mod:`ldpsim.strategies.rounds.checkpoint`). The round of the kill
+is asked again in the same collection. A device that had answered answers twice, and its ledger counts both answers.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from scipy.special import log_softmax
-from torch import nn
+from flwr.serverapp import Grid
 
 from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.federated.fedavg import Federated
 from ldpsim.curator.methods.federated.silos import Silos
 from ldpsim.curator.nulls.models import known_from_graph
 from ldpsim.curator.observer import watched
+from ldpsim.curator.owner.teachers.answering import derive, private_generator
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.level import Level
 from ldpsim.devices.atomic_files import write_atomically
-from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import IntArray, Split
-from ldpsim.devices.federated.exchange import kept_sums
 from ldpsim.devices.federated.local_steps import Inputs, SparseRows, Stack
 from ldpsim.devices.federated.members import Members, size_of
+from ldpsim.devices.federated.wire import weights_record
 from ldpsim.devices.mechanisms.exact_loss import Loss
-from ldpsim.devices.network import FloatArray, Shape
+from ldpsim.devices.network import FloatArray
 from ldpsim.devices.policy.policy import Mode, Policy, policy_for_training
 from ldpsim.devices.raw_record import hand_over
 from ldpsim.devices.training_task import UNPROTECTED, Task
 from ldpsim.strategies.engines import collect as engines
 from ldpsim.strategies.engines.grids import SiloGrid
-from ldpsim.strategies.people.owner_graphs import joined_rows, own, sparse_features
+from ldpsim.strategies.federated import TrainingPlan, strategy_for
+from ldpsim.strategies.people.owner_graphs import joined_rows, own
 from ldpsim.strategies.people.silos import divide_into_silos
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.lifetime import TrainingAnswers, read_ledgers
 from ldpsim.strategies.results.outcome import Outcome
 from ldpsim.strategies.rounds.batches import read_records
-from ldpsim.strategies.rounds.checkpoint import CheckpointFile
-from ldpsim.strategies.rounds.replies import TooManyFailed
-from ldpsim.strategies.rounds.training_grid import Phase
+from ldpsim.strategies.rounds.checkpoint import CheckpointFile, Standing, run_rounds
+from ldpsim.strategies.rounds.replies import Replies, TooManyFailed
+from ldpsim.strategies.rounds.training_grid import Phase, TrainingGrid, draw_nodes, exchange_sums
+from ldpsim.strategies.runs.network import TwoLayers, class_scores, predict, predict_by_silo, scaled_features
 from ldpsim.strategies.runs.run import Refused, RepeatContext, Run, RunFailed, ask_devices
-from ldpsim.strategies.runs.training import Trained, Training
 from ldpsim.strategies.seeded import seeded
 from ldpsim.strategies.setup.run_setup import RunSetup
 from ldpsim.strategies.setup.settings import check_federated_run
 
+log = logging.getLogger("ldpsim")
 _ALONE = 64  # networks of `isolate` trained at once
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Figures from which the guarantee of a training is computed.
+
+    Args:
+        people: Number of training devices.
+        models: Number of models that the server released.
+        answers: Answers of the devices.
+        known: Whether the ledgers say what every answer under noise lost.
+    """
+
+    people: int
+    models: int
+    answers: TrainingAnswers
+    known: bool = True
+
+
+class Training:
+    """The rounds of one repeat.
+
+    Args:
+        scene: The repeat; its seeds draw the initial weights, samples, dropouts and the server's noise.
+        task: The task of the parties.
+        inner: Grid that takes messages to them.
+        kept: The checkpoint.
+        before: Number of answers in this collection before this start, by the devices' ledgers; None of silos, which
+            have none.
+        nodes: All parties, by number plus 1; None: the devices of everybody.
+        learners: Those of them that train; None: the devices of the training people.
+
+    Raises:
+        ValueError: for a dp-fedavg whose devices answered before and that has no checkpoint.
+    """
+
+    def __init__(
+        self, scene: RepeatContext, task: Task, inner: Grid, kept: CheckpointFile, before: int | None, *,
+        nodes: Sequence[int] | None = None, learners: Sequence[int] | None = None,
+    ) -> None:  # fmt: skip
+        setup, method = scene.setup, cast(Federated, scene.setup.method)
+        self.setup, self.method, self.task, self.tell, self.kept = setup, method, task, scene.tell, kept
+        self.split, self.seeds, self.before, self.people = scene.split, scene.seeds, before, len(setup.population)
+        self.nodes = list(range(1, self.people + 1)) if nodes is None else nodes
+        self.learners = (scene.split.train + 1).tolist() if learners is None else learners
+        found = kept.load(task.shape.size)
+        self.resumed = found is not None
+        self.start = self._start(found)
+        # Seed of the server's noise and sample, another one for each time that a round was begun again.
+        self._private = derive(scene.noise_seed, "attempt", self.start.again) if method.spec.central_noise else None
+        self.notes: dict[str, Any] = method.notes(len(self.learners), setup.budget)
+        self.exchange_seconds = 0.0
+        silent = frozenset[int]() if task.of_silos else frozenset(device + 1 for device in scene.silent)
+        self.grid = TrainingGrid(inner, train=self.sample, evaluate=self._judges, dropping=method.dropping,
+                                 seed=scene.seeds.split, silent=silent, replies=Replies(task, self.people))  # fmt: skip
+
+    def _start(self, found: Standing | None) -> Standing:
+        """Return the state of the checkpoint, or a new one."""
+        start = found or Standing(self.task.shape.initial(self.seeds.training))
+        if found is not None:
+            log.info("going on after round %d of %d", start.done, self.method.rounds)
+        if self.before is None:
+            if found is not None and start.done < self.method.rounds:
+                start.again += 1  # it is not known whether the silos had answered; nothing is promised
+            return start
+        if found is None and self.before and self.method.spec.central_noise:
+            raise ValueError(
+                f"{self.method.spec.name}: its devices gave {self.before:,} answers in a run that was stopped, and its "
+                "checkpoint is gone; how many noisy models were made is not known: enrol new devices with another "
+                "--state, or another --out"
+            )
+        if self.before > start.tally.heard + start.lost:
+            # The ledgers have more answers than the finished rounds and earlier kills explain: a
+            # round was begun and not finished. It is asked again.
+            start.again, start.lost = start.again + 1, self.before - start.tally.heard
+            start.attempt = self.before  # the ledgers only grow, so no other start had this number
+            # The server's noise may have been added to the lost round, and its model handed to the
+            # devices that judge it. The same noise on other replies (a device was silent once) would
+            # give the difference of two means without any noise. So noise and sample are drawn anew
+            # (`_private`), and the lost model counts as one more release (`released`). Where no
+            # answer is in a ledger beyond the finished rounds, no noise was put on any data.
+        return start
+
+    def sample(self, number: int) -> Sequence[int]:
+        """Return the parties that train in a round: drawn without replacement, or in turns."""
+        if self.method.spec.takes_turns:
+            turns = round(1 / self.method.fraction)
+            order = np.random.default_rng(self.seeds.training).permutation(self.learners)
+            return sorted(order[(number - 1) % turns :: turns].tolist())
+        if self._private is None:
+            return draw_nodes(self.learners, self.method.fraction, [self.seeds.training, number])
+        return draw_nodes(self.learners, self.method.fraction, private_generator(self._private, "devices", number))
+
+    def _judges(self, number: int) -> Sequence[int]:
+        every = 0 if self.task.of_silos else self.method.evaluate_every
+        return (self.split.val + 1).tolist() if every and number % every == 0 else ()
+
+    def run(self) -> FloatArray:
+        """Run everything and return the weights."""
+        start, started = self.start, time.perf_counter()
+        if not self.resumed and self.task.sees == "sums":
+            self.tell("exchange", None)
+            judges = self._judges(self.method.evaluate_every)
+            told = self.nodes if self.task.of_silos else sorted([*self.learners, *judges])
+            exchange_sums(self.grid, self.task, self.nodes, self.people, told)
+            self._check()
+        seed = self.seeds.training if self._private is None else self._private
+        plan = TrainingPlan(self.task, self.setup.budget, self.nodes, len(self.learners), seed)
+        strategy = strategy_for(self.method, plan)
+        if not self.resumed and hasattr(strategy, "subscribe"):  # an exchange before the first round
+            self.tell("exchange", None)
+            strategy.subscribe(self.grid, weights_record(start.weights))
+            self._check()
+        if not self.resumed:
+            start.tally = self.grid.tally
+        self.exchange_seconds = time.perf_counter() - started
+
+        def after(number: int, weights: FloatArray) -> None:
+            if number > start.done:
+                self._check()
+            self.tell("rounds", number / self.method.rounds)
+
+        return run_rounds(
+            strategy, self.grid, start, self.task.to_bytes(), rounds=self.method.rounds, kept=self.kept, after=after
+        )
+
+    def _check(self) -> None:
+        """Raise Refused if all devices refuse; a round without answers is only a lost round."""
+        tally = self.grid.tally
+        if self.before == 0 and not tally.answered and tally.refused:
+            raise self._refused()
+
+    def _refused(self) -> Refused:
+        tally = self.grid.tally
+        codes = tally.collected(0.0).refused
+        said = ", ".join(f"{code} {count:,}" for code, count in sorted(codes.items()))
+        gave = f"; before a stop they gave {self.before:,} answers" if self.before else ""
+        return Refused(f"refused: none of {len(tally.asked):,} devices takes part ({said}{gave})")
+
+    def released(self, answers: TrainingAnswers) -> Trained:
+        """Return what was released in the answered rounds, and the answers in the ledgers.
+
+        Raises:
+            Refused: if no round was answered, and devices refused.
+            RunFailed: if no round was answered for another reason.
+        """
+        tally = self.grid.tally
+        if not tally.rounds_answered:
+            if tally.refused:
+                raise self._refused()
+            raise RunFailed(f"none of {len(tally.asked):,} devices answered in {self.method.rounds} rounds")
+        known = self.task.noise is None or (answers.complete and math.isfinite(answers.loss.vector))
+        return Trained(len(self.split.train), tally.rounds_answered + self.start.again, answers, known)
+
+    def section(self) -> dict[str, Any]:
+        """Return the part ``federated`` of a result; ``failed`` has what was wrong with a party's reply."""
+        tally = self.grid.tally
+        failed = {str(node - 1): tally.failed[node] for node in sorted(tally.failed)}
+        return {
+            "rounds": self.method.rounds, "rounds_answered": tally.rounds_answered, "trained_on": len(self.split.train),
+            "checkpoint": self.start.done, "begun_again": self.start.again, **self.notes,
+            **({"failed": failed} if failed else {}),
+        }  # fmt: skip
 
 
 class InRounds(Run):
@@ -246,7 +413,7 @@ class SiloRun(InRounds):
         }
         return self.outcome(
             scene, None, collected.seconds + rounds.exchange_seconds, seconds,
-            predictions=_predict(silos, folder, task, weights, len(population)),
+            predictions=predict_by_silo(silos, folder, task, weights, len(population)),
             model=TwoLayers(weights, task.shape),
             collected=collected,
             phases={name: phase.to_dict() for name, phase in {"handover": handover, **tally.phases}.items()},
@@ -277,7 +444,7 @@ class IsolatedRun(InRounds):
                 features = SparseRows.one(inputs.indices[row].astype(np.int64), inputs.data[row])
                 alone.append(Inputs(features, one, population.labels[person : person + 1]))
             for flat in Stack(alone, task).train(weights):
-                predictions = _scores(task.shape.parts(flat), "own", inputs, population).argmax(axis=1)
+                predictions = class_scores(task.shape.parts(flat), "own", inputs, population).argmax(axis=1)
                 for name, value in evaluation.accuracy(predictions, population, split).items():
                     if value is not None:
                         scores[name].append(value)
@@ -301,51 +468,6 @@ def checkpoint_of(scene: RepeatContext, *more: str) -> CheckpointFile:
     return CheckpointFile(folder, scene.number, (scene.setup.digest, scene.collection, *more))
 
 
-class TwoLayers(nn.Module):
-    """The four tensors of :class:`ldpsim.devices.network.Shape`, named as the curator's GCN names its own."""
-
-    def __init__(self, weights: FloatArray, shape: Shape) -> None:
-        super().__init__()
-        names = ("weight1", "bias1", "weight2", "bias2")
-        for name, part in zip(names, shape.parts(weights), strict=True):
-            setattr(self, name, nn.Parameter(torch.tensor(np.asarray(part, np.float32))))
-
-
-def scaled_features(population: Population, scaling: str) -> Any:
-    """Return all features as devices scale them, CSR (n, d)."""
-    features = sparse_features(population)
-    if scaling == "none":
-        return features
-    sums = features.multiply(features) if scaling == "unit" else abs(features)
-    size = np.asarray(sums.sum(axis=1, dtype=np.float64)).ravel()
-    size = np.sqrt(size) if scaling == "unit" else size
-    scale = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
-    return features.multiply(scale[:, None]).tocsr().astype(np.float32)
-
-
-def predict(weights: FloatArray, task: Task, population: Population) -> IntArray:
-    """Return everybody's class, int64 (n,): of its own features, or with its neighbours as in training."""
-    inputs = scaled_features(population, task.scaling)
-    return np.asarray(_scores(task.shape.parts(weights), task.sees, inputs, population).argmax(axis=1), np.int64)
-
-
-def log_probabilities(model: TwoLayers, method: Federated, population: Population) -> NDArray[np.float64]:
-    """float64 (n, classes): logarithms of everybody's probabilities, as :func:`predict` applies the network."""
-    parts = [tensor.detach().numpy() for tensor in model.state_dict().values()]
-    inputs = scaled_features(population, method.scaling)
-    return np.asarray(log_softmax(_scores(parts, method.spec.sees, inputs, population), axis=1), np.float64)
-
-
-def _scores(parts: Sequence[Any], sees: str, inputs: Any, population: Population) -> Any:
-    w1, b1, w2, b2 = parts
-    if sees == "own":
-        return np.maximum(inputs @ w1 + b1, 0) @ w2 + b2
-    edges = population.edges
-    spread = gcn_matrix(adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1)))
-    hidden = np.maximum(spread @ (inputs @ w1) + b1, 0)
-    return spread @ (hidden @ w2) + b2
-
-
 def _settle(
     records: Mapping[int, Record], member_of: IntArray, split: Split, folder: Path, method: Silos
 ) -> list[Members]:
@@ -367,17 +489,3 @@ def _settle(
         silo.save(folder / f"silo-{number}")
         silos.append(silo)
     return silos
-
-
-def _predict(silos: Sequence[Members], folder: Path, task: Task, weights: FloatArray, people: int) -> IntArray:
-    """Every member's class by its own silo with the final weights.
-
-    -1 for people who handed nothing over, and for those of a silo that has no sums because it failed in the exchange.
-    """
-    predictions = np.full(people, -1, np.int64)
-    for number, silo in enumerate(silos):
-        sums = kept_sums(folder / f"silo-{number}", task, number)
-        if len(silo.members) and (task.sees == "own" or sums is not None):
-            (scores,) = Stack([silo.inputs(task, sums, training=False)], task).scores(weights)
-            predictions[silo.members] = scores.argmax(axis=1)
-    return predictions

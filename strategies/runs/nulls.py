@@ -11,10 +11,16 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
 
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
 from ldpsim.curator.linear.processor import trainings_at_once
@@ -22,33 +28,66 @@ from ldpsim.curator.methods import BUILT_IN
 from ldpsim.curator.steps import on_progress
 from ldpsim.devices.facts import IntArray
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.pool import Trainings
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
-from ldpsim.strategies.results.outcome import Outcome, Score
-from ldpsim.strategies.results.verdict import SHUFFLED
+from ldpsim.strategies.results.outcome import Outcome, Predictions, Score
 from ldpsim.strategies.runs.run import Predict, RepeatContext, Run
 from ldpsim.strategies.runs.set_up import run_of, set_scene
 from ldpsim.strategies.setup.run_setup import RunSetup
+
+Start = Callable[[Callable[[], Any]], Callable[[], Any]]  # starts work, and returns what waits for its result
 
 
 def null_models(scene: RepeatContext, outcome: Outcome) -> Iterator[tuple[str, Predict]]:
     """Yield the name of each null model that fits the run, and what returns its predictions (None: it does not fit).
 
-    Other people are asked when the next one is drawn. The calls ask nobody and do not depend on one another.
-
     Args:
-        scene: The repeat, after its work.
+        scene: The repeat, after its work; without devices, those that ask nobody else.
         outcome: Outcome of its work.
     """
-    run, known = run_of(scene.setup.method), outcome.known
-    if known is not None:
-        yield from run.null_models(scene, known)
-    if scene.state is not None:
-        others = partial(_others, scene, run.people_to_shuffle(scene))
-        yield from run.halves(scene, others)
-        for attribute, predict in run.shuffled(scene, outcome, others):
-            yield SHUFFLED + attribute, predict
+    run = run_of(scene.setup.method)
+    yield from run.null_models(scene, outcome, partial(_others, scene, run.people_to_shuffle(scene)))
+
+
+@contextmanager
+def side_by_side(workers: int) -> Iterator[Start]:
+    """Offer a function that starts a training and returns what waits for its result, or raises its error.
+
+    Trainings that still run at the end of the block are stopped at their next step.
+
+    Args:
+        workers: How many run at a time, in threads; 1: each one runs when it is started, in this thread.
+    """
+    stop = threading.Event()
+
+    def check(share: float) -> None:
+        if stop.is_set():
+            raise CancelledError
+
+    def until_stopped(work: Callable[[], Any]) -> Any:
+        with on_progress(check):  # nobody sees steps of several trainings: each only looks whether to go on
+            check(0)
+            return work()
+
+    def at_once(work: Callable[[], Any]) -> Callable[[], Any]:
+        result = work()
+        return lambda: result
+
+    if workers == 1:
+        yield at_once
+        return
+    pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        yield lambda work: pool.submit(until_stopped, work).result
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def score(scene: RepeatContext, predictions: Predictions) -> Score:
+    """Return the score of predictions on the test people."""
+    right = predictions[scene.split.test] == scene.setup.population.labels[scene.split.test]
+    return Score(float(np.mean(right)) if len(right) else None, right)
 
 
 def references(run: Run, scene: RepeatContext, *, told: bool = True) -> tuple[Score | None, Score | None]:
@@ -73,24 +112,12 @@ def references(run: Run, scene: RepeatContext, *, told: bool = True) -> tuple[Sc
         share_of = partial(_tell_share, scene, number, len(different))
         with on_progress(share_of) if told else nullcontext():
             made = run.reference(scene, settings)
-        found[settings] = None if made is None else run.score(scene, made)
+        found[settings] = None if made is None else score(scene, made)
     return found[wanted[0]], found.get(wanted[1])
 
 
 def _tell_share(scene: RepeatContext, done: int, total: int, share: float) -> None:
     scene.tell("reference", (done + share) / total)
-
-
-def start_nulls(
-    trainings: Trainings, run: Run, scene: RepeatContext, models: Iterable[tuple[str, Predict]]
-) -> dict[str, Callable[[], Score | None]]:
-    """Start the null models of a repeat, and return what waits for their scores."""
-
-    def score(predict: Predict) -> Score | None:
-        made = predict()
-        return None if made is None else run.score(scene, made)
-
-    return {name: trainings.start(partial(score, predict)) for name, predict in models}
 
 
 def models_at_once(setup: RunSetup) -> int:

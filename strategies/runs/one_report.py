@@ -26,9 +26,17 @@ from ldpsim.devices.facts import IntArray, Split
 from ldpsim.strategies.people.owner_graphs import own
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.outcome import Outcome, Predictions
-from ldpsim.strategies.results.verdict import FEATURES_ALONE, GRAPH_ALONE
+from ldpsim.strategies.results.verdict import FEATURES_ALONE, GRAPH_ALONE, SHUFFLED
 from ldpsim.strategies.rounds.collect_once import Collected, stages_of
-from ldpsim.strategies.runs.run import ALL, Others, Predict, RepeatContext, Run, gather_reports, known_to_curator
+from ldpsim.strategies.runs.run import (
+    SHUFFLED_ALL,
+    Others,
+    Predict,
+    RepeatContext,
+    Run,
+    gather_reports,
+    known_to_curator,
+)
 from ldpsim.strategies.setup.run_setup import RunSetup
 
 if TYPE_CHECKING:
@@ -98,7 +106,6 @@ class OneReportRun(Run):
             extra = {"defence": _section(scene, defended)}
             reports = silenced(reports, defended.flagged)
         own_features = "features" in method.spec.reads if reports is None else reports.features is None
-        degrees = evaluation.degrees(graph, population, reports)
         kept = reports if nulls and scene.state is not None else None
         del reports, defended
         tell("train", None)
@@ -113,7 +120,6 @@ class OneReportRun(Run):
             collected=collected,
             reconstruction={
                 **evaluation.reconstruction(graph, population, own_features=own_features),
-                "degrees": degrees,
                 **{name: graph.notes[name] for name in ("posterior",) if name in graph.notes},
             },
             known=known,
@@ -126,6 +132,13 @@ class OneReportRun(Run):
         """Ask, and return the questions and the graph that a network would be trained on."""
         questions, _, reports = self._reports(scene)
         return questions, self._rebuilt(scene, reports)[2]
+
+    def null_models(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predict]]:
+        """Yield the null models; where people volunteer, answers about the graph or features alone replace two."""
+        yield from super().null_models(replace(scene, state=None), outcome, others)
+        if scene.state is not None:
+            yield from self._halves(scene, others)
+            yield from self.shuffled(scene, outcome, others)
 
     def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predict]]:
         """Yield the predictions with all private attributes of other people; before them each one alone (--all-nulls).
@@ -154,8 +167,9 @@ class OneReportRun(Run):
         for attribute in private if scene.setup.options.all_nulls and len(private) > 1 else ():
             staged = len(reports.plan) > 1 or bool(reports.parts) or len(reports.asks) < len(private)
             answers = ask(attribute) if staged else reports.with_answers_of(strangers, attribute)
-            yield attribute, partial(self._without, scene, answers)
-        yield private[0] if len(private) == 1 else ALL, partial(self._without, scene, strangers)
+            yield SHUFFLED + attribute, partial(self._without, scene, answers)
+        name = SHUFFLED + private[0] if len(private) == 1 else SHUFFLED_ALL
+        yield name, partial(self._without, scene, strangers)
 
     def people_to_shuffle(self, scene: RepeatContext) -> IntArray | None:
         """Return the people who do not volunteer; None, for everybody, where nobody does."""
@@ -163,7 +177,7 @@ class OneReportRun(Run):
             return None
         return np.setdiff1d(np.arange(len(scene.setup.population)), scene.split.labelled)
 
-    def halves(self, scene: RepeatContext, others: Others) -> Iterator[tuple[str, Predict]]:
+    def _halves(self, scene: RepeatContext, others: Others) -> Iterator[tuple[str, Predict]]:
         """Yield the predictions from answers about one attribute alone: about the graph, and about features."""
         setup = scene.setup
         method: Any = setup.method

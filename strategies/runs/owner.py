@@ -4,31 +4,51 @@
 
 Each private device hands its record over once. A killed run continues with the stored records
 and with the finished chunks of teachers.
+
+A chunk of teachers is a fixed range of query numbers. Its bytes depend only on the kind of device (CPU or
+GPU), not on the worker, the order or earlier kills: every draw depends on the number of its
+query, each worker has one thread, and a GPU always trains a whole chunk at once. A chunk's
+file is written as a whole or not at all. A run that starts again trains the missing chunks.
+
+    task.json         the key of all that the posteriors depend on
+    private/ public/  the graphs, memory-mapped by the workers
+    chunk-00012.npy   float64 (CHUNK, classes), posteriors without noise: the owner's secret
+
+The folder is in the run's, and goes when the result is written. It
+has raw private records and answers without noise. It is as secret as the owner's data; only
+the owner's account can read it (0700, files 0600).
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
+from ldpsim.curator.linear.processor import threads_for
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.owner.owner import B1, Baseline, LabelAnswers, OwnerMethod, private_graph, sage_settings
 from ldpsim.curator.owner.privacy.account import Account
-from ldpsim.curator.owner.privacy.label import MOST_LAMBDAS, shared_label_epsilon
-from ldpsim.curator.owner.teachers.answering import query_order
-from ldpsim.curator.owner.teachers.graph import PlainGraph
+from ldpsim.curator.owner.teachers.answering import Teaching, posteriors, query_order
+from ldpsim.curator.owner.teachers.graph import PlainGraph, save_array
 from ldpsim.curator.owner.teachers.student import Student, train_network
 from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.devices.array_types import checked_array
+from ldpsim.devices.atomic_files import close_to_others, write_atomically
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray, Split
-from ldpsim.devices.mechanisms import round_up
 from ldpsim.devices.policy.policy import Mode
 from ldpsim.devices.raw_record import hand_over
+from ldpsim.strategies.engines.pool import on_ray, processes
 from ldpsim.strategies.people.owner_graphs import (
     Division,
     divide,
@@ -37,14 +57,132 @@ from ldpsim.strategies.people.owner_graphs import (
     public_graph,
     shown_publicly,
 )
+from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results.outcome import Outcome
 from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.rounds.collect_once import Collected
 from ldpsim.strategies.runs.run import RepeatContext, Run, ask_devices
-from ldpsim.strategies.runs.teachers import Classroom, one_thread
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 from ldpsim.strategies.setup.run_setup import RunSetup
 from ldpsim.strategies.setup.settings import check_owner_run
+
+CHUNK = 20
+FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Classroom:
+    """Folder with the graphs and the posteriors of one set of teachers.
+
+    Args:
+        folder: The folder, on a disk that all machines of the workers share.
+        teaching: Training of the teachers.
+        order: int64, public nodes in the order of the queries.
+        device: ``cpu`` or ``cuda``.
+    """
+
+    folder: Path
+    teaching: Teaching
+    order: IntArray
+    device: str = "cpu"
+
+    @classmethod
+    def open(
+        cls, home: Path, private: PlainGraph, public: PlainGraph, teaching: Teaching, order: IntArray, *,
+        device: str = "cpu",
+    ) -> Classroom:  # fmt: skip
+        """Return the folder of exactly these teachers under ``home``; create it if it is missing.
+
+        Raises:
+            OSError: if it cannot be written.
+        """
+        found = hashlib.sha256(json.dumps([FORMAT, CHUNK, asdict(teaching), device], sort_keys=True).encode())
+        for graph in (private, public):
+            for array in (graph.features, graph.indptr, graph.indices, graph.labels):
+                found.update(np.ascontiguousarray(array).data)
+        found.update(order.tobytes())
+        key = found.hexdigest()
+        room = cls(home / f"teachers-{key[:12]}", teaching, order, device)
+        home.mkdir(parents=True, exist_ok=True)
+        room.folder.mkdir(exist_ok=True, mode=0o700)
+        if room.folder.stat().st_mode & 0o077:  # a copy may have lost the mode
+            close_to_others(room.folder)
+        if not (room.folder / "task.json").is_file():
+            private.save(room.folder / "private")
+            public.save(room.folder / "public")
+            write_atomically(room.folder / "task.json", json.dumps({"format": FORMAT, "key": key}))
+        return room
+
+    def posteriors(
+        self, queries: int, *, workers: int | None = None, ray_address: str | None = None, tell: Progress = quiet
+    ) -> NDArray[np.float64]:
+        """Return float64 (queries, classes) for the first queries; train the missing teachers.
+
+        Args:
+            queries: Number of queries, at most the length of ``order``.
+            workers: Number of processes with one thread each; None for one per core. One process trains one
+                chunk at a time.
+            ray_address: Address of a Ray cluster to train on instead.
+            tell: Called with ``teachers`` and the share done.
+
+        Raises:
+            ValueError: for more queries than there are nodes to ask about.
+        """
+        if not 1 <= queries <= len(self.order):
+            raise ValueError(
+                f"--queries {queries}: must be 1 to {len(self.order)}, the number of public nodes that may be "
+                "asked about"
+            )
+        chunks = range(-(-queries // CHUNK))
+        missing = [chunk for chunk in chunks if not self.path(chunk).is_file()]
+        for done, _ in enumerate(self._train(missing, workers, ray_address), start=len(chunks) - len(missing) + 1):
+            tell("teachers", done / len(chunks))
+        return np.concatenate([self._chunk(chunk) for chunk in chunks])[:queries]
+
+    def _chunk(self, chunk: int) -> NDArray[np.float64]:
+        """Read a chunk; ValueError where its file holds something else."""
+        path = self.path(chunk)
+        found = np.load(path, allow_pickle=False)
+        return checked_array(str(path), found, "f", (len(self.numbered(chunk)), *found.shape[-1:]))
+
+    def trained(self, queries: int) -> int:
+        """Return the number of the first queries that have a teacher."""
+        there = [chunk for chunk in range(-(-queries // CHUNK)) if self.path(chunk).is_file()]
+        return sum(min(queries, (chunk + 1) * CHUNK) - chunk * CHUNK for chunk in there)
+
+    def path(self, chunk: int) -> Path:
+        """Return the file of a chunk."""
+        return self.folder / f"chunk-{chunk:05d}.npy"
+
+    def numbered(self, chunk: int) -> list[tuple[int, int]]:
+        """Return (number, public node) of a chunk's queries; the last chunk may be shorter."""
+        first = chunk * CHUNK
+        return list(enumerate(self.order[first : first + CHUNK].tolist(), start=first))
+
+    def _train(self, chunks: Sequence[int], workers: int | None, ray_address: str | None) -> Iterator[int]:
+        tasks = [(str(self.folder), chunk, self.numbered(chunk), self.teaching, self.device) for chunk in chunks]
+        if not tasks:
+            return
+        count = 1 if self.device == "cuda" else workers
+        here = processes(count, tasks=len(tasks), here=True)
+        with here if ray_address is None else on_ray(None, ray_address, retries=3) as pool:
+            for _, future in pool.each(train_chunk, enumerate(tasks)):
+                yield future.result()
+
+
+def train_chunk(task: tuple[str, int, list[tuple[int, int]], Teaching, str]) -> int:
+    """Train a chunk's teachers and write their posteriors; return the chunk's number."""
+    folder, chunk, queries, teaching, device = task
+    private, public = _graphs(folder)
+    with threads_for(0):
+        found = posteriors(private, public, queries, teaching, device=device)
+    save_array(Path(folder) / f"chunk-{chunk:05d}.npy", found)
+    return chunk
+
+
+@lru_cache(maxsize=2)
+def _graphs(folder: str) -> tuple[PlainGraph, PlainGraph]:
+    return PlainGraph.load(Path(folder) / "private"), PlainGraph.load(Path(folder) / "public")
 
 
 class OwnerRun(Run):
@@ -101,7 +239,7 @@ class OwnerRun(Run):
                 scene, cast(LabelAnswers, method), private_graph(owned), public, division
             )
             scene.tell("train", None)
-            with one_thread():
+            with threads_for(0):
                 settings = sage_settings(setup.settings.training)
                 student = train_network(public, nodes, labels, classes, settings, seed=scene.seeds.training)
             told = division.public[nodes], labels
@@ -136,7 +274,7 @@ class OwnerRun(Run):
         setup, population, division = scene.setup, scene.setup.population, _division(scene.split)
         public = public_graph(population, division, labelled=not _method(setup).hands_over)
         asked = np.searchsorted(division.public, division.asked)
-        with one_thread():
+        with threads_for(0):
             return method.predictions(owned_people(population, division), public, asked,
                                       sage_settings(settings), classes=population.facts.classes,
                                       seed=scene.seeds.training)  # fmt: skip
@@ -167,23 +305,16 @@ def _release(
     teaching = method.teaching(training, classes=classes, noise_seed=noise_seed, training_seed=seeds.training)
     given: dict[str, Any] = {"trained": method.trained}
     if teaching is not None:
-        # No other run can use teachers whose samples come from a secret: they go with it (`remove_unfinished`).
-        home = scene.folder if options.out is None or seeds.noise is None else options.out / "teachers"
-        room = Classroom.open(home, private, public, teaching, order, device=choose_device(options.device).type)
+        room = Classroom.open(scene.folder, private, public, teaching, order, device=choose_device(options.device).type)
         reused = room.trained(method.queries)
         values = room.posteriors(
             method.queries, workers=options.workers, ray_address=options.ray_address, tell=scene.tell
         )
-        given |= {
-            "reused": reused,
-            "labels_released_in_all": room.note_release(method.lambda_, method.queries, of=method.scores),
-            "epsilon_in_all": _in_all(room, cost),
-        }
+        given["reused"] = reused
     else:
-        with one_thread():
+        with threads_for(0):
             values = method.votes(private, public, nodes, sage_settings(training), classes=classes,
                                   noise_seed=noise_seed, training_seed=seeds.training)  # fmt: skip
-        given |= {"labels_released_in_all": method.queries, "epsilon_in_all": cost.label}
     labels = method.labels(values, noise_seed=noise_seed)
     truth = setup.population.labels[division.public[nodes]]
     section = {
@@ -193,6 +324,8 @@ def _release(
         "scored": len(division.scored),
         "queries": method.queries,
         **given,
+        "labels_released_in_all": method.queries,
+        "epsilon_in_all": None if method.scores == "log-posterior" else cost.label,
         "labels_sha256": hashlib.sha256(np.ascontiguousarray(labels, "<i8").tobytes()).hexdigest(),
         "pseudo_label_accuracy": float(np.mean(labels == truth)),
         "pseudo_label_ceiling": cost.ceiling,
@@ -203,20 +336,6 @@ def _release(
         "warnings": list(cost.warnings),
     }
     return cost, labels, nodes, section
-
-
-def _in_all(room: Classroom, cost: Account) -> float | None:
-    """Return the loss of all labels that these teachers released, with this release; None if it is not bounded."""
-    lambdas, on_posteriors = room.released()
-    asked = cost.release
-    if not on_posteriors or len(lambdas) > MOST_LAMBDAS:
-        return None
-    if lambdas == {asked.lambda_: asked.queries}:
-        return cost.label
-    assert asked.classes is not None
-    return round_up(shared_label_epsilon(lambdas, queries=max(lambdas.values()), classes=asked.classes,
-                                         delta=asked.delta, gamma=asked.gamma,
-                                         once=asked.sampling == "once"))  # fmt: skip
 
 
 def _everybody(student: Student, population: Population, division: Division) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import Method, Question, find
-from ldpsim.curator.nulls.models import NullEvidence, chance, features_alone, graph_alone
+from ldpsim.curator.nulls.models import chance, features_alone, graph_alone
 from ldpsim.curator.observer import Observer
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.reports.question import keys_of, volunteers_of
@@ -36,9 +36,8 @@ from ldpsim.devices.wire import REASONS
 from ldpsim.strategies.engines.grids import FlowerFailed
 from ldpsim.strategies.people.owner_graphs import Division, own, sparse_features
 from ldpsim.strategies.progress import Progress
-from ldpsim.strategies.results import evaluation
-from ldpsim.strategies.results.outcome import Outcome, Predictions, Score
-from ldpsim.strategies.results.verdict import CHANCE, FEATURES_ALONE, GRAPH_ALONE
+from ldpsim.strategies.results.outcome import Outcome, Predictions
+from ldpsim.strategies.results.verdict import CHANCE, FEATURES_ALONE, GRAPH_ALONE, SHUFFLED
 from ldpsim.strategies.rounds.batches import ask_in_batches, read_reports
 from ldpsim.strategies.rounds.collect_once import Collected, Stages, at_stage, stages_of
 from ldpsim.strategies.setup.disk_space import check_refused
@@ -196,21 +195,33 @@ class Run:
         """
         raise NotImplementedError
 
-    def score(self, scene: RepeatContext, predictions: Predictions) -> Score:
-        """Return the score of predictions on the test people."""
-        right = predictions[scene.split.test] == scene.setup.population.labels[scene.split.test]
-        return Score(float(np.mean(right)) if len(right) else None, right)
+    def null_models(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predict]]:
+        """Yield name and predictions of each null model; chance comes first.
 
-    def figures(self, scene: RepeatContext, predictions: Predictions) -> dict[str, float | None]:
-        """Return the figures of the method's own predictions, ``test`` and ``val`` among them."""
-        return evaluation.accuracy(predictions, scene.setup.population, scene.split)
+        Other people are asked when the next one is drawn. The calls ask nobody and do not depend on one another.
 
-    def null_models(self, scene: RepeatContext, known: NullEvidence) -> Iterator[tuple[str, Predict]]:
-        """Yield name and predictions of the null models that read the curator's knowledge; chance comes first."""
-        seed, device = scene.seeds.training, scene.setup.options.device
-        yield CHANCE, lambda: np.full(len(known.labels.labels), chance(known))
-        yield GRAPH_ALONE, lambda: graph_alone(known)
-        yield FEATURES_ALONE, lambda: features_alone(known, seed=seed, device=device)
+        Args:
+            scene: The repeat, after its work.
+            outcome: Outcome of its work.
+            others: Enrols other people; not used where ``scene`` has no devices.
+        """
+        evidence = outcome.known
+        if evidence is not None:
+            seed, device = scene.seeds.training, scene.setup.options.device
+            yield CHANCE, lambda: np.full(len(evidence.labels.labels), chance(evidence))
+            yield GRAPH_ALONE, lambda: graph_alone(evidence)
+            yield FEATURES_ALONE, lambda: features_alone(evidence, seed=seed, device=device)
+        if scene.state is not None:
+            yield from self.shuffled(scene, outcome, others)
+
+    def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predict]]:
+        """Yield name and predictions of the same work on the data of other people.
+
+        A run in rounds, or on raw records, does its whole work once more with all attributes shuffled.
+        """
+        with others(ATTRIBUTES, scene.silent) as other:
+            predictions = self.work(other).predictions
+        yield SHUFFLED_ALL, lambda: predictions
 
     def reference(self, scene: RepeatContext, settings: TrainingSettings) -> Predictions | None:
         """Return the predictions of the same network on the same graph, without noise or protection.
@@ -226,24 +237,6 @@ class Run:
     def people_to_shuffle(self, scene: RepeatContext) -> IntArray | None:
         """Return the people whose private data are shuffled among themselves; None: everybody."""
         return None
-
-    def halves(self, scene: RepeatContext, others: Others) -> Iterator[tuple[str, Predict]]:
-        """Yield names and predictions of null models that ask about a part of the data; none unless overridden."""
-        return iter(())
-
-    def shuffled(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predict]]:
-        """Yield names of shuffled attributes, and the predictions of the same work without their information.
-
-        A run in rounds, or on raw records, does its whole work once more with ``all`` attributes shuffled.
-
-        Args:
-            scene: The repeat.
-            outcome: Outcome of its work.
-            others: Enrols other people, in whose records these attributes are shuffled.
-        """
-        with others(ATTRIBUTES, scene.silent) as other:
-            predictions = self.work(other).predictions
-        yield ALL, lambda: predictions
 
 
 def without_noise(setup: RunSetup, split: Split, seed: int, settings: TrainingSettings) -> IntArray:
@@ -267,7 +260,7 @@ def _inside(split: Split) -> IntArray:
     return split.private if isinstance(split, Division) else split.train
 
 
-ALL = "all"  # all private attributes are shuffled
+SHUFFLED_ALL = f"{SHUFFLED}all"
 Predict = Callable[[], Predictions | None]  # the work of a null model; None: it does not fit
 # attributes to shuffle, devices that never answer -> a scene with these people
 Others = Callable[[Iterable[str], frozenset[int]], AbstractContextManager[RepeatContext]]

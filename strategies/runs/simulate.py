@@ -21,23 +21,23 @@ from pathlib import Path
 
 import numpy as np
 
+from ldpsim.curator.linear.processor import threads_for
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.steps import on_progress
 from ldpsim.devices.enrolment.state import State, is_enrolled, used_alone
 from ldpsim.devices.ledger.rows import LedgerDamaged
-from ldpsim.strategies.engines.pool import Trainings, side_by_side
 from ldpsim.strategies.engines.usage import cpu_seconds
 from ldpsim.strategies.group_accuracy.section import groups_section
 from ldpsim.strategies.outputs.graph import ResultGraph, UnwrittenGraph, check_graph_file, is_form
 from ldpsim.strategies.outputs.run_result import RunResult
 from ldpsim.strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
+from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.results.figures import figures
 from ldpsim.strategies.results.lifetime import Losses, nothing_known, read_ledgers
 from ldpsim.strategies.results.outcome import Predictions, Repeat, Score
 from ldpsim.strategies.results.record import assemble
 from ldpsim.strategies.results.verdict import SHUFFLED, asks_nobody
-from ldpsim.strategies.runs.nulls import models_at_once, null_models, references, start_nulls
+from ldpsim.strategies.runs.nulls import models_at_once, null_models, references, score, side_by_side
 from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
 from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
 from ldpsim.strategies.setup.disk_space import naming_full_disk
@@ -46,12 +46,8 @@ from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import Collect, RunSetup
 from ldpsim.strategies.tracking.targets import (
     CallbackFailed,
-    Metrics,
     check_targets,
-    tags_of,
     tracked,
-    tracked_run,
-    without_places,
 )
 
 AGAIN = "the same command goes on"
@@ -101,13 +97,12 @@ def simulate(
             stack.enter_context(used_alone(options.state))
         folder = stack.enter_context(_folder_for(setup))
         homes = _homes(options, folder)
-        stack.enter_context(noted_if_interrupted(lambda: kept_of(setup, folder, homes)))
+        stack.enter_context(noted_if_interrupted(lambda: _kept(setup, folder, homes)))
         stack.enter_context(naming_full_disk(folder, but=(RunFailed,)))
+        stack.enter_context(_failures_in_one_line())
         stack.enter_context(on_progress(tell.step))
         stack.enter_context(run_folder.log_file(folder if options.out is not None else None))
-        trackers = stack.enter_context(tracked(track, lambda: tracked_run(setup)))
-        stack.enter_context(_one_line_each())
-        metrics = Metrics(on_metric, trackers)
+        metrics = stack.enter_context(tracked(track, setup, on_metric))
         people = setup.population
         log.info("%s on %s, %d devices, config %s", options.method, people.name, len(people), setup.digest)
         scenes, repeats = [], []
@@ -132,9 +127,75 @@ def simulate(
         kept = _graph_of(setup, repeats[-1]) or without_graph or "this run kept no graph (keep_graph=False)"
         if isinstance(kept, ResultGraph) and save_graph is not None:
             kept.save(folder / f"graph.{save_graph}" if is_form(save_graph) else save_graph)
-        trackers.finish(figures(record), tags_of(record), run_folder.text_of(without_places(record)))
-        metrics.result(record)
+        metrics.finish(record)
     return RunResult(record, folder if options.out is not None else None, kept, _scorer(scenes[-1]))
+
+
+def _repeat(scene: RepeatContext, *, keep_graph: bool) -> Repeat:
+    """Do the work of one repeat, take the null models and score all of them."""
+    setup, state, run = scene.setup, scene.state, run_of(scene.setup.method)
+    workers, facts = models_at_once(setup), setup.population.facts
+    with threads_for(facts.n * facts.d), side_by_side(workers) as start:
+        # References need no report. While this thread asks and trains, one core is left: they are one piece of work.
+        trained = start(partial(references, run, scene, told=False)) if workers > 1 else None
+        outcome = run.work(scene)
+        getattr(outcome.model, "forget_graph", lambda: None)()  # its matrices are as large as the features
+        if outcome.predictions is None:
+            assert outcome.accuracy is not None
+            accuracy, own = outcome.accuracy, Score(outcome.accuracy["test"])
+        else:
+            accuracy = evaluation.accuracy(outcome.predictions, setup.population, scene.split)
+            own = score(scene, outcome.predictions)
+        lifetime = outcome.lifetime
+        if lifetime is None:
+            nobody = setup.options.from_reports is None
+            lifetime = nothing_known(complete=nobody) if state is None else read_ledgers(state, None)[0]
+        if trained is None:
+            trained = start(partial(references, run, scene))
+        started = time.perf_counter()
+        nulls = {}
+        if setup.options.nulls:
+            scene.tell("nulls", None)
+            waiting = {name: start(predict) for name, predict in null_models(scene, outcome)}
+            found = {name: wait() for name, wait in waiting.items()}
+            nulls = {name: score(scene, classes) for name, classes in found.items() if classes is not None}
+        null_seconds = time.perf_counter() - started
+        reference, reference_own = trained()
+    reported = () if outcome.known is None else outcome.known.reported
+    shuffled = [name for name in nulls if name.startswith(SHUFFLED)]
+    return Repeat(
+        outcome=replace(outcome, known=None, reports=None, graph=outcome.graph if keep_graph else None),
+        accuracy=accuracy,
+        score=own,
+        reference=reference,
+        reference_own=None if reference_own is None else reference_own.test,
+        nulls=nulls,
+        ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported) or shuffled == [name]),
+        null_seconds=null_seconds,
+        lifetime=lifetime,
+        seeded=None if state is None else bool(state.head["simulation_seeded"]),
+    )
+
+
+def _spent(setup: RunSetup, repeats: Sequence[Repeat]) -> tuple[Guarantee, Losses]:
+    """Return the guarantee over all collections of the people of a run, and their losses by the ledgers."""
+    run, outcomes = run_of(setup.method), [repeat.outcome for repeat in repeats]
+    fresh = run.fresh(setup, outcomes)
+    guarantee = run.guarantee_of(setup, [outcomes[number].released for number in fresh])
+    if not run.attains(setup, fresh):
+        guarantee = guarantee.as_bound()
+    if len(fresh) > 1:
+        guarantee = guarantee.beside(run.guarantee_of(setup, [outcomes[fresh[0]].released]))
+    return guarantee, reduce(add, [repeats[number].lifetime for number in fresh])
+
+
+@contextmanager
+def _failures_in_one_line() -> Iterator[None]:
+    """Turn errors after the collection into RunFailed: what was collected is kept, and so is a written result."""
+    try:
+        yield
+    except (CallbackFailed, UnwrittenGraph) as error:
+        raise RunFailed(str(error)) from error
 
 
 def _scorer(scene: RepeatContext) -> Callable[[Predictions], float] | None:
@@ -164,79 +225,6 @@ def _graph_of(setup: RunSetup, repeat: Repeat) -> ResultGraph | None:
 
 
 @contextmanager
-def _one_line_each() -> Iterator[None]:
-    """Turn errors after the collection into RunFailed: what was collected is kept, and so is a written result."""
-    try:
-        yield
-    except (CallbackFailed, UnwrittenGraph) as error:
-        raise RunFailed(str(error)) from error
-
-
-def _repeat(scene: RepeatContext, *, keep_graph: bool) -> Repeat:
-    """Do the work of one repeat, take the null models and score all of them."""
-    with side_by_side(models_at_once(scene.setup)) as trainings:
-        return _repeat_beside(trainings, scene, keep_graph=keep_graph)
-
-
-def _repeat_beside(trainings: Trainings, scene: RepeatContext, *, keep_graph: bool) -> Repeat:
-    options, state, run = scene.setup.options, scene.state, run_of(scene.setup.method)
-    # References need no report. While this thread asks and trains, one core is left: they are one piece of work.
-    trained = trainings.start(partial(references, run, scene, told=False)) if trainings.workers > 1 else None
-    outcome = run.work(scene)
-    getattr(outcome.model, "forget_graph", lambda: None)()  # its matrices are as large as the features
-    if outcome.predictions is None:
-        assert outcome.accuracy is not None
-        accuracy, score = outcome.accuracy, Score(outcome.accuracy["test"])
-    else:
-        accuracy, score = run.figures(scene, outcome.predictions), run.score(scene, outcome.predictions)
-    lifetime = outcome.lifetime
-    if lifetime is None:
-        nobody = options.from_reports is None
-        lifetime = nothing_known(complete=nobody) if state is None else read_ledgers(state, None)[0]
-    if trained is None:
-        trained = trainings.start(partial(references, run, scene))
-    started = time.perf_counter()
-    nulls = {}
-    if options.nulls:
-        scene.tell("nulls", None)
-        waiting = start_nulls(trainings, run, scene, null_models(scene, outcome))
-        nulls = {name: taken for name, wait in waiting.items() if (taken := wait()) is not None}
-    null_seconds = time.perf_counter() - started
-    reference, reference_own = trained()
-    reported = () if outcome.known is None else outcome.known.reported
-    shuffled = [name for name in nulls if name.startswith(SHUFFLED)]
-    return Repeat(
-        outcome=replace(outcome, known=None, reports=None, graph=outcome.graph if keep_graph else None),
-        accuracy=accuracy,
-        score=score,
-        reference=reference,
-        reference_own=None if reference_own is None else reference_own.test,
-        nulls=nulls,
-        ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported) or shuffled == [name]),
-        null_seconds=null_seconds,
-        lifetime=lifetime,
-        seeded=None if state is None else bool(state.head["simulation_seeded"]),
-    )
-
-
-def _spent(setup: RunSetup, repeats: Sequence[Repeat]) -> tuple[Guarantee, Losses]:
-    """Return the guarantee over all collections of the people of a run, and their losses by the ledgers."""
-    run, outcomes = run_of(setup.method), [repeat.outcome for repeat in repeats]
-    fresh = run.fresh(setup, outcomes)
-    guarantee = run.guarantee_of(setup, [outcomes[number].released for number in fresh])
-    if not run.attains(setup, fresh):
-        guarantee = guarantee.as_bound()
-    if len(fresh) > 1:
-        guarantee = guarantee.beside(run.guarantee_of(setup, [outcomes[fresh[0]].released]))
-    return guarantee, reduce(add, [repeats[number].lifetime for number in fresh])
-
-
-def _homes(options: RunOptions, folder: Path) -> list[Path]:
-    """Return the folder of each repeat's devices."""
-    return [options.state or folder / ("state" if n == 0 else f"state-{n}") for n in range(options.repeats)]
-
-
-@contextmanager
 def _folder_for(setup: RunSetup) -> Iterator[Path]:
     """Open the run's folder, a temporary one if ``out`` is None; remove a new folder of a refused run."""
     options = setup.options
@@ -244,24 +232,28 @@ def _folder_for(setup: RunSetup) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="ldpsim-") as temporary:
             yield Path(temporary)
         return
-    people = setup.population.name
+    people, existed = setup.population.name, options.out.exists()
     with run_folder.hold_folder(
         options.out, method=options.method, dataset=people, digest=setup.digest, seed=options.seed
-    ) as (folder, made):
+    ) as folder:
+        new = not any(folder.iterdir())
         run_folder.write_config(folder, configuration(options))
         try:
             yield folder
         except (Refused, ValueError):
-            # Where no device answered, and the folder is new, there is nothing to continue.
-            if folder in made and not may_have_answered(setup, _homes(replace(options, state=None), folder)):
+            if new and not _may_have_answered(setup, _homes(replace(options, state=None), folder)):
                 shutil.rmtree(folder)
-                for parent in made[1:]:
-                    if not any(parent.iterdir()):
-                        parent.rmdir()
+                if not existed and not any(options.out.iterdir()):
+                    options.out.rmdir()
             raise
 
 
-def may_have_answered(setup: RunSetup, homes: Sequence[Path]) -> bool:
+def _homes(options: RunOptions, folder: Path) -> list[Path]:
+    """Return the folder of each repeat's devices."""
+    return [options.state or folder / ("state" if n == 0 else f"state-{n}") for n in range(options.repeats)]
+
+
+def _may_have_answered(setup: RunSetup, homes: Sequence[Path]) -> bool:
     """Return whether a device may have answered in the present collections of a run: then its folder has to stay."""
     try:
         return any(State(home).answered(setup.digest) for home in homes if is_enrolled(home))
@@ -269,14 +261,8 @@ def may_have_answered(setup: RunSetup, homes: Sequence[Path]) -> bool:
         return True  # nobody can say
 
 
-def kept_of(setup: RunSetup, folder: Path, homes: Sequence[Path]) -> str:
-    """Return the line about a run; it is read from the ledgers and the checkpoint.
-
-    Args:
-        setup: The run.
-        folder: Its folder.
-        homes: Folders of the devices, one for each repeat.
-    """
+def _kept(setup: RunSetup, folder: Path, homes: Sequence[Path]) -> str:
+    """Return the line about an interrupted run; it is read from the ledgers and the checkpoint."""
     options = setup.options
     if options.out is None and options.state is None:
         return "nothing is kept: the run has no folder of its own"

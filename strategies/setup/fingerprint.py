@@ -18,7 +18,9 @@ from ldpsim.strategies.setup.settings import Settings
 SCHEMA = 2  # of result.json
 _HASHED_FORM = 1  # of the hashed parameters; another number would give every run another hash
 # Parameters that have left; the hashes of stored results stay.
-_LEFT = {"privgnn": {"basis": "given"}, "sbp": {"sources": "train", "answer": "pool"}}
+_LEFT = {
+    "ldpgcn": {"pairs": "mean"}, "privgnn": {"basis": "given"}, "sbp": {"sources": "train", "answer": "pool"},
+}  # fmt: skip
 
 
 def config_hash(parameters: Mapping[str, Any]) -> str:

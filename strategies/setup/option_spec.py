@@ -7,12 +7,14 @@ A field of :class:`ldpsim.strategies.setup.options.RunOptions` is declared with 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache, cached_property
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 POPULATION, BUDGET, MODEL = "Population", "Budget", "Model"
 REPETITION, RUNNING, DEVICES, OUTPUT = "Repetition", "Running", "Devices", "Output"
@@ -113,7 +115,7 @@ class OptionSpec:
     @property
     def _types(self) -> tuple[type, ...]:
         kind = get_args(self.kind)[1] if self.is_table else self.kind
-        return get_args(kind) or (kind,)
+        return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
     def read(self, given: Any) -> Any:
         """Read a value from a command line: one text, which may be a number for some options, or several names."""
@@ -166,11 +168,14 @@ class OptionSpec:
         for kind in self.types:
             if kind is int and isinstance(value, float) and value.is_integer():
                 return int(value)
+            if kind is float and isinstance(value, int) and not isinstance(value, bool):
+                with suppress(OverflowError):
+                    return float(value)  # 4 and 4.0 are one budget, with one hash
             if kind in (Path, str) and isinstance(value, str | os.PathLike):
                 return kind(value)
-            if isinstance(value, (int, float) if kind is float else kind) and (
-                kind is bool or not isinstance(value, bool)
-            ):
+            if get_origin(kind) is tuple and isinstance(value, Iterable) and not isinstance(value, str):
+                return tuple(map(python_value, value))
+            if isinstance(value, get_origin(kind) or kind) and (kind is bool or not isinstance(value, bool)):
                 return value
         words = {int: "a whole number", float: "a number", bool: "True or False", str: "text", Path: "a path"}
         raise ValueError(
@@ -192,17 +197,25 @@ class OptionSpec:
 
 
 def python_value(value: Any) -> Any:
-    """Return a number of numpy, pandas or torch as Python's own; everything else stays.
+    """Return numbers and arrays of numpy, pandas or torch as Python's own; everything else stays.
 
     >>> from fractions import Fraction
-    >>> python_value(Fraction(1, 2)), python_value("a"), python_value(True)
-    (0.5, 'a', True)
+    >>> python_value(Fraction(1, 2)), python_value("a"), python_value(True), python_value((1, Fraction(3, 2)))
+    (0.5, 'a', True, (1, 1.5))
     """
-    if getattr(value, "shape", None) == ():
-        value = value.item()
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return type(value)(map(python_value, value))
     if isinstance(value, bool):
         return value
     return int(value) if isinstance(value, Integral) else float(value) if isinstance(value, Real) else value
+
+
+def set_python_values(options: Any) -> None:
+    """Put :func:`python_value` of each field of a frozen dataclass in its place."""
+    for name, value in vars(options).items():
+        object.__setattr__(options, name, python_value(value))
 
 
 def _text(value: Any) -> Any:
@@ -227,6 +240,12 @@ def up_to(most: int) -> dict[str, Any]:
 def declared(kind: type) -> dict[str, OptionSpec]:
     """Return the options of a dataclass by name, in the order of its fields."""
     return _declared(kind)
+
+
+def set_checked(options: Any) -> None:
+    """Put the fields of a frozen dataclass into their own types and check them; see :meth:`OptionSpec.value`."""
+    for name, spec in declared(type(options)).items():
+        object.__setattr__(options, name, spec.value(getattr(options, name)))
 
 
 @cache

@@ -25,6 +25,7 @@ from ldpsim.strategies.setup.option_spec import (
     RUNNING,
     declared,
     option,
+    set_checked,
     up_to,
 )
 
@@ -302,8 +303,7 @@ class RunOptions:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        for spec in declared(type(self)).values():
-            object.__setattr__(self, spec.name, spec.value(getattr(self, spec.name)))
+        set_checked(self)
         self._check_tables()
         self.defences()
         check_ray_address(self.engine, self.ray_address)

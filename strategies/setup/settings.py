@@ -14,7 +14,7 @@ from typing import Any, cast
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
 from ldpsim.curator.methods import Method
 from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.methods.feature_share import RULE
+from ldpsim.curator.methods.feature_share import feature_share
 from ldpsim.curator.methods.federated.fedavg import Federated
 from ldpsim.curator.methods.owner.owner import OwnerMethod, sage_settings
 from ldpsim.curator.methods.parameters import read_value
@@ -61,7 +61,7 @@ def divided(
         return replace(budget, feature_share=settings.feature_share), settings
     if given not in (None, AUTO) or not spec.auto_share or budget.public_features:
         return budget, settings
-    share = 0.0 if finer else RULE.share(facts, labels, budget.epsilon, budget.reporting)
+    share = 0.0 if finer else feature_share(facts, labels, budget.epsilon, budget.reporting)
     return replace(budget, feature_share=share), replace(
         settings, provenance={**settings.provenance, "feature_share": CHOSEN}
     )

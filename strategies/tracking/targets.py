@@ -9,7 +9,7 @@ phase              names                                                  step
                    ``val_loss``
 ``rounds``         ``val_accuracy``                                       round, from 1, where devices evaluate
 ``repeat``         ``test``, ``val``, ``macro_f1``                        repeat, from 0
-``result``         those of :func:`ldpsim.strategies.results.figures.figures`    0
+``result``         those of :func:`ldpsim.strategies.results.rows.figures`       0
 =================  =====================================================  =======================================
 
 Later repeats train in the phases ``train-1``, ``train-2``, ... The labels of an epoch's figures are those that the
@@ -27,44 +27,39 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
+from importlib.util import find_spec
 from typing import Any
 
 from ldpsim.curator.names import nearest
 from ldpsim.curator.observer import Observer
 from ldpsim.strategies.progress import OnMetric, warn
-from ldpsim.strategies.results.figures import figures
-from ldpsim.strategies.results.folder import name_of, name_of_data
+from ldpsim.strategies.results.folder import name_of, name_of_data, text_of
+from ldpsim.strategies.results.rows import figures
 from ldpsim.strategies.results.verdict import shown_verdict
 from ldpsim.strategies.setup.fingerprint import ldpsim_version
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import RunSetup
-from ldpsim.strategies.tracking.clients import TRACKERS, TrackedRun, Tracker
+from ldpsim.strategies.tracking.clients import TRACKERS, Texts, Tracker
 
 
-def tracked_run(setup: RunSetup) -> TrackedRun:
-    """Return a run as trackers show it, before anybody is asked.
+def texts_of(setup: RunSetup) -> tuple[str, Texts, Texts]:
+    """Return name, options and tags of a run, before anybody is asked.
 
     Personal options (folders, files, addresses, engine) are left out. A data set is named, without its path.
     """
     options, people = setup.options, setup.population
     data = name_of_data(people.name)
-    given = {name: getattr(options, name) for name, spec in declared(type(options)).items() if not spec.personal}
-    parameters = {
-        **given,
-        "dataset": data,
-        "nodes": len(people),
-        "parameters": setup.settings.parameters(),
-        "budget": asdict(setup.budget),
-    }
+    values = {name: getattr(options, name) for name, spec in declared(RunOptions).items() if not spec.personal}
+    values |= {"dataset": data, "nodes": len(people), "parameters": setup.settings.parameters(),
+               "budget": asdict(setup.budget)}  # fmt: skip
     tags = {"ldpsim_version": ldpsim_version(), "method": options.method, "dataset": data,
             "trust": setup.method.spec.trust, "config_hash": setup.digest}  # fmt: skip
     name = name_of(method=options.method, dataset=people.name, digest=setup.digest, seed=options.seed)
-    return TrackedRun(name, dotted(parameters), tags)
+    return name, dotted(values), tags
 
 
 def tags_of(record: Mapping[str, Any]) -> dict[str, str]:
@@ -79,11 +74,9 @@ def tags_of(record: Mapping[str, Any]) -> dict[str, str]:
 
 def without_places(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return result.json's content without the folders, files and addresses of the person who ran it."""
-    hidden = {name for name, spec in declared(RunOptions).items() if Path in spec.types or name == "ray_address"}
-    config: dict[str, Any] = {name: None if name in hidden else value for name, value in record["config"].items()}
-    config["dataset"] = name_of_data(config["dataset"])
-    data = {**record["dataset"], "name": name_of_data(record["dataset"]["name"])}
-    return {**record, "config": config, "dataset": data}
+    config = {**record["config"], "dataset": name_of_data(record["config"]["dataset"])}
+    config |= {name: None for name, spec in declared(RunOptions).items() if spec.place and name in config}
+    return {**record, "config": config, "dataset": {**record["dataset"], "name": config["dataset"]}}
 
 
 def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -92,13 +85,10 @@ def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     >>> dotted({"seed": 0, "settings": {"lr": 0.1}})
     {'seed': '0', 'settings.lr': '0.1'}
     """
-    found: dict[str, str] = {}
+    flat: dict[str, str] = {}
     for name, value in values.items():
-        if isinstance(value, Mapping):
-            found |= dotted(value, f"{prefix}{name}.")
-        else:
-            found[f"{prefix}{name}"] = str(value)
-    return found
+        flat |= dotted(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": str(value)}
+    return flat
 
 
 class CallbackFailed(Exception):
@@ -106,22 +96,22 @@ class CallbackFailed(Exception):
 
 
 class Metrics:
-    """Figures of a run for whoever wants them.
+    """Figures of a run for whoever wants them. A tracker that fails is warned about once and left alone.
 
     Args:
         on_metric: Called with name, value, step and phase; None: nobody wants them.
-        trackers: The trackers of the run.
+        trackers: Tracker by its text on the command line.
     """
 
-    def __init__(self, on_metric: OnMetric | None, trackers: Trackers) -> None:
+    def __init__(self, on_metric: OnMetric | None, trackers: dict[str, Tracker]) -> None:
         self._on_metric, self._trackers = on_metric, trackers
 
     def observer(self, phase: str, repeat: int) -> Observer | None:
         """Return what watches the training of a repeat; None if nobody wants figures."""
         if self._on_metric is None and not self._trackers:
             return None
-        name_of_phase = phase if repeat == 0 else f"{phase}-{repeat}"
-        return lambda name, value, step: self.tell(name, value, step, name_of_phase)
+        phase = phase if repeat == 0 else f"{phase}-{repeat}"
+        return lambda name, value, step: self.tell(name, value, step, phase)
 
     def repeat(self, number: int, accuracy: Mapping[str, float | None]) -> None:
         """Tell the accuracy of a repeat."""
@@ -129,60 +119,52 @@ class Metrics:
             if value is not None:
                 self.tell(name, float(value), number, "repeat")
 
-    def result(self, record: Mapping[str, Any]) -> None:
-        """Tell the final figures to ``on_metric``; the trackers get them with the result."""
+    def finish(self, record: Mapping[str, Any]) -> None:
+        """Tell the final figures and end the run."""
+        for name, value in figures(record):
+            self._each("metric", name, value, 0)
+        self._each("finish", tags_of(record), text_of(without_places(record)))
         for name, value in figures(record):
             self._call(name, value, 0, "result")
 
-    def tell(self, name: str, value: float, step: int, phase: str) -> None:
-        """Tell one figure.
+    def fail(self) -> None:
+        """End the run as failed."""
+        self._each("finish", {}, None)
 
-        Raises:
-            CallbackFailed: if ``on_metric`` raised an error.
-        """
-        self._trackers.metric(f"{phase}/{name}", value, step)
+    def tell(self, name: str, value: float, step: int, phase: str) -> None:
+        """Tell one figure; CallbackFailed if ``on_metric`` raised an error."""
+        self._each("metric", f"{phase}/{name}", value, step)
         self._call(name, value, step, phase)
 
-    def _call(self, name: str, value: float, step: int, phase: str) -> None:
-        if self._on_metric is None:
-            return
+    def _call(self, *figure: Any) -> None:
         try:
-            self._on_metric(name, value, step, phase)
+            if self._on_metric is not None:
+                self._on_metric(*figure)
         except Exception as error:
             raise CallbackFailed(f"on_metric: {type(error).__name__}: {' '.join(str(error).split())}") from error
 
-
-class TargetError(ValueError):
-    """A target that is refused, in one line without its password."""
-
-    def __init__(self, text: str, why: str) -> None:
-        super().__init__(text, why)
-
-    def __str__(self) -> str:
-        text, why = self.args
-        return f"--track {without_password(text)}: {why}"
+    def _each(self, name: str, *values: Any) -> None:
+        for text, tracker in list(self._trackers.items()):
+            try:
+                getattr(tracker, name)(*values)
+            except Exception as error:
+                del self._trackers[text]
+                warn(f"--track {without_password(text)}: {reason(error)}; the run goes on without it")
 
 
 def tracker_of(text: str) -> Tracker:
-    """Return the tracker that a text names; nothing is imported or contacted.
-
-    Raises:
-        ValueError: one line: an unknown tracker, a place that is missing, or a client that is not installed.
-    """
+    """Return the tracker that a text names; nothing is contacted. ValueError, one line, where it cannot be."""
     kind, _, place = text.partition(":")
-    if kind not in TRACKERS:
-        raise TargetError(text, f"{kind} is no tracker{nearest(kind, TRACKERS)} (known: {', '.join(TRACKERS)})")
-    client = TRACKERS[kind]
-    if not client.is_installed():
-        raise TargetError(text, f"{client.module} is not installed: pip install 'ldpsim[{kind}]'")
-    try:
-        return client(place)
-    except ValueError as error:
-        raise TargetError(text, str(error)) from None
+    with _one_line(text):
+        if kind not in TRACKERS:
+            raise ValueError(f"{kind} is no tracker{nearest(kind, TRACKERS)} (known: {', '.join(TRACKERS)})")
+        if find_spec(kind) is None:
+            raise ValueError(f"{kind} is not installed: pip install 'ldpsim[{kind}]'")
+        return TRACKERS[kind](place)
 
 
 def check_targets(texts: Sequence[str]) -> tuple[str, ...]:
-    """Check that runs can be logged to all of them; nothing is logged.
+    """Check that runs can be logged to all trackers; nothing is logged.
 
     Returns:
         The texts with absolute paths: a worker may have another folder.
@@ -190,67 +172,32 @@ def check_targets(texts: Sequence[str]) -> tuple[str, ...]:
     Raises:
         ValueError: as :func:`tracker_of`, or one line for a place that does not answer or cannot be written.
     """
-    found = []
-    for text in texts:
+    trackers = {text: tracker_of(text) for text in texts}
+    for text, tracker in trackers.items():
         with _one_line(text):
-            tracker = tracker_of(text)
             tracker.check()
-            found.append(f"{text.partition(':')[0]}:{tracker.place}")
-    return tuple(found)
+    return tuple(f"{text.partition(':')[0]}:{tracker.place}" for text, tracker in trackers.items())
 
 
 @contextmanager
-def tracked(texts: Sequence[str], run: Callable[[], TrackedRun]) -> Iterator[Trackers]:
+def tracked(texts: Sequence[str], setup: RunSetup, on_metric: OnMetric | None) -> Iterator[Metrics]:
     """Begin a run on all trackers, which were checked; if the block ends with an error, the run fails there.
 
     Raises:
         ValueError: one line for a tracker on which it cannot begin.
     """
-    made = {text: tracker_of(text) for text in texts}
-    begun: dict[str, Tracker] = {}
-    trackers = Trackers(begun)
+    trackers: dict[str, Tracker] = {}
+    metrics = Metrics(on_metric, trackers)
     try:
-        for text, tracker in made.items():
+        for text in texts:
+            tracker = tracker_of(text)
             with _one_line(text):
-                tracker.start(run())
-            begun[text] = tracker
-        yield trackers
+                tracker.start(*texts_of(setup))
+            trackers[text] = tracker
+        yield metrics
     except BaseException:
-        trackers.each("finish", {}, None)
+        metrics.fail()
         raise
-
-
-class Trackers:
-    """Trackers of one run. One that fails is warned about once and left alone.
-
-    Args:
-        begun: Tracker by its text on the command line.
-    """
-
-    def __init__(self, begun: dict[str, Tracker]) -> None:
-        self._begun = begun
-
-    def __bool__(self) -> bool:
-        return bool(self._begun)
-
-    def metric(self, name: str, value: float, step: int) -> None:
-        """Log a figure."""
-        self.each("metric", name, value, step)
-
-    def finish(self, figures: Iterable[tuple[str, float]], tags: Mapping[str, str], result: str) -> None:
-        """Log the result, and end the run."""
-        for name, value in figures:
-            self.metric(name, value, 0)
-        self.each("finish", tags, result)
-
-    def each(self, name: str, *given: Any) -> None:
-        """Call a method of every tracker."""
-        for text, tracker in list(self._begun.items()):
-            try:
-                getattr(tracker, name)(*given)
-            except Exception as error:
-                del self._begun[text]
-                warn(f"--track {without_password(text)}: {reason(error)}; the run goes on without it")
 
 
 def without_password(text: str) -> str:
@@ -265,6 +212,8 @@ def without_password(text: str) -> str:
 def reason(error: Exception) -> str:
     """Return an error of a client as one short line, without passwords."""
     line = without_password(" ".join(str(error).split())) or type(error).__name__
+    if "Max retries exceeded" in line:  # MLflow's, with several lines about urllib3
+        return "the server does not answer"
     return line if len(line) <= 200 else f"{line[:200].rstrip()} ..."
 
 
@@ -275,4 +224,4 @@ def _one_line(text: str) -> Iterator[None]:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     except Exception as error:
-        raise error if isinstance(error, TargetError) else TargetError(text, reason(error)) from None
+        raise ValueError(f"--track {without_password(text)}: {reason(error)}") from None

@@ -100,7 +100,7 @@ def main() -> None:
     torch.set_num_threads(1)  # a fork has no other threads
     start = pool.processes
     for name, module in list(sys.modules.items()):
-        if name.startswith("strategies.") and getattr(module, "processes", None) is start:
+        if name.startswith("ldpsim.strategies.") and getattr(module, "processes", None) is start:
             module.processes = lambda *_, **__: start(1, here=True)  # type: ignore[attr-defined] # a start takes seconds
     assert all((compare, sweep, tune, plan, in_rounds, owner, set_up, simulate, poison, stress))  # loaded for all forks
     _command()

@@ -163,7 +163,7 @@ def test_an_attack_on_a_published_model(tmp_path: Path) -> None:
     document = json.loads(found.stdout)
     assert document["passed"] is True and len(document["rows"]) == 3
     for row in document["rows"]:
-        assert row["passed"] is None and row["claimed"] is None and 0 <= row["auc"] <= 1
+        assert row["passed"] is None and row["claimed"] is None
     text = page.read_text()
     assert "<code>ldpsim audit raw --released-model --shadows 8 --set epochs=5</code>" in text
     assert text.count("<tr>") == 1 + 3 and "nothing bounds the attack" in text

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ldpsim.cli import completion
 from ldpsim.cli.main import app
 from ldpsim.curator.methods import BUILT_IN
 from ldpsim.devices import datasets
@@ -39,7 +38,6 @@ def completed(*words: str) -> list[str]:
         (("device", "policy", "--method", "vo"), ["vote"]),
         (("compare", "hogs", "pate"), ["pate-g", "pate-m"]),
         (("tune", "lpg"), ["lpgnn"]),
-        (("epsilon", "p"), ["privgnn", "pate-g", "pate-m"]),
         (("audit", "grr"), ["grr", "grr_fs"]),
         (("audit", "nois"), ["noise", "noisy", "noisy_row"]),
         (("run", "--dataset", "citeseer-"), ["citeseer-3312", "citeseer-lcc", "citeseer-full"]),
@@ -65,13 +63,6 @@ def test_all_names_of_the_registries_are_offered() -> None:
     assert set(completed("run", "--method", "")) >= set(BUILT_IN)
     assert completed("run", "--dataset", "") == list(datasets.names())
     assert completed("compare", "--match", "") == list(compared_levels())
-
-
-def test_words_come_from_what_help_shows() -> None:
-    found = completion.from_metavar("refuse|replay")
-    assert found is not None and found("rep") == ["replay"]
-    for metavar in (None, "", "N", "DIR", "LEVEL=X", "NAME|FILE.npz", "ask"):
-        assert completion.from_metavar(metavar) is None
 
 
 def test_no_method_is_imported_for_a_completion() -> None:

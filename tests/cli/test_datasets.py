@@ -5,7 +5,6 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from ldpsim.cli.datasets import whence
 from ldpsim.cli.main import app
 
 NAMES = {
@@ -37,9 +36,3 @@ def test_as_json(tmp_path: Path) -> None:
 def test_the_folder_may_come_from_the_environment(tmp_path: Path) -> None:
     shown = CliRunner(env={"LDPSIM_DATA": str(tmp_path)}).invoke(app, ["datasets"])
     assert str(tmp_path) in shown.stdout.replace("\n", "")
-
-
-def test_what_of_a_source_fits_a_line() -> None:
-    assert whence("https://github.com/kimiyoung/planetoid/raw/master/data (PyG)") == "kimiyoung/planetoid"
-    assert whence("https://snap.stanford.edu/data/a.zip") == "snap.stanford.edu"
-    assert whence("made up, any size") == "made up"

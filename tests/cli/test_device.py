@@ -1,7 +1,4 @@
-"""``ldpsim device``: a vault that starts once, stops cleanly, and says in one line what is wrong.
-
-It covers ``enrolment`` too.
-"""
+"""``ldpsim device``: a vault that starts once, stops cleanly, and says in one line what is wrong."""
 
 from __future__ import annotations
 
@@ -74,6 +71,13 @@ def start() -> Iterator[Start]:
             process.stderr.close()
 
 
+def enrol(own: Path, state: Path, *more: object) -> str:
+    """Enrol the devices of a record, and return what is told of them."""
+    made = CliRunner().invoke(app, ["device", "enrol", "--data", str(own), "--state", str(state), *map(str, more)])
+    assert made.exit_code == 0 and made.stdout == "", made.output
+    return made.stderr
+
+
 def question(path: Path, collection: str, epsilon: float = 8.0) -> bytes:
     public = PublicFile.load(path)
     (asked,) = HoGS().questions(public.facts, public.split(0), Budget(epsilon=epsilon), collection)
@@ -82,7 +86,8 @@ def question(path: Path, collection: str, epsilon: float = 8.0) -> bytes:
 
 def test_a_vault_s_whole_life(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:
     state, path = tmp_path / "state", tmp_path / "v"
-    first = start("--data", own, "--state", state, "--socket", path)
+    enrol(own, state, "--policy", agreed)
+    first = start("--state", state, "--socket", path)
     device = VaultDevice(str(path), 2, 600)
     report = device.answer(question(own, "a"))
     assert isinstance(report, Report) and not report.replayed
@@ -96,11 +101,10 @@ def test_a_vault_s_whole_life(tmp_path: Path, own: Path, agreed: Path, start: St
     # a second one on the folder, or on the socket, does not start
     second = start("--state", state, "--socket", tmp_path / "w", wait=False)
     assert second.communicate()[1].count("\n") == 1 and second.returncode == 2
-    third = start("--data", own, "--policy", agreed, "--state", tmp_path / "other", "--socket", path, wait=False)
+    enrol(own, tmp_path / "other", "--policy", agreed)
+    third = start("--state", tmp_path / "other", "--socket", path, wait=False)
     line = third.communicate()[1]
     assert "another process listens there" in line and third.returncode == 2
-
-    assert not (tmp_path / "other").exists()
 
     # SIGTERM: a clean end, and no socket left ("broken": the third one knocked and went away)
     first.send_signal(signal.SIGTERM)
@@ -117,7 +121,7 @@ def test_a_vault_s_whole_life(tmp_path: Path, own: Path, agreed: Path, start: St
     again.kill()
     again.communicate()
     assert path.exists()
-    start("--data", own, "--state", state, "--socket", path)
+    start("--state", state, "--socket", path)
     assert device.answer(question(own, "a")) == Report(report.data, replayed=True)
     assert device.answer(question(own, "c")) is Refusal.REPORT_COLLECTED
 
@@ -137,7 +141,7 @@ def test_enrolled_once_and_served_without_the_data(tmp_path: Path, own: Path, st
     assert "warning" not in vault.communicate()[1]
     # a folder that is gone is not enrolled anew by the line that serves it
     state.rename(tmp_path / "gone")
-    assert "--data FILE enrols them" in error_of("serve", "--state", state, "--socket", tmp_path / "v")
+    assert "ldpsim device enrol" in error_of("serve", "--state", state, "--socket", tmp_path / "v")
     assert not state.exists()
 
 
@@ -149,7 +153,6 @@ def test_a_vault_pins_its_collector_at_enrolment(tmp_path: Path, own: Path, star
     assert not state.exists()
     made = CliRunner().invoke(app, ["device", "enrol", *arguments, f"{key}.pub"])
     assert made.exit_code == 0 and f"answer the collector {public} and nobody else" in made.stderr
-    assert "agreed to theirs" in error_of("serve", "--state", state, "--socket", path, "--collector-key", f"{key}.pub")
     start("--state", state, "--socket", path)
     device = VaultDevice(str(path), 2, 600)
     assert device.answer(question(own, "hostile", 0.01)) is Refusal.COLLECTOR_REFUSED
@@ -181,10 +184,8 @@ def test_a_policy_pins_a_collector_and_a_question(tmp_path: Path, own: Path) -> 
 
 def test_a_vault_that_counts_notices_an_old_ledger(tmp_path: Path, own: Path, agreed: Path, start: Start) -> None:
     state, path, counters = tmp_path / "state", tmp_path / "v", tmp_path / "counters"
-    vault = start("--data", own, "--policy", agreed, "--state", state, "--socket", path, "--counters", counters)
+    enrol(own, state, "--policy", agreed, "--counters", counters)
     device = VaultDevice(str(path), 2, 600)
-    vault.terminate()
-    vault.wait()
     before = (state / "ledger.sqlite").read_bytes()
     vault = start("--state", state, "--socket", path)
     assert isinstance(device.answer(question(own, "a")), Report)
@@ -213,25 +214,25 @@ def unmasked() -> Iterator[None]:
 @pytest.mark.usefixtures("unmasked")
 def test_mistakes_change_nothing(tmp_path: Path, own: Path) -> None:
     state, path = tmp_path / "state", tmp_path / "v"
-    where = ("serve", "--state", state, "--socket", path)
-    assert "--data FILE enrols them" in error_of(*where)
-    assert "No such file" in error_of(*where, "--data", tmp_path / "none.json")
-    assert "a .json of records or a .npz" in error_of(*where, "--data", tmp_path / "own.csv")
-    assert "No such file" in error_of(*where, "--data", own, "--policy", tmp_path / "none")
-    assert "no such group" in error_of(*where, "--data", own, "--group", "no-such-group")
-    long = tmp_path / ("x" * 120)
-    assert "at most 107 bytes" in error_of("serve", "--state", state, "--socket", long, "--data", own)
-    (tmp_path / "file").write_text("kept")
-    assert "something else" in error_of("serve", "--state", state, "--socket", tmp_path / "file", "--data", own)
+    made = ("enrol", "--state", state, "--data")
+    assert "No such file" in error_of(*made, tmp_path / "none.json")
+    assert "a .json of records or a .npz" in error_of(*made, tmp_path / "own.csv")
+    assert "No such file" in error_of(*made, own, "--policy", tmp_path / "none")
     own.with_name("bad.json").write_text(json.dumps({"facts": FACTS, "records": {"2": {**RECORDS["2"], "label": 9}}}))
-    assert "label 9" in error_of(*where, "--data", tmp_path / "bad.json")
-    assert "lost together" in error_of(*where, "--data", own, "--counters", state / "count")
-    assert not state.exists() and not path.exists() and (tmp_path / "file").read_text() == "kept"
+    assert "label 9" in error_of(*made, tmp_path / "bad.json")
+    assert "lost together" in error_of(*made, own, "--counters", state / "count")
+    assert not state.exists()
+    enrol(own, state)
+    where = ("serve", "--state", state, "--socket")
+    assert "no such group" in error_of(*where, path, "--group", "no-such-group")
+    assert "at most 107 bytes" in error_of(*where, tmp_path / ("x" * 120))
+    (tmp_path / "file").write_text("kept")
+    assert "something else" in error_of(*where, tmp_path / "file")
+    assert not path.exists() and (tmp_path / "file").read_text() == "kept"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
         other.bind(str(path))
         other.listen()
-        assert "another process listens there" in error_of(*where, "--data", own)
-    assert not state.exists()
+        assert "another process listens there" in error_of(*where, path)
 
 
 def policy_text(*arguments: object) -> str:
@@ -254,7 +255,8 @@ def test_a_policy_is_printed_and_obeyed(tmp_path: Path, own: Path, start: Start)
     assert 0 < given["caps"]["adjacency"]["bit"] <= 3
     (tmp_path / "policy.json").write_text(text)
     path = tmp_path / "v"
-    start("--data", own, "--policy", tmp_path / "policy.json", "--state", tmp_path / "state", "--socket", path)
+    enrol(own, tmp_path / "state", "--policy", tmp_path / "policy.json")
+    start("--state", tmp_path / "state", "--socket", path)
     device = VaultDevice(str(path), 2, 600)
     assert device.answer(question(own, "a", 8.0)) is Refusal.POLICY_REFUSED
     report = device.answer(question(own, "a", 3.0))
@@ -287,10 +289,7 @@ def test_a_vault_keeps_the_role_of_its_person(tmp_path: Path, volunteering: Path
     policy.write_text(policy_text("--facts", volunteering, "--method", "vote", "--epsilon", 4))
     for person, said in ((2, "in clear: 1 of 1"), (1, "in clear: 0 of 1")):
         own, state = _record(tmp_path / f"own-{person}.json", person, label=1), tmp_path / f"s-{person}"
-        made = CliRunner().invoke(
-            app, ["device", "enrol", "--data", str(own), "--policy", str(policy), "--state", str(state)]
-        )
-        assert made.exit_code == 0 and said in made.stderr
+        assert said in enrol(own, state, "--policy", policy)
         own.unlink()
         assert State(state).policy.volunteers == {0, 2, 3}
     public = PublicFile.load(volunteering)

@@ -14,19 +14,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.cli.documents import page
 from ldpsim.cli.dossier import made_of
 from ldpsim.cli.main import app
 from ldpsim.curator.privacy.level import Level, OfOne
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.experiments.compare import compare
-from ldpsim.strategies.planning.plan import Wishes
 from ldpsim.strategies.results.folder import text_of
 from ldpsim.strategies.results.in_words import PROTECTIONS, of_100
-from tests.strategies.planning.on_paper import plan_on_paper
 
 RUNS: dict[str, dict[str, Any]] = {
     "hogs": {"settings": {"epochs": "5"}, "repeats": 2},
@@ -95,7 +92,7 @@ def check_figures(folder: Path, made: str) -> int:
     """Compare what a row shows with what stands at the key that it names; return the number of these rows."""
     count = 0
     for cells in rows(made):
-        source = re.fullmatch(r"(theorem|run|plan): (\S+), (.*)", cells[-1])
+        source = re.fullmatch(r"(theorem|run): (\S+), (.*)", cells[-1])
         if not source or cells[1] == "none":
             continue
         value = value_at(json.loads((folder / source[2]).read_text()), source[3])
@@ -147,25 +144,6 @@ def test_every_figure_of_a_run_is_that_of_its_key_in_both_formats(name: str, tmp
     first = made.partition("## 0.")[0].replace("\\", "")
     for level, spec in LEVELS.items():
         assert (f"- {spec.term}: not protected" in first) == (holds[level]["status"] == "unprotected")
-
-
-def test_losses_of_several_collections_stand_beside_those_of_one(tmp_path: Path) -> None:
-    entry = json.loads(record_of("hogs"))["privacy"]["holds"]["bit_feature"]
-    made = made_of(written(tmp_path, record_of("hogs")))
-    (row,) = (cells for cells in rows(made) if cells[-1].endswith("holds.bit_feature"))
-    assert entry["of_one"] == {"value": 0.8, "delta": 0.0, "of": 2}
-    assert row[2] == "epsilon 0.8; in all 2 collections of the same people losses add: epsilon 1.6"
-    assert row[3] == "at most 69 of 100 times"  # e^.8 / (1 + e^.8) = .68997
-
-
-def test_every_figure_of_a_plan_is_that_of_its_key(tmp_path: Path) -> None:
-    plan = plan_on_paper(["hogs", "vote", "dp-fedavg"], RunOptions(), GraphFacts(60_000), Wishes(holds=4.0)).to_dict()
-    plan["rows"].insert(0, {**plan["rows"][0], "name": "hogs at 1"})  # a row's name goes first
-    folder = written(tmp_path, plan, "plan.json")
-    for method in (None, "hogs", "vote", "dp-fedavg"):
-        made = made_of(folder, method)
-        assert check_figures(folder, made) > 15 and Cells(page(made)).rows == rows(made)
-        assert "a plan: nobody was asked" in made
 
 
 def test_a_comparison_shows_the_other_methods(tmp_path: Path) -> None:
@@ -240,10 +218,10 @@ def test_bad_files_are_errors_of_one_line(content: Any, said: str, tmp_path: Pat
 
 
 def test_other_mistakes_are_errors_of_one_line(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no result\.json, plan\.json or compare\.json"):
+    with pytest.raises(ValueError, match=r"no result\.json or compare\.json"):
         made_of(tmp_path)
     record = json.loads(record_of("hogs"))
-    with pytest.raises(ValueError, match="--method vote: the run in"):
+    with pytest.raises(ValueError, match="no result of vote"):
         made_of(written(tmp_path / "run", record), "vote")
     for changed in ({"accuracy": {"test": "much"}}, {"devices": 3, "dataset": {**record["dataset"], "nodes": []}},
                     {"method": "nobody"}):  # fmt: skip
@@ -252,12 +230,6 @@ def test_other_mistakes_are_errors_of_one_line(tmp_path: Path) -> None:
     record["privacy"]["holds"]["user"]["value"] = float("nan")
     with pytest.raises(ValueError, match=r"privacy\.holds\.user: a bounded level needs"):
         made_of(written(tmp_path / "other", record))
-    plan = {**plan_on_paper(["hogs"], RunOptions(), GraphFacts(600), Wishes()).to_dict(), "choice": None}
-    folder = written(tmp_path / "plan", plan, "plan.json")
-    with pytest.raises(ValueError, match="no choice"):
-        made_of(folder)
-    with pytest.raises(ValueError, match="no row of it"):
-        made_of(folder, "vote")
     with pytest.raises(ValueError, match="no result"):
         made_of(written(tmp_path / "empty", {"folders": []}, "compare.json"))
 

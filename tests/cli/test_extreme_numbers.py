@@ -23,20 +23,7 @@ from ldpsim.strategies.setup.settings import resolve
 from tests.cli.limited import Limited, limited
 
 HUGE = [str(10**9), str(2**63), "9" * 5000]
-VALUES = ["-1", "nan", "1e-300", "1e300", *HUGE]
-MORE = [
-    "0",
-    "inf",
-    "-inf",
-    "1e999",
-    "-0.0",
-    "1e-999",
-    str(10**18),
-    "0x10",
-    "1_000_000_000",
-    "-" + "9" * 5000,
-    "0." + "0" * 5000 + "1",
-]
+VALUES = ["-1", "0", "nan", "inf", "1e-300", "1e300", *HUGE]
 OUT = ["--out", "out", "--quiet"]
 PLAIN = ["--clients", "40", "--set", "epochs=1", *OUT]
 RUN = ["--no-reference", "--no-nulls", "--no-groups", *PLAIN]
@@ -47,17 +34,13 @@ BASES: dict[str, list[str]] = {
     "poison": ["hogs", "--shares", "0", "--no-reference", *PLAIN],
     "stress": ["--clients", "40", "--asks", "1", "--protection", "refuse", "--adversary", "repeat", *OUT],
     "audit": ["grr", "--trials", "100", "--workers", "1", "--quiet"],
-    "epsilon": ["privgnn", "--nodes", "1000"],
     "tune": ["hogs", "--grid", "lr=0.01", "--no-reference", *PLAIN],
     "compare": ["hogs", "mlp", "--no-reference", *PLAIN],
     "device policy": [],
     "device serve": ["nowhere", "--socket", "s"],
     "ledger show": ["nowhere"],
 }
-VOTES, FUNCTION = (
-    ["vote"],
-    ["tests.cli.limited:answer", "--domain", "0:1", "--claims", "1", "--trials", "50", "--quiet"],
-)
+FUNCTION = ["tests.cli.limited:answer", "--domain", "0:1", "--claims", "1", "--trials", "50", "--quiet"]
 RELEASED = ["mlp", "--released-model", "--quiet"]
 # Other words for an option that the base of its command does not read.
 READING: dict[str, dict[str, list[str]]] = {
@@ -69,11 +52,9 @@ READING: dict[str, dict[str, list[str]]] = {
     "plan": {"--eps-labels": ["hogs", "--private-labels", *PLAIN],
              "--volunteers": ["vote", "--private-labels", *PLAIN],
              "--repeats": ["hogs", *PLAIN], "--mean-degree": ["hogs", *PLAIN]},
-    "audit": {**dict.fromkeys(("--domain", "--claims", "--delta", "--time-limit"), FUNCTION),
+    "audit": {**dict.fromkeys(("--domain", "--claims", "--delta"), FUNCTION),
               "--shadows": RELEASED,
               "--epsilon": ["hogs", "--trials", "100", "--quiet"]},
-    "epsilon": {"--classes": ["pate-g", "--nodes", "1000"],
-                **dict.fromkeys(("--epsilon", "--eps-labels", "--lists"), VOTES)},
 }  # fmt: skip
 # Texts that hold numbers: the option, and a pattern of its value.
 TEXTS = {
@@ -81,9 +62,8 @@ TEXTS = {
             ("bit", "vector", "user"))],
     "stress": [("--asks", "{}")],
     "poison": [("--shares", "{}"), ("--epsilon", "{}")],
-    "audit": [("--domain", domain) for domain in ("0:{}", "bits:{}", "floats:0,{},3", "floats:0,1,{}")],
+    "audit": [("--domain", domain) for domain in ("0:{}", "0,{}")],
     "tune": [("--grid", f"{key}={{}}") for key in ("lr", "hidden", "epochs")],
-    "compare": [("--match", "user {}")],
 }  # fmt: skip
 # Other commands than plan, which computes with them by itself, read these as a run does.
 OF_A_RUN = frozenset(parameter.opts[0] for parameter in get_command(app).commands["run"].params)  # type: ignore[attr-defined]
@@ -140,7 +120,7 @@ def accepted(method: str) -> list[tuple[str, str]]:
     """Return the numeric parameters of a method and of its training that have a value of VALUES without a refusal."""
     kind, found = table()[method], []
     for field in (*fields(kind), *fields(TrainingSettings)):  # type: ignore[arg-type]
-        if str(field.type) not in ("int", "float", "<class 'int'>", "<class 'float'>"):
+        if str(field.type) not in ("int", "float", "<class 'int'>", "<class 'float'>") or field.metadata.get("unused"):
             continue
         for value in VALUES:
             try:
@@ -164,23 +144,12 @@ def check(process: Limited, asked: Sequence[Sequence[str]], folder: Path) -> Non
     assert code == 0 and len(found) == len(asked), f"{asked[len(found)]} ended the process: {code}"
 
 
-@pytest.mark.parametrize("values", [VALUES, pytest.param(MORE, marks=pytest.mark.slow)], ids=["some", "more"])
 @pytest.mark.parametrize(("command", "option", "pattern"), cases())
-def test_an_option(
-    command: str, option: str, pattern: str, values: list[str], process: Limited, tmp_path: Path
-) -> None:
-    check(process, [words(command, option, pattern, value) for value in values], tmp_path)
+def test_an_option(command: str, option: str, pattern: str, process: Limited, tmp_path: Path) -> None:
+    check(process, [words(command, option, pattern, value) for value in VALUES], tmp_path)
 
 
 @pytest.mark.parametrize("method", table())
 def test_a_parameter_has_a_limit(method: str) -> None:
     found = accepted(method)
     assert {name for name, value in found if float(value) > 1e9} <= ANY_SIZE
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", table())
-def test_a_parameter(method: str, process: Limited, tmp_path: Path) -> None:
-    """Values that are no mistake by themselves; the test above has the others."""
-    check(process, [["run", "--method", method, *RUN, "--set", f"{key}={value}"] for key, value in accepted(method)],
-          tmp_path)  # fmt: skip

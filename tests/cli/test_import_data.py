@@ -11,8 +11,6 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
-from ldpsim.strategies.importing import ImportOptions
-from ldpsim.strategies.setup.option_spec import declared
 
 EDGES = "source,target,since\n" + "".join(f"p{i},p{(i + step) % 60},2020\n" for i in range(60) for step in (1, 3, 0))
 PEOPLE = "id,tall,old,label\n" + "".join(f"p{i},{i % 2},{i % 3 / 2},{'red' if i % 2 else 'blue'}\n" for i in range(60))
@@ -36,19 +34,13 @@ def test_summary_and_preview(folder: Path) -> None:
     assert all(len(line) <= 80 for line in shown.stdout.splitlines())
     words = " ".join(shown.stdout.split())
     for part in (
-        "people 60 0 without an edge", "edges 120 180 given; 60 self-loops dropped", "features 2 58.3 % not 0",
-        "classes 2 0 without a label; largest 50.0 %", "homophily 0.0 %", "range 0 to 1 (the default)",
+        "people 60; 0 without an edge", "edges 120 of 180; 60 self-loops and 0 repeats dropped", "features 2",
+        "classes 2; 0 people without a label; largest 50.0 %", "homophily 0.0 %", "range 0 to 1 (the default)",
         "2 (counted in the labels: state them with --class-names)", "class names blue, red", "split none in the file",
         "Not public - who is linked with whom", "Next: ldpsim run --dataset mine.npz",
     ):  # fmt: skip
         assert part in words, part
     assert shown.stderr == "warning: edges.csv: not read: since (an edge has no attributes)\n"
-
-
-def test_without_out_it_is_a_preview(folder: Path) -> None:
-    shown = _import("edges.csv", "people.csv")
-    assert "No data set was written: --out FILE.npz writes it." in shown.stdout
-    assert not list(folder.glob("*.npz"))
 
 
 def test_as_json(folder: Path) -> None:
@@ -99,16 +91,6 @@ def test_a_mistake_is_one_line_and_exit_2(folder: Path, words: list[str], line: 
     assert shown.stdout == "" and shown.stderr.startswith(line) and shown.stderr.count("\n") == 1
 
 
-def test_a_file_that_is_there_stays(folder: Path) -> None:
-    assert _import("edges.csv", "--out", "mine.npz").exit_code == 0
-    before = (folder / "mine.npz").read_bytes()
-    shown = _import("edges.csv", "people.csv", "--out", "mine.npz")
-    assert shown.exit_code == 2 and "--force replaces it" in shown.stderr
-    assert (folder / "mine.npz").read_bytes() == before
-    assert _import("edges.csv", "people.csv", "--out", "mine.npz", "--force").exit_code == 0
-    assert (folder / "mine.npz").read_bytes() != before
-
-
 def test_every_fault_is_a_line_and_nothing_is_written(folder: Path) -> None:
     (folder / "people.csv").write_text(PEOPLE.replace("p7,1,", "p7,,").replace("p9,", "p90,").replace(",1.0,", ",old,"))
     shown = _import("edges.csv", "people.csv", "--out", "mine.npz", "--vaults", "v")
@@ -132,9 +114,3 @@ def test_vaults_are_what_a_device_enrols_with(folder: Path) -> None:
     assert enrolled.exit_code == 0 and "enrolled 1 devices" in enrolled.stderr, enrolled.output
     again = _import("edges.csv", "people.csv", "--vaults", "vaults", "--force")
     assert again.exit_code == 2 and again.stderr.startswith("error: --vaults vaults: it is there already")
-
-
-def test_help_has_every_choice() -> None:
-    shown = CliRunner().invoke(app, ["import", "--help"], env={"COLUMNS": "200"})
-    for spec in declared(ImportOptions).values():
-        assert spec.option in shown.stdout and spec.help.split()[0] in shown.stdout

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -78,28 +77,6 @@ def test_a_runs_folder_means_its_devices(state: Path) -> None:
     assert show(state.parent).stdout == show(state).stdout
     make(state.parent / "state-1")
     assert [s.folder.name for s in states_in(state.parent)] == ["state", "state-1"]
-
-
-def test_the_last_run_is_the_newest_of_runs_and_cells(state: Path, tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    homes = [runs / "hogs-a-0", runs / "sweep-x" / "hogs-b-0", runs / "hogs-c-0"]
-    for number, home in enumerate(homes):
-        make(home / "state", silent=number + 1)
-        (home / "config.toml").write_text('method = "hogs"\n')
-        os.utime(home / "config.toml", (number, number))
-
-    def last() -> str:
-        (found,) = json.loads(show("--last", "--out", runs, "--json").stdout)["states"]
-        return str(found["folder"])
-
-    assert last() == str(homes[2] / "state")
-    os.utime(homes[1] / "config.toml", (10, 10))  # it was continued
-    assert last() == str(homes[1] / "state")
-    (homes[0] / "config.toml").write_text(f"state = '{state}'\n")
-    assert last() == str(state)
-    assert "holds no run" in error_line("--last", "--out", tmp_path / "empty")
-    assert "and not both" in error_line("--last", state)
-    assert "and not both" in error_line()
 
 
 def test_one_device(state: Path) -> None:

@@ -37,7 +37,6 @@ def no_endless_read() -> Iterator[None]:
         ["run", "--dataset", "{}"],
         ["sweep", "{}"],
         ["import", "{}"],
-        ["tune", "hogs", "--clients", "60", "--out", "{}"],
         ["device", "enrol", "--data", "{}", "--policy", "{}", "--state", "state"],
         ["device", "policy", "--facts", "{}", "--method", "hogs", "--epsilon", "8"],
     ],

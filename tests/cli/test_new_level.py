@@ -19,8 +19,8 @@ from ldpsim.curator.privacy.levels import LEVELS, LevelSpec
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.outputs.groups import groups_of
-from ldpsim.strategies.outputs.rows import row_of
 from ldpsim.strategies.results.in_words import held, level_named, shown_levels
+from ldpsim.strategies.results.rows import row_of
 
 LIST = LevelSpec(
     "adjacency", "whole", "the whole neighbour list of a person changes",

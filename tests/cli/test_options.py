@@ -54,10 +54,6 @@ def _no_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LDPSIM_DATA", raising=False)
 
 
-def test_a_command_without_words_has_the_defaults() -> None:
-    assert given() == RunOptions()
-
-
 @pytest.mark.parametrize(("text", "value"), [("auto", "auto"), ("0", 0.0), (".25", 0.25)])
 def test_a_share_is_a_number_or_the_word_auto(text: str, value: float | str) -> None:
     assert given("--feature-share", text) == RunOptions(feature_share=value)
@@ -93,7 +89,7 @@ def test_every_option_of_a_run_is_a_parameter() -> None:
     [
         (compare, {"method", "no_reference", "from_reports", "save_graph"}),
         (tune, {"tuned", "no_reference", "engine", "workers", "ray_address", "state", "on_requery", "caps",
-                "save_reports", "from_reports", "save_graph", "track", *OF_AN_OWNER}),
+                "save_reports", "from_reports", "save_graph", "track", "out", *OF_AN_OWNER}),
     ],
 )  # fmt: skip
 def test_a_command_leaves_out_what_it_cannot_do(command: Any, missing: set[str]) -> None:

@@ -10,7 +10,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
-from ldpsim.strategies.tracking.clients import TensorBoardTracker
+from ldpsim.strategies.tracking import targets
 from tests.strategies.tracking.conftest import needs
 
 pytestmark = pytest.mark.usefixtures("cells_in_this_process")
@@ -56,7 +56,7 @@ def test_every_cell_of_a_comparison_and_of_a_sweep_is_a_run_there(tmp_path: Path
 def test_a_missing_client_is_one_line_before_anybody_is_asked(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TensorBoardTracker, "module", "no_such_client")
+    monkeypatch.setattr(targets, "find_spec", lambda name: None)
     (tmp_path / "grid.toml").write_text(GRID)
     words = {
         "run": ["run", *SMALL],
@@ -66,7 +66,7 @@ def test_a_missing_client_is_one_line_before_anybody_is_asked(
     shown = ldpsim(*words[command], "--out", tmp_path / "runs", "--track", "tensorboard:x")
     assert shown.exit_code == 2
     assert shown.stderr == (
-        "error: --track tensorboard:x: no_such_client is not installed: pip install 'ldpsim[tensorboard]'\n"
+        "error: --track tensorboard:x: tensorboard is not installed: pip install 'ldpsim[tensorboard]'\n"
     )
     assert not (tmp_path / "runs").exists()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -59,12 +58,6 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...], tmp_path: Path) -> No
     assert shown.exit_code == 2
     (line,) = shown.stderr.strip().splitlines()
     assert line.startswith("error: ") and not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("option", ["--miniature", "--dataset", "--dropout", "--defence", "--state"])
-def test_an_option_that_a_plan_does_not_read_is_unknown(option: str) -> None:
-    shown = ldpsim("hogs", option, "x")
-    assert shown.exit_code == 2 and re.match(f"error: No such option:? '?{option}\\b", shown.stderr)
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

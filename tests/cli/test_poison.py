@@ -19,7 +19,7 @@ SMALL = ["poison", "hogs", "--clients", "60", "--shares", "0,0.2", "--workers", 
 
 def row(attack: str, **given: object) -> dict:
     return {"method": "hogs", "epsilon": 8.0, "attack": attack, "share": 0.2, "liars": 12, "defence": "none",
-            "repeats": 1, "accuracy": 0.8, "std": 0.01, "vs_nobody": 0.0, "vs_silent": None, "chosen": 0.25,
+            "repeats": 1, "accuracy": 0.8, "std": 0.01, "vs_silent": None, "chosen": 0.25,
             "found": None, "false_alarms": None, "nulls": {}, **given}  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def test_the_table(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         row("none", share=0.0, nulls={"chance": 0.3}), row("silent"), row("largest-degree", vs_silent=-0.07),
         row("largest-degree", vs_silent=-0.01, defence="both-ends", found=0.5, false_alarms=0.001),
     ]  # fmt: skip
-    show(CampaignResult(rows, {"dataset": "cora"}, [], 12.0), Path("runs/x"))
+    show(CampaignResult(rows, {"dataset": "cora"}, [], 12.0, {}, Path("runs/x")))
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines()[:-1])) <= width and "80.0 ± 1.0" in out and "+ both-ends" in out
     assert "null models chance 30.0" in out and "nobody lies" in out and ("-7.0" in out) == (width == 80)

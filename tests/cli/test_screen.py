@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import shlex
-import subprocess
-
 import pytest
 from rich.console import Console
 from rich.table import Table
 
 from ldpsim.cli.output import text_table
-from ldpsim.cli.screen import NARROW, Screen, ShellCommand, TitledRows
+from ldpsim.cli.screen import NARROW, Screen, TitledRows
 
 TEXT = "It is not measurably above it: -2.0 ± 10.0 points, [bold]100.0 %[/bold] of 78.4 kB and 12 Bytes"
 
@@ -73,23 +70,3 @@ def test_a_table_that_does_not_fit_becomes_a_list_with_every_figure(width: int, 
     table.add_row("", "3.4", "b")
     table.add_row("all", "open", "")
     assert shown_at(table, width) == lines
-
-
-@pytest.mark.parametrize("width", [20, 40, 80])
-def test_a_long_command_goes_on_as_a_shell_reads_it(width: int) -> None:
-    text = "ldpsim compare hogs sbp vote raw --dataset 'my graph.npz' --clients 3000 --noise-seed os --set tau=0.7"
-    lines = shown_at(ShellCommand(text), width)
-    assert max(map(len, lines)) <= width
-    assert all(line.endswith(" \\") for line in lines[:-1])
-    read = subprocess.run(["sh", "-c", "printf '%s|' " + "\n".join(lines)], capture_output=True, text=True, check=True)
-    assert read.stdout.split("|")[:-1] == shlex.split(text)
-
-
-def test_a_word_that_is_too_long_stays_whole() -> None:
-    lines = shown_at(ShellCommand("ldpsim compare hogs --dataset " + "x" * 60), 40)
-    assert lines[-1] == "    " + "x" * 60
-
-
-def test_an_option_and_its_value_stay_together() -> None:
-    lines = shown_at(ShellCommand("ldpsim compare hogs raw --public-features --set queries=20"), 38)
-    assert lines == ["  ldpsim compare hogs raw \\", "    --public-features \\", "    --set queries=20"]

@@ -44,10 +44,8 @@ def test_a_sweep_ends_with_a_table_and_the_next_runs_nothing(
     assert str(folder / "table.csv") in shown.stdout
     table = [line for line in shown.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, table)) <= 80
-    following = [shlex.split(line) for line in shown.stdout.partition("\nNext:\n")[2].replace("\\\n", "").splitlines()]
-    page, table = ["ldpsim", "report", str(folder)], str(folder / "table.tex")
-    assert following == [page, [*page, "--latex", table]]
-    assert CliRunner().invoke(app, following[1][1:]).exit_code == 0 and Path(table).is_file()
+    following = shlex.split(shown.stdout.partition("\nNext: ")[2])
+    assert following == ["ldpsim", "report", str(folder)]
     assert (folder / "table.csv").read_text().count("\n") == 5
     assert (folder / "summary.csv").read_text().count("\n") == 3  # two methods, two seeds each
     assert len(re.findall(r"\d ± \d", shown.stdout)) == 2 and str(folder / "summary.csv") in shown.stdout
@@ -99,7 +97,7 @@ def test_a_failed_cell_is_exit_1_with_one_line(tmp_path: Path) -> None:
         (GRID, ["-g", "epsilom=3"], "did you mean epsilon"),
         (GRID, ["-g", "epsilon=3,3"], "different values"),
         (GRID, ["-g", "clients"], "KEY=VALUE"),
-        ("[grid]\nepsilon = []\n", [], "empty list"),
+        ("[grid]\nepsilon = []\n", [], "that is not empty"),
         ("[grid]\nseed = [1, 1]\n", [], "twice"),
         ("[grid]\nstate = ['here']\n", [], "people of its own"),
         ("[grid]\nmethod = ['hgos']\n", [], "hogs"),

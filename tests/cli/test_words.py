@@ -6,18 +6,9 @@ import pytest
 
 from ldpsim.cli.words import (
     best_guess,
-    bytes_,
-    claim,
-    count,
     difference,
     epsilon,
     level,
-    method_names,
-    null_points,
-    percent,
-    points,
-    seconds,
-    size,
 )
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
@@ -34,16 +25,6 @@ def test_what_holds_in_words() -> None:
     assert level({"status": "bounded", "value": 3.0, "delta": 1e-4}) == "3 (δ 1e-4)"
     assert level({"status": "bounded", "value": 3.0, "delta": 0.0}) == "3"
     assert level({"status": "not asked", "value": None, "delta": 0.0}) == "not asked"
-    assert (claim({"value": None}), claim({"value": 8.0})) == ("–", "8")
-
-
-def test_figures() -> None:
-    assert (points(None), points(0.8257), points(0.8257, 0)) == ("–", "82.6", "83")
-    assert (bytes_(0), bytes_(646), bytes_(1.85e7)) == ("none", "646 B", "18.5 MB")
-    assert [seconds(value) for value in (None, 0, 0.01, 2.68, 1234)] == ["–", "0.0", "<0.1", "2.7", "1,234"]
-    assert (count(1, "round"), count(1200, "round")) == ("1 round", "1,200 rounds")
-    rows = [{"label": name} for name in "abc"]
-    assert (method_names(rows), method_names(rows[:1]), method_names([])) == ("a, b and c", "a", "")
 
 
 @pytest.mark.parametrize(
@@ -75,16 +56,6 @@ def test_one_best_guess_is_one_figure_on_every_screen(value: float) -> None:
     assert guess(value) * 100 <= float(shown.strip("> %")) < guess(value) * 100 + 0.1
 
 
-def test_numbers_for_people() -> None:
-    assert percent(0.61249) == "61.2 %"
-    assert (percent(None), percent(math.nan)) == ("–", "–")
-    assert [size(v) for v in (0, 999, 1500, 2.5e6, 3e9)] == ["0 B", "999 B", "1.5 kB", "2.5 MB", "3.0 GB"]
-
-
 def test_a_difference_has_a_sign_and_no_negative_zero() -> None:
     assert difference({"value": 0.0031, "low": -0.0001, "high": 0.0152}) == "+0.3 (+0.0 to +1.5)"
     assert difference({"value": -0.176, "low": -0.189, "high": -0.162}) == "-17.6 (-18.9 to -16.2)"
-
-
-def test_a_null_model_above_the_method_is_marked() -> None:
-    assert [null_points(entry, 0.6) for entry in ({"test": 0.61}, {"test": 0.6}, None)] == ["61.0 ▲", "60.0", "–"]

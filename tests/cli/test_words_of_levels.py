@@ -70,7 +70,7 @@ def wrong(holds: dict[str, dict[str, Any]]) -> str:
     record = copy.deepcopy(RECORD)
     record["privacy"]["holds"] = holds
     (group,) = groups_of([record])
-    said = {name: view["words"] for name, view in row_of(group, 0, 0)["views"].items()}
+    said = {name: entry["words"] for name, entry in row_of(group)["levels"].items()}
     for level in shown_levels():
         entry = held(holds, level)
         count = 1 if entry["of_one"] else 0  # "in all T" has T besides

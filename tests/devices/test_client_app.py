@@ -19,8 +19,6 @@ from ldpsim.devices.mechanisms import GRR
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
 
-Folder = Callable[..., Path]
-
 
 @pytest.fixture
 def folder(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> Path:
@@ -55,16 +53,6 @@ def test_the_node_names_its_folder_or_its_environment_and_never_a_run(monkeypatc
     assert state_folder(context({"partition-id": 1, "state-dir": "/node"}, run)) == "/node"
 
 
-def test_flower_s_context_is_no_ledger(folder: Path, ask_for: Callable[..., Query]) -> None:
-    """A new context, as after a new run or a restart, changes nothing; and nothing is put in it."""
-    node = {"partition-id": 3, "state-dir": str(folder)}
-    first = context(node)
-    assert isinstance(wire.read_reply(say(wire.QUERY_TYPE, wire.query_content(ask_for()), first)), tuple)
-    assert first.state == RecordDict({})
-    answer = say(wire.QUERY_TYPE, wire.query_content(ask_for("second")), context(node, run_id=10))
-    assert wire.read_reply(answer) is Refusal.REPORT_COLLECTED
-
-
 KINDS = ["train", "evaluate", "query", "train.other", "evaluate.other", "query.other", "query.report", "system"]
 
 
@@ -86,22 +74,6 @@ def test_every_kind_of_message_gets_a_fixed_answer(
         assert isinstance(wire.read_reply(answer), tuple)
     else:
         assert wire.read_reply(answer) is expected and answer.error.reason == wire.TEXTS[expected]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "node",
-    [
-        {"partition-id": 12}, {"partition-id": -1}, {"partition-id": "x"}, {}, {"partition-id": 10**12},
-        {"partition-id": 3, "state-dir": "/nowhere/at/all"}, {"partition-id": 3, "state-dir": "\0"},
-    ],
-)  # fmt: skip
-def test_where_there_is_no_device_nothing_escapes(
-    folder: Path, ask_for: Callable[..., Query], node: dict[str, Any], kind: str
-) -> None:
-    where = context({"state-dir": str(folder), **node})
-    answer = say(kind, wire.query_content(ask_for()), where)
-    assert wire.read_reply(answer) is Refusal.LEDGER_DAMAGED
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyError, RuntimeError, MemoryError, sqlite3.Error, ZeroDivisionError])

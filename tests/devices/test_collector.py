@@ -142,17 +142,6 @@ def test_nothing_is_computed_for_a_stranger(
         assert devices.ask(question) is Refusal.COLLECTOR_REFUSED
 
 
-def test_a_damaged_ledger_comes_first(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], key: CollectorKey
-) -> None:
-    devices = enrolled(collector=key.public)
-    devices.state.close()
-    (devices.folder / "ledger.sqlite").write_bytes(b"rotten" * 1000)
-    outside = terms_for(key, ask_for(), N).ask(ask_for(eps=0.5).to_bytes())
-    for question in (ask_for().to_bytes(), signed(key, ask_for(), N), outside):
-        assert devices.ask(question) is Refusal.LEDGER_DAMAGED
-
-
 def test_a_record_is_handed_over_to_its_owner_alone(tmp_path: Path, population: Any, key: CollectorKey) -> None:
     asked = hand_over("any")
     policy = policy_for([asked], population.facts, mode="owner", collector=key.public)

@@ -13,7 +13,7 @@ from ldpsim.devices.device import Refusal
 from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import Cap
 from ldpsim.devices.query import Ask, Query
-from ldpsim.devices.report import Report, pack_report, unpack_parts, unpack_report
+from ldpsim.devices.report import Report, unpack_report
 from tests.devices.conftest import DOORS, stage_plan
 
 
@@ -133,46 +133,6 @@ def test_another_question_about_a_released_attribute(
         assert devices.ask(asked) is Refusal.REPORT_COLLECTED
     assert devices.rows() == stored
     assert isinstance(devices.ask(ask_for(collection, attributes="l")), Report)  # never released: one release
-
-
-@pytest.mark.parametrize("on_requery", ["refuse", "replay"])
-def test_subsets_of_what_was_released(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], on_requery: str
-) -> None:
-    devices = enrolled(on_requery=on_requery)
-    whole = ask_for()
-    parts = unpack_parts(devices.ask(whole).data)
-    for letters in ("a", "f", "l", "af", "al", "fl", "afl"):
-        wanted = pack_report(tuple(parts["afl".index(letter)] for letter in letters))
-        assert devices.ask(ask_for(attributes=letters)) == Report(wanted, replayed=True)
-        other = devices.ask(ask_for("second", attributes=letters))
-        assert other == (Refusal.REPORT_COLLECTED if on_requery == "refuse" else Report(wanted, replayed=True))
-
-
-@pytest.mark.parametrize("on_requery", ["refuse", "replay"])
-def test_a_plan(enrolled: Callable[..., Any], ask_for: Callable[..., Query], on_requery: str) -> None:
-    devices = enrolled(on_requery=on_requery)
-    plan = stage_plan()
-    grouped, other_groups = plan.at_stage(1, (0,) * 12), plan.at_stage(1, (1,) * 12)
-    assert devices.ask(grouped) is Refusal.REPORT_COLLECTED  # out of order
-    assert devices.rows() == []
-    first = devices.ask(plan)
-    assert isinstance(first, Report) and not first.replayed
-    assert {row[0]: row[4] for row in devices.rows()} == {name: plan.loss(name) for name in ("features", "label")}
-    for asked in (ask_for(attributes="f"), ask_for(attributes="l"), ask_for(attributes="a")):
-        answer = devices.ask(asked)
-        assert (answer is Refusal.REPORT_COLLECTED) == ("adjacency" not in asked.attributes)
-    second = devices.ask(grouped)
-    assert isinstance(second, Report) and not second.replayed and len(unpack_report(second.data, grouped)) == 2
-    stored = devices.rows()
-    assert devices.ask(grouped) == Report(second.data, replayed=True)  # repeated
-    assert devices.ask(plan) == Report(first.data, replayed=True)
-    assert devices.ask(other_groups) is Refusal.REPORT_COLLECTED  # another grouping
-    assert devices.ask(plan.at_stage(1)) is Refusal.REPORT_COLLECTED
-    for asked, bytes_ in ((plan, first.data), (grouped, second.data)):
-        elsewhere = devices.ask(replace(asked, collection="second"))
-        assert elsewhere == (Refusal.REPORT_COLLECTED if on_requery == "refuse" else Report(bytes_, replayed=True))
-    assert devices.rows() == stored
 
 
 def spoil(devices: Any, kind: str, index: int) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +12,19 @@ import numpy as np
 import pytest
 from flwr.app import Context, Message, RecordDict
 
-from ldpsim.devices import client_app, fleet, wire
+from ldpsim.devices import client_app, wire
 from ldpsim.devices.client_app import open_state
-from ldpsim.devices.collector import CollectorKey, generate
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal, answer, answering
 from ldpsim.devices.draw import Drawn, DrawTask
 from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.ledger import rows
-from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.mechanisms import Degree, GroupDegrees, Mechanism, OneBit, RandomizedResponse
-from ldpsim.devices.policy.policy import Cap, Policy, policy_for
-from ldpsim.devices.query import Ask, InvalidQuery, Query
-from ldpsim.devices.report import Report, pack_report
-from tests.devices.mechanisms.test_every_mechanism import EXAMPLES, D, N, attribute
+from ldpsim.devices.mechanisms import OneBit
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import InvalidQuery, Query
+from ldpsim.devices.report import Report
 from tests.fleets import fleet_of, release_states
-from tests.signing import signed
 
 ALL = range(12)
 Got = list[Report | Refusal]
@@ -109,38 +103,6 @@ def test_alone_and_together(twins: Callable[..., Twins], ask_for: Callable[..., 
         assert pair.ask(question).count(Refusal.LEDGER_DAMAGED) == 3
 
 
-@pytest.mark.parametrize("mechanism", EXAMPLES, ids=lambda m: m.name)
-def test_every_mechanism_alone_and_together(
-    twins: Callable[..., Twins], people: Callable[..., Population], mechanism: Mechanism
-) -> None:
-    population = people(N, D)
-    asked = (Ask(attribute(mechanism), (mechanism,)),)
-    needs_grouping = isinstance(mechanism, GroupDegrees) and not mechanism.takes(None)
-    plan = ((Ask("adjacency", (Degree.from_epsilon(1.0, n=N),)),), asked) if needs_grouping else (asked,)
-    query = Query("every", plan)
-    pair = twins(people=population, policy=policy_for([query], population.facts))
-    assert len(fresh(pair.ask(query, [0, 3, 8]))) == 3
-    assert fresh(pair.ask(query, range(N))) == [d for d in range(N) if d not in (0, 3, 8)]
-    if needs_grouping:
-        later = query.at_stage(1, tuple(i % 3 for i in range(N)))
-        assert len(fresh(pair.ask(later, [1, 2]))) == 2 and len(fresh(pair.ask(later, range(N)))) == N - 2
-
-
-def test_policies_judge_device_by_device(
-    twins: Callable[..., Twins], ask_for: Callable[..., Query], population: Population, tmp_path: Path
-) -> None:
-    mechanism = RandomizedResponse.from_epsilon(1.0, n=12, reporting="one-end")
-    generate(tmp_path / "key")
-    key = CollectorKey.load(tmp_path / "key")
-    caps = {"adjacency": Cap(1.0, 5.0, 5.0), "label": Cap(9, 9, 9)}
-    pair = twins(reporting="one-end", caps=caps, collector=key.public, residents=[0, 1, 4, 5, 6])
-    row = Query("first", ((Ask("adjacency", (mechanism,)),),))
-    got = pair.ask(signed(key, row, 12, [1, 4, 5, 6, 7]))
-    assert fresh(got) == [1, 4, 5] and got[6] is Refusal.POLICY_REFUSED and got[0] is Refusal.COLLECTOR_REFUSED
-    assert {got[d] for d in ALL if d not in (0, 1, 4, 5, 6)} == {Refusal.LEDGER_DAMAGED}  # they do not live here
-    assert pair.ask(signed(key, row, 12), [11, 12, 500]) == [Refusal.LEDGER_DAMAGED] * 3
-
-
 def test_a_mechanism_that_fails_for_some(
     twins: Callable[..., Twins], ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,80 +150,6 @@ def entered(folder: Path) -> list[int]:
         state.close()
 
 
-@pytest.mark.parametrize("batch", [1, 5, 12, 512])
-def test_no_reply_leaves_before_its_batch_is_committed(folder: Path, ask_for: Callable[..., Query], batch: int) -> None:
-    """Seen by another connection at the moment each reply comes out."""
-    witness = Ledger(folder / "ledger.sqlite")
-    asked: list[int] = []
-
-    def messages() -> Iterator[Message]:
-        for index in ALL:
-            asked.append(index)
-            yield to_one(ask_for(), index)
-
-    replies = fleet_of(folder, batch=batch).answer(messages())
-    for index in ALL:
-        reply = wire.read_reply(next(replies))
-        (row,) = witness.answers(index)
-        assert reply == (index, Report(pack_report(tuple(part.report for part in row.parts)), replayed=False))
-        assert max(asked) == min(index // batch * batch + batch - 1, 11)  # the next batch was not even begun
-        assert len(witness.answers()) == max(asked) + 1
-
-
-def test_the_reply_for_all_is_made_after_the_commit(
-    folder: Path, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    witness, built, make = Ledger(folder / "ledger.sqlite"), [], fleet.batch_reply
-
-    def seen(*given: Any) -> Message:
-        built.append(len(witness.answers()))
-        return make(*given)
-
-    monkeypatch.setattr(fleet, "batch_reply", seen)
-    (reply,) = fleet_of(folder).answer([to_all(ask_for())])
-    assert fresh(wire.read_batch_reply(reply, 12) or []) == list(ALL) and built == [12]
-
-
-@contextmanager
-def denied(ledger: Ledger, what: str) -> Iterator[None]:
-    """Let SQLite itself refuse COMMIT or BEGIN, or find no room for the row of device 7."""
-
-    def authorize(action: int, first: str | None, *_: object) -> int:
-        refused = action == sqlite3.SQLITE_TRANSACTION and first == what
-        return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
-
-    if what in ("COMMIT", "BEGIN"):
-        ledger._db.set_authorizer(authorize)
-        yield
-        ledger._db.set_authorizer(None)
-    else:
-        ledger._db.execute(f"CREATE TEMP TRIGGER t AFTER INSERT ON answer WHEN NEW.device = 7 BEGIN {what}; END")
-        yield
-        ledger._db.execute("DROP TRIGGER t")
-
-
-@pytest.mark.parametrize("together", [False, True])
-@pytest.mark.parametrize(
-    "what",
-    ["COMMIT", "BEGIN", "SELECT RAISE(ROLLBACK, 'full')", "SELECT RAISE(FAIL, 'disk')", "DELETE FROM answer",
-     "UPDATE answer SET collection = 'x' WHERE device = NEW.device"],
-)  # fmt: skip
-def test_a_batch_that_cannot_be_entered_reports_nothing(
-    folder: Path, ask_for: Callable[..., Query], what: str, together: bool
-) -> None:
-    answers(folder, [to_one(ask_for(), 0)])
-    messages = [to_one(ask_for(), index) for index in ALL]
-    with denied(open_state(str(folder), os.getpid()).ledger(0), what):
-        if together:
-            (reply,) = fleet_of(folder).answer([to_all(ask_for())])
-            got: Any = wire.read_batch_reply(reply, 12)
-        else:
-            got = answers(folder, messages)
-        assert got == [Refusal.LEDGER_DAMAGED] * 12  # also who would only have repeated itself
-    assert entered(folder) == [3] + [0] * 11
-    assert [one[1].replayed for one in answers(folder, messages)] == [True] + [False] * 11
-
-
 def test_devices_of_one_shard_in_rising_order_alone_are_a_batch(
     folder: Path, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,17 +172,6 @@ def test_a_node_that_is_one_device_knows_no_question_to_many(
         context = Context(1, 4, node, RecordDict(), {})  # type: ignore[arg-type]
         assert wire.read_reply(client_app.app(to_all(ask_for()), context)) is Refusal.UNKNOWN_QUERY
     assert entered(folder) == [0] * 12
-
-
-def test_an_interrupt_in_a_batch_releases_nothing(
-    folder: Path, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "enter", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            answers(folder, [to_one(ask_for(), index) for index in ALL])
-    assert entered(folder) == [0] * 12
-    assert all(isinstance(one, tuple) for one in answers(folder, [to_one(ask_for(), index) for index in ALL]))
 
 
 class Pool:
@@ -338,40 +215,3 @@ def test_a_batch_that_is_given_up_while_it_is_drawn_enters_nothing(folder: Path,
     steps.close()
     assert entered(folder) == [0] * 12
     assert len(fresh(answer(open_state(str(folder), os.getpid()), ALL, ask_for("second", eps=2.0)))) == 12
-
-
-class Late(Future[Drawn]):
-    """A draw that ends when somebody waits for it, and not before."""
-
-    def __init__(self, work: Callable[[], Drawn]) -> None:
-        super().__init__()
-        self._work = work
-
-    def done(self) -> bool:
-        return False
-
-    def result(self, timeout: float | None = None) -> Drawn:
-        return self._work()
-
-
-class LatePool:
-    """A pool that is slower than the fleet."""
-
-    workers = 1
-
-    def submit(self, function: Callable[[DrawTask], Drawn], task: DrawTask) -> Future[Drawn]:
-        return Late(lambda: function(task))
-
-
-def test_a_ledger_with_an_open_batch_stays_open(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    """The fleet goes on with other shards while a pool draws. It closed the ledgers of waiting batches before."""
-    monkeypatch.setattr(enrolment, "SHARD", 1)
-    monkeypatch.setattr(fleet, "MOST_OPEN", 5)
-    enrol(tmp_path / "s", population, policy_of(population), seed=7).close()
-    got = answers(tmp_path / "s", [to_one(ask_for(), index) for index in ALL], batch=1, pool=LatePool())
-    assert len(got) == 12 and all(isinstance(one, Report) and not one.replayed for _, one in got)
-    release_states()
-    assert entered(tmp_path / "s") == [3] * 12

@@ -1,4 +1,4 @@
-"""The sampler against a plain 64-bit comparison, word for word."""
+"""The keystream and the sampler against plain 64-bit comparisons, word for word; keyed hashes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-from ldpsim.devices.noise import NoiseStream, derive_key, joined_words
+from ldpsim.devices.noise import KeyedHashes, NoiseStream, derive_key, first_blocks, joined_words
 
 KEY = bytes(range(32))
 ONE = 1 << 64
@@ -123,12 +123,6 @@ def test_derived_keys_are_hmacs_of_unambiguous_lists() -> None:
     assert derive_key(KEY, b"a") != derive_key(bytes(32), b"a")
 
 
-def test_version_1_of_the_sampler_means_what_it_always_meant() -> None:
-    stream = NoiseStream(derive_key(b"secret", b"noise"), 1)
-    drawn = np.packbits(stream.bernoulli(1 << 62, 64)).tobytes().hex(), stream.uniform_integer(1000)
-    assert drawn == ("000f444200080480", 62)
-
-
 def test_the_first_words_of_many_streams_are_those_that_draws_take() -> None:
     streams = [NoiseStream(bytes([i]) * 32, i) for i in range(7)]
     words = joined_words(streams, 25)
@@ -186,3 +180,30 @@ def test_a_subset_is_the_first_different_numbers() -> None:
     assert stream.distinct_integers(10, 3).tolist() == [2, 5, 7] and len(stream.given) == 2
     assert Forced([]).distinct_integers(0, 0).tolist() == []
     assert sorted(NoiseStream(KEY).distinct_integers(40, 40)) == list(range(40))
+
+
+def test_the_block_of_the_rfc() -> None:
+    """RFC 8439, 2.3.2: key 00 .. 1f, block counter 1, nonce 000000090000004a00000000."""
+    nonce = (1).to_bytes(4, "little") + bytes.fromhex("000000090000004a00000000")
+    block = first_blocks(bytes(range(32)), nonce, 1)[0].astype("<u4").tobytes()
+    assert block.hex().startswith("10f1e7e4d13b5915500fdd1fa32071c4") and block.hex().endswith("a2503c4e")
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 8])
+def test_every_block_of_every_key(blocks: int) -> None:
+    keys = np.random.default_rng(blocks).integers(0, 256, (70, 32), np.uint8)
+    nonce = bytes([255, 255, 255, 127, *range(12)])  # no carry beyond 32 bits, which the two would treat differently
+    found = first_blocks(keys.tobytes(), nonce, blocks)
+    for key, words in zip(keys, found, strict=True):
+        stream = Cipher(algorithms.ChaCha20(key.tobytes(), nonce), mode=None).encryptor().update(bytes(64 * blocks))
+        assert words.astype("<u4").tobytes() == stream
+
+
+def test_hashes_under_many_keys_are_hmacs() -> None:
+    keys = np.random.default_rng(1).integers(0, 256, (5, 32), np.uint8)
+    hashes = KeyedHashes(keys)
+    for message in (b"", b"a", bytes(63), bytes(64), bytes(1000)):
+        wanted = [hmac.digest(key.tobytes(), message, "sha256") for key in keys]
+        assert hashes.macs([message] * len(keys)) == wanted
+    with pytest.raises(ValueError, match="shorter"):
+        hashes.macs([b""])

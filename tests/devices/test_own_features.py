@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -169,23 +168,6 @@ def test_the_caps_of_both_attributes_hold(state: State, attribute: str, cap: Cap
     assert _untouchable(replace(full, caps=caps), state.ledger(3)).answer(question()) is Refusal.POLICY_REFUSED
 
 
-def test_an_invalid_question_is_refused_before_private_data_are_read(state: State) -> None:
-    plain = json.loads(question().to_bytes())
-    for name, value in (("model", ""), ("model", None), ("model", mechanism().model[:-4]), ("columns", D + 1),
-                        ("columns", 0),
-                        ("table", ""), ("classes", 1), ("lie", 0), ("lie", 1 << 64), ("unseen", 1),
-                        ("more", 1)):  # fmt: skip
-        given = plain["plan"][0][0]["mechanisms"][0]
-        kept = dict(given)
-        given[name] = value
-        data = json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
-        assert _untouchable(state.policy, state.ledger(3)).answer(data) is Refusal.UNKNOWN_QUERY, name
-        given.clear()
-        given.update(kept)
-    longer = question(model=FeatureModel(np.zeros((D + 1, CLASSES), np.int64), np.zeros(CLASSES, np.int64)))
-    assert _untouchable(state.policy, state.ledger(3)).answer(longer) is Refusal.POLICY_REFUSED
-
-
 # --- the noise --------------------------------------------------------------------------------
 
 
@@ -208,6 +190,3 @@ def test_new_data_of_either_attribute_draw_new_noise(
         ledger = Ledger.create(tmp_path / f"l{place}")
         assert isinstance(lone_device(5, held, b"s" * 32, state.policy, ledger).answer(question()), Report)
     assert keys[0] == keys[1] and len(set(keys)) == 3
-
-
-FINGERPRINTS = ("c869254aada4c865", "c6319ce63da1c2fb", "1d7067413900e883")

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import ConfigRecord, Context, Message, RecordDict
 
-from ldpsim.devices.client_app import app
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal
@@ -22,7 +20,7 @@ from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
 from ldpsim.devices.raw_record import HandedOver, hand_over, is_hand_over, read_hand_over, read_question, read_record
 from ldpsim.devices.report import Report, unpack_report
-from ldpsim.devices.wire import HANDOVER_TYPE, QUERY_TYPE, message_type, query_content, read_reply
+from ldpsim.devices.wire import HANDOVER_TYPE, QUERY_TYPE, message_type
 
 REPORT = Query("first", ((Ask("label", (GRR.from_epsilon(1.0, categories=5),)),),))
 
@@ -97,30 +95,6 @@ def test_no_query_can_carry_the_raw_mechanism() -> None:
     assert is_hand_over(hand_over("c")) and not is_hand_over(REPORT)
     assert (message_type(hand_over("c")), message_type(REPORT)) == (HANDOVER_TYPE, QUERY_TYPE)
     assert HandedOver("label").loss().vector == math.inf
-
-
-def test_the_client_app_takes_it(owners: State, reporters: State) -> None:
-    def send(state: State, kind: str, content: RecordDict) -> object:
-        config = {"state-dir": str(state.folder), "partition-id": 4, "num-partitions": 20}
-        return read_reply(app(Message(content, 5, kind, group_id="1"), Context(1, 5, config, RecordDict(), {})))
-
-    content = query_content(hand_over("first"))
-    answer = send(owners, HANDOVER_TYPE, content)
-    assert isinstance(answer, tuple) and answer[0] == 4 and isinstance(answer[1], Report)
-    assert send(owners, QUERY_TYPE, query_content(REPORT)) is Refusal.MODE_REFUSED
-    assert send(reporters, HANDOVER_TYPE, content) is Refusal.MODE_REFUSED
-    assert send(reporters, QUERY_TYPE, content) is Refusal.UNKNOWN_QUERY
-    empty = RecordDict({"query": ConfigRecord({"other": 1})})
-    assert send(owners, HANDOVER_TYPE, empty) is Refusal.UNKNOWN_QUERY
-
-
-@pytest.mark.parametrize("broken", ["features", "adjacency", "label"])
-def test_a_record_that_is_cut_off_is_refused(owners: State, people: Population, broken: str) -> None:
-    answer = owners.device(1).hand_over(hand_over("first").to_bytes())
-    assert isinstance(answer, Report)
-    parts = unpack_report(answer.data, hand_over("first"))
-    with pytest.raises(ValueError):
-        read_record({**parts, broken: (parts[broken][0][:-1],)}, people.facts)
 
 
 def told(features: bytes = b"", neighbours: Sequence[int] = (), label: int = 0) -> dict[str, tuple[bytes, ...]]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +16,12 @@ from ldpsim.devices.data.population import Population, Record
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.mechanisms import ClearFeatures, ClearLabel, GroupDegrees
-from ldpsim.devices.policy.policy import Cap, Policy, policy_for
-from ldpsim.devices.query import Ask, Query
-from ldpsim.devices.report import Report, unpack_report
-from tests.devices.conftest import CLASSES, DOORS, D, N, stage_plan
+from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report
+from tests.devices.conftest import stage_plan
 from tests.fleets import Untouchable, lone_device
 
-HERE = [door for door in DOORS if door != "vault"]  # where a device answers in the test's own thread
-ROOM = Cap(100.0, 1e6, 1e6)
-GROUPING = tuple(j % 3 for j in range(N))
 PACKAGE = str(Path(ldpsim.devices.device.__file__).parent)
 
 
@@ -115,31 +109,6 @@ def test_a_secret_and_a_question_fix_the_bytes_for_ever(
     assert isinstance(answer, Report) and answer.data.hex() == expected
 
 
-def test_the_cap_of_a_user_holds_over_two_questions(
-    tmp_path: Path, people: Callable[..., Population], ask_for: Callable[..., Query]
-) -> None:
-    """The second attribute is refused before data are touched, and nothing more is entered."""
-    population = people()
-    both = ask_for(attributes="af")
-    adjacency, features = (both.loss(name).vector for name in ("adjacency", "features"))
-    policy = policy_for([both], population.facts, caps={"user": adjacency + features - 0.5})
-    state = enrol(tmp_path / "s", population, policy, seed=1)
-    device = state.device(3)
-    assert device.answer(both) is Refusal.POLICY_REFUSED
-    assert isinstance(device.answer(ask_for("one", attributes="a")), Report)
-    assert device.answer(ask_for("two", attributes="f")) is Refusal.POLICY_REFUSED
-    assert [part.attribute for answer in state.ledger(3).answers(3) for part in answer.parts] == ["adjacency"]
-
-
-def test_stages_have_noise_of_their_own(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
-    """The same mechanism on the same data in two stages: other bits, or stages could be subtracted."""
-    devices = enrolled()
-    features = ask_for(attributes="f").asks
-    plan = Query("first", (features, features, features))
-    answers = {devices.ask(plan.at_stage(stage), index).data for index in range(6) for stage in range(3)}
-    assert len(answers) > 12
-
-
 class Trace:
     """The lines of ``devices`` that a call runs, in order."""
 
@@ -166,105 +135,4 @@ class Trace:
         return result, self.lines
 
 
-def change_data(devices: Any, population: Population, record: Record, index: int) -> None:
-    """Give a device other data behind its back, in the files of the folder."""
-    rows = [record if i == index else population.record(i) for i in range(len(population))]
-    changed = {
-        "feature_indptr": np.cumsum([0, *(len(r.feature_indices) for r in rows)]),
-        "feature_indices": np.concatenate([r.feature_indices for r in rows]).astype(np.int32),
-        "feature_values": np.concatenate([r.feature_values for r in rows]).astype(np.float32),
-        "neighbour_indptr": np.cumsum([0, *(len(r.neighbours) for r in rows)]),
-        "neighbour_indices": np.concatenate([r.neighbours for r in rows]).astype(np.int32),
-        "labels": np.array([r.label for r in rows]),
-    }
-    for name, array in changed.items():
-        np.save(devices.folder / "population" / f"{name}.npy", array)
-
-
-@pytest.mark.parametrize("door", HERE)
-@pytest.mark.parametrize("on_requery", ["refuse", "replay"])
-@pytest.mark.parametrize("new_data", ["opposite", "nothing", "strange"])
-def test_after_the_report_the_data_change_nothing(
-    enrolled: Callable[..., Any],
-    ask_for: Callable[..., Query],
-    population: Population,
-    flipped: Callable[..., Record],
-    tmp_path: Path,
-    on_requery: str,
-    new_data: str,
-) -> None:
-    """Two devices, alike but for their data after the report: same replies, same codes, the same lines run."""
-    kept = enrolled(on_requery=on_requery)
-    kept.ask(ask_for(attributes="al"))
-    changed = kept.copy(tmp_path / "changed")
-    nothing = Record(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0, np.int32), -1)
-    record = {"opposite": flipped(population.record(3), 3), "nothing": nothing, "strange": strange_record()}[new_data]
-    change_data(changed, population, record, 3)
-    assert Population.load(changed.folder / "population").record(3).label == record.label
-    questions = [
-        ask_for(attributes="al"), ask_for(attributes="a"), ask_for("second", attributes="al"), ask_for(eps=2.0),
-        ask_for(attributes="af"), ask_for("second", attributes="l", eps=0.3), ask_for(n=13), b"", b"malformed",
-        stage_plan(), stage_plan().at_stage(1),
-    ]  # fmt: skip
-    for side in (kept, changed):  # what is opened once a process is opened now
-        for question in questions:
-            side.ask(question)
-        side.in_mode("train")
-    trace = Trace()
-    for question in questions:
-        kept.ask(question)  # a process reads a question once
-        left, lines_left = trace.of(lambda q=question: kept.ask(q))
-        right, lines_right = trace.of(lambda q=question: changed.ask(q))
-        assert left == right and not (isinstance(left, Report) and not left.replayed)
-        assert lines_left == lines_right and len(lines_left) > 5
-    for mode in ("train", "evaluate"):
-        assert trace.of(lambda m=mode: kept.in_mode(m)) == trace.of(lambda m=mode: changed.in_mode(m))
-    assert kept.rows() == changed.rows()
-
-
 # --- plans with a public grouping, several mechanisms in one question, reports in clear -----------------------
-
-
-def plan() -> Query:
-    """LDPGen's two stages: a random grouping of two, then three groups that the curator names."""
-    first = GroupDegrees.from_epsilon(0.5, n=N, groups=2, seed=4)
-    second = GroupDegrees.from_epsilon(0.7, n=N, groups=3)
-    return Query("plan", ((Ask("adjacency", (first,)),), (Ask("adjacency", (second,)),)))
-
-
-def test_a_plan_with_a_grouping(enrolled: Callable[..., Any], population: Population) -> None:
-    devices = enrolled(mechanisms=frozenset({"group_degrees"}), caps={"adjacency": ROOM})
-    query = plan()
-    assert isinstance(devices.ask(query), Report)
-    stored = devices.rows()
-    assert stored[0][4].bit == 1.2 and stored[0][4].vector == 1.2 * 11  # the whole plan, entered with stage 0
-    for wrong in (None, GROUPING[:-1], (*GROUPING, 0), (0,) * (N - 1) + (3,)):
-        assert devices.ask(query.at_stage(1, wrong)) is Refusal.UNKNOWN_QUERY
-    assert devices.rows() == stored
-    answer = devices.ask(query.at_stage(1, GROUPING))
-    assert isinstance(answer, Report)
-    assert devices.ask(query.at_stage(1, GROUPING)) == Report(answer.data, replayed=True)
-    other = tuple((g + 1) % 3 for g in GROUPING)
-    assert devices.ask(query.at_stage(1, other)) is Refusal.REPORT_COLLECTED
-    assert devices.rows()[1][4].vector == 0
-
-
-def test_what_goes_in_clear_is_entered_with_an_infinite_loss(
-    enrolled: Callable[..., Any], population: Population
-) -> None:
-    query = Query("first", ((Ask("features", (ClearFeatures(D),)), Ask("label", (ClearLabel(CLASSES),))),))
-    names = frozenset({"clear_features", "clear_label"})
-    careful = enrolled("careful", mechanisms=names)
-    assert careful.ask(query) is Refusal.POLICY_REFUSED
-    bounds = dict.fromkeys(("features", "label"), Cap(math.inf, math.inf, math.inf))
-    devices = enrolled("open", mechanisms=names, caps=bounds, on_requery="replay")
-    answer = devices.ask(query)
-    parts = unpack_report(answer.data, query)
-    record = population.record(3)
-    told = query.asks[0].mechanisms[0].decode(parts["features"][0], device=3)
-    assert np.flatnonzero(told).tolist() == record.feature_indices.tolist()
-    assert query.asks[1].mechanisms[0].decode(parts["label"][0], device=3) == record.label
-    assert all(row[4].bit == row[4].vector == math.inf for row in devices.rows())
-    devices.state.close()
-    again = devices.ask(replace(query, collection="second"))  # read back from disk
-    assert again == Report(answer.data, replayed=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Refusal, answer
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.mechanisms import GRR, ClearAdjacency, ClearFeatures, ClearLabel, NeighbourhoodVote, OneBit
 from ldpsim.devices.mechanisms.base import Mechanism
@@ -99,12 +99,3 @@ def test_who_knows_the_label_answers_it_or_a_vote_and_never_both(tmp_path: Path,
         assert len(asked.ledger(device).answers(device)) == 1
     assert ask(asked, VOLUNTEER, labels) is Refusal.POLICY_REFUSED
     assert policy_for([labels, vote()], population.facts).user_cap == np.inf  # they add up, as the losses say
-
-
-def test_many_devices_decide_as_one_does(state: State) -> None:
-    """A message to many asks each of them in its own role."""
-    devices = list(range(N))
-    for question, whose in ((IN_CLEAR, {VOLUNTEER, 9}), (vote(), set(devices) - {VOLUNTEER, 9})):
-        answers = answer(state, devices, question)
-        assert {d for d, one in zip(devices, answers, strict=True) if isinstance(one, Report)} == whose
-        assert {one for one in answers if not isinstance(one, Report)} == {Refusal.POLICY_REFUSED}

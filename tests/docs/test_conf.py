@@ -6,9 +6,8 @@ import pytest
 
 pytest.importorskip("sphinx")  # an extra of its own: ldpsim[docs]
 
-from docs import conf
 from docs.conf import LISTS, SECTIONS, linked, pages_below, root_doc
-from docs.rooms import ROOT
+from docs.layers import ROOT
 
 FOUND = {
     str(path.relative_to(ROOT / "docs").with_suffix(""))
@@ -33,9 +32,3 @@ def test_a_page_that_nobody_links_is_found() -> None:
     """Power: a new page of a folder, or of docs itself, needs no entry."""
     assert pages_below("commands/README", FOUND | {"commands/walk"})[-1] == "walk"
     assert "walk" in pages_below("reference", FOUND | {"walk"})
-    assert "walk" not in pages_below("how-to", FOUND | {"walk"})
-
-
-def test_sections_have_a_page() -> None:
-    assert all((ROOT / "docs" / f"{name}.md").is_file() for name in [root_doc, *SECTIONS])
-    assert all((ROOT / "docs" / conf.html_static_path[0] / name).is_file() for name in conf.html_css_files)

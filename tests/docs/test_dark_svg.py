@@ -8,7 +8,7 @@ import pytest
 
 from docs.dark_svg import DARK, dark_style, with_dark_style
 from docs.draw_levels import PICTURE as LEVELS
-from docs.draw_rooms import PICTURE as ROOMS
+from docs.draw_packages import PICTURE as ROOMS
 from tests.cli.report.test_page import luminance
 
 PAPERS = ("#ffffff", "#f6f8fa", "#ddf4ff")

@@ -28,13 +28,6 @@ def test_a_formula_is_not_changed(module: object) -> None:
     assert before == [".. code-block:: text"]
 
 
-def test_sections_lists_and_examples_stay() -> None:
-    lines = ["Sum.", "", "Args:", "    a: |x| of *its* own x*.", "", "- one_", "  more", "", ">>> 1 * 2", "2"]
-    assert structured(lines) == [
-        "Sum.", "", "Args:", "    a: \\|x\\| of *its* own x\\*.", "", "- one\\_", "  more", "", ">>> 1 * 2", "2", "",
-    ]  # fmt: skip
-
-
 def test_a_name_that_does_not_exist_is_seen() -> None:
     """Power: of a module, of a class, of a field; a field without a default exists."""
     assert named("Guarantee.to_dict", "ldpsim.curator.privacy.guarantee", None)

@@ -7,7 +7,7 @@ import re
 
 from docs import draw_levels
 from docs.draw_levels import CELLS, PICTURE, changed, svg, worked_example
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.cli import words
 from ldpsim.curator.privacy.levels import LEVELS
 

@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.devices.mechanisms import BUILT_IN
 from ldpsim.devices.training_task import CLEAR, NOISY
 

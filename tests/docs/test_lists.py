@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.curator.defences import DEFENCES
 from ldpsim.devices.device import Refusal
 from ldpsim.strategies.attacks.poison.lies import ATTACKS, SILENT

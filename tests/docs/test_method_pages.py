@@ -9,7 +9,7 @@ from dataclasses import fields
 import pytest
 
 from docs import method_pages
-from docs.method_pages import FOLDER, documented, of_method, page, pages_file, paper_link, section, with_output
+from docs.method_pages import FOLDER, documented, of_method, page, pages_file, paper_link, section
 from ldpsim.curator.methods import BUILT_IN, find
 from ldpsim.curator.privacy.levels import LEVELS
 
@@ -68,11 +68,3 @@ def test_the_loss_of_a_page_is_that_of_the_question() -> None:
     """Randomised response at epsilon 8: a list entry loses 8, and both ends report an edge."""
     text = page("rr")
     assert re.search(r"`bit_adjacency` .* \| 8 \|", text) and re.search(r"`relationship` .* \| 16 \|", text)
-
-
-def test_an_example_that_fails_is_seen() -> None:
-    """Power: the build ends with the example's own error."""
-    with pytest.raises(ZeroDivisionError):
-        with_output(">>> 1 / 0")
-    with pytest.raises(ValueError, match="has no section"):
-        section("Nothing of this name")

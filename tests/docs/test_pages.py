@@ -10,7 +10,7 @@ import pytest
 from click.core import Group
 from typer.main import get_command
 
-from docs.rooms import ROOT
+from docs.layers import ROOT
 from ldpsim.cli.main import app
 
 PAGES = [
@@ -80,6 +80,14 @@ def missing(text: str, folder: Path) -> list[str]:
 @every
 def test_commands_and_options_exist(page: Path) -> None:
     assert wrong_commands(page.read_text()) == []
+
+
+@every
+def test_options_in_its_words_exist(page: Path) -> None:
+    """A page of a command, README and the first page name options of some command of ours alone."""
+    if page.parent.name in ("commands", "methods") or page.name in ("README.md", "start.md"):
+        ours = set().union(*commands().values(), {"--disable-runtime-dependency-installation"})
+        assert set(re.findall(r"--[a-z][a-z-]+", page.read_text())) <= ours
 
 
 @every

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.rooms import ROOT
+from docs.layers import ROOT
 
 _BLOCK = re.compile(r"^```(?:python|pycon)\n(>>> .*?)^```", re.MULTILINE | re.DOTALL)
 FOLDERS = ("", "api", "commands", "gallery")

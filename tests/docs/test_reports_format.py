@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from docs.rooms import ROOT
-from ldpsim.curator.attacks.examples import Person, examples
+from docs.layers import ROOT
+from ldpsim.curator.attacks.examples import examples
 from ldpsim.curator.reports.reports import FORMAT, Reports
+from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms import BUILT_IN, ClearAdjacency, ClearFeatures, ClearLabel, Mechanism
 from ldpsim.devices.mechanisms.stacked_reports import stacked
 from ldpsim.devices.noise import NoiseStream
@@ -74,8 +75,8 @@ def compare(head: Any, arrays: dict[str, np.ndarray], reports: Reports) -> None:
         bits = np.unpackbits(arrays["features"], axis=1)[:, :d]
         np.testing.assert_array_equal(np.packbits(bits, axis=1), reports.features)
     for name in ("labels", "votes"):
-        if getattr(reports, name) is not None:
-            np.testing.assert_array_equal(arrays[name], getattr(reports, name))
+        if name in reports.arrays:
+            np.testing.assert_array_equal(arrays[name], reports.arrays[name])
 
 
 def instance(name: str) -> tuple[Mechanism, int, Any]:
@@ -94,7 +95,7 @@ def test_the_table_has_every_mechanism_as_it_is(name: str) -> None:
     field, kind, shape, form = row.groups()
     mechanism, device, grouping = instance(name)
     nobody = np.zeros(0, np.int32)
-    record = Person(nobody, np.zeros(0, np.float32), nobody, 0)
+    record = Record(nobody, np.zeros(0, np.float32), nobody, 0)
     data = mechanism.respond([record], [NoiseStream(bytes(32))], devices=[device], grouping=grouping)[0]
     made = stacked(mechanism.stacker(device + 1), {device: data})
     assert (mechanism.field, str(made.dtype), "CSR" if issparse(made) else "dense") == (field, kind, form)

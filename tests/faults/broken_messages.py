@@ -84,7 +84,7 @@ def _short_seals() -> Any:
 # --- the collector ------------------------------------------------------------------------------
 
 
-@variant("a grouping is made again by a collector that goes on")
+@variant("a grouping is made again by a curator that goes on")
 def _grouping_made_again() -> Any:
     def advance(stages: Stages, questions: Any, answers: Any, stage: int) -> Any:
         for path in stages.kept.glob("grouping-*"):
@@ -105,7 +105,7 @@ def _grouping_not_synced() -> Any:
     return put(ldpsim.strategies.rounds.collect_once, "made_once", made_once)
 
 
-@variant("a grouping that a killed collector left is not synced before it is sent (mended)")
+@variant("a grouping that a killed curator left is not synced before it is sent (mended)")
 def _grouping_left() -> Any:
     def made_once(path: Path, make: Callable[[], str]) -> str:
         return path.read_text() if path.is_file() else real(path, make)

@@ -2,7 +2,7 @@
 
 Seeds are steered in blocks of 1,000, so a range begins at a multiple of that to find what an earlier run found.
 ``--log`` writes a JSON line for each block, ``--workers`` runs several at a time, and a run that was stopped continues
-with the blocks that its log lacks. ``python -m tests.faults.power --page --logs FILES`` adds them up.
+with the blocks that its log lacks.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ from ldpsim.devices.network import FloatArray
 from ldpsim.devices.report import Report
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile
+from ldpsim.strategies.runs.in_rounds import Training
 from ldpsim.strategies.runs.run import Refused
-from ldpsim.strategies.runs.training import Training
 from tests.faults.audit import rows_of
 from tests.faults.collecting import MACHINE, Net
 from tests.faults.computers import Plan, Process

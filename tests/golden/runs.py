@@ -237,6 +237,15 @@ RUNS: dict[str, Golden] = {
     ),
     "flwr-run": Golden({"method": "hogs", "epsilon": 6.0}, how="flwr", servers="flower"),
 }
+# Of each kind `make test` makes one run: a variant of a method that has a quicker one is left to `make slow`.
+SLOW = {
+    "hogs-sage", "hogs-own-budgets", "hogs-feature-share", "hogs-repeats-noise", "hogs-label-rate", "hogs-caps",
+    "lpgnn-gat", "lpgnn-gaussian", "upgnet-gcn", "privge-as-published", "solitude-gcn", "fp-solitude-gat",
+    "vote-batches", "sbp-public-features", "ldpgen-nulls", "lpgnn-nulls", "privgnn-nulls", "privgnn-once",
+    "privgnn-dropout", "gap-node", "progap-node", "fedavg-mlp-nulls", "fedavg-mlp-dropout",
+    "fedavg-mlp-options", "fedavg-gnn-dropout", "fedavg-gnn-seed", "fedgcn-dropout", "dp-fedavg-adaptive",
+    "ldp-fedavg-dropout", "ray-ldpgen", "ray-privge", "ray-privgnn",
+}  # fmt: skip
 _BY_TRAINER = {
     "curator": _local, "owner": partial(_owner, settings=_ASKED), "graph owner": _owner, "devices": _rounds,
     "alone": _rounds, "silos": partial(_rounds, settings={"silos": "3"}),

@@ -13,7 +13,7 @@ from ldpsim.curator.methods import table
 from tests.golden.comparing import GOLDEN, check, check_accuracy
 from tests.golden.golden_file import FILE, load, save
 from tests.golden.performing import perform
-from tests.golden.runs import RUNS
+from tests.golden.runs import RUNS, SLOW
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +27,8 @@ def one_thread() -> Iterator[None]:
 
 def _with_marks(name: str) -> Any:
     """Runs on Flower are slow: quick tests of tests/strategies/engines compare the same runs, under an audit."""
-    golden = RUNS[name]
-    marks = [pytest.mark.flower, pytest.mark.slow] if golden.servers == "flower" else []
+    on_flower = RUNS[name].servers == "flower"
+    marks = [*[pytest.mark.flower] * on_flower, *[pytest.mark.slow] * (on_flower or name in SLOW)]
     return pytest.param(name, marks=marks)
 
 
@@ -46,7 +46,8 @@ def test_the_file_holds_these_runs_and_every_method_is_among_them() -> None:
     missing = " ".join(name for name in RUNS if name not in GOLDEN)
     assert not missing, f"not in the golden file: python -m tests.golden.record {missing}"
     assert not GOLDEN.keys() - RUNS.keys()
-    assert {golden.options["method"] for golden in RUNS.values()} == set(table())
+    assert {RUNS[name].options["method"] for name in RUNS.keys() - SLOW} == set(table())
+    assert RUNS.keys() >= SLOW
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if RUNS[name].same_as])

@@ -117,11 +117,12 @@ def test_the_page_of_compare_is_whole(ldpsim: Any, tmp_path: Path) -> None:
     assert not re.search(r"\{\{|\{%", text.partition("<script")[0])
 
 
-def test_a_plan_leads_to_a_dossier(ldpsim: Any, tmp_path: Path) -> None:
+def test_a_run_leads_to_a_dossier(ldpsim: Any, tmp_path: Path) -> None:
     """The dossier's template comes out of the package."""
     ldpsim("plan", "hogs", "vote", "--clients", "300")
-    (plan,) = (tmp_path / "runs").glob("plan-*")
-    ldpsim("dossier", str(plan), "--out", "dossier")
+    ldpsim("run", "--clients", "60", "--set", "epochs=2", "--no-nulls", "--no-reference")
+    (run,) = (tmp_path / "runs").glob("hogs-*")
+    ldpsim("dossier", str(run), "--out", "dossier")
     text = (tmp_path / "dossier" / "dossier.html").read_text()
     assert "<style>" in text and "to be filled by the controller" in text and not re.search(r"\{\{|\{%", text)
 

@@ -69,3 +69,8 @@ def test_references_ask_nobody() -> None:
 def test_a_fault_of_the_data_is_one_line() -> None:
     with pytest.raises(ValueError, match="the edges are missing"):
         AskOnce()(Data(x=torch.eye(4)))
+
+
+def test_an_option_that_is_misspelt_names_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"^epsilonn: there is no such option; did you mean epsilon\?$"):
+        AskOnce(epsilonn=3)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ldpsim.curator import options as o
 from ldpsim.curator.methods.base import Budget, Method, MethodSpec, Question
-from ldpsim.curator.methods.parameters import check_choices, check_numbers, check_range, parameter, unused
+from ldpsim.curator.methods.parameters import FRACTION, POSITIVE, between, one_of, parameter, unused, whole
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, open_guarantee
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
@@ -40,8 +40,7 @@ _LEAK = (
     "determines its features and label exactly (Zhu et al. 2019; the first layer's gradient is the feature row times "
     "a number)"
 )
-SCALINGS = ("unit", "row", "none")
-SERVER_OPTIMISERS = ("average", "adam")
+ROUNDS, STEPS = whole(1), whole(1, MOST_LOCAL_STEPS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +60,7 @@ class FederatedSpec(MethodSpec):
     """
 
     strategy: str = "fedavg"
-    optimisers: tuple[str, ...] = SERVER_OPTIMISERS
+    optimisers: tuple[str, ...] = ("average", "adam")
     central_noise: bool = False
     vectors_down: int = 1
     takes_turns: bool = False
@@ -91,14 +90,14 @@ class Federated(Method):
         ValueError: for a parameter outside its range.
     """
 
-    rounds: int = 100
-    fraction: float = 1.0
-    local_steps: int = 5
+    rounds: int = parameter(100, ROUNDS)
+    fraction: float = parameter(1.0, FRACTION)
+    local_steps: int = parameter(5, STEPS)
     server_optimiser: str = "average"
-    server_lr: float = parameter(0.01, server_optimiser=("adam",))
-    dropping: float = 0.0
-    evaluate_every: int = 0
-    scaling: str = "none"
+    server_lr: float = parameter(0.01, POSITIVE, server_optimiser=("adam",))
+    dropping: float = parameter(0.0, between(0, 1))
+    evaluate_every: int = parameter(0, whole(0))
+    scaling: str = parameter("none", one_of("unit", "row", "none"))
 
     spec: ClassVar[FederatedSpec] = FederatedSpec(
         trained_by="devices", trust="trusted curator", common_selection=False, options=o.SPLIT | o.DEVICES,
@@ -106,23 +105,19 @@ class Federated(Method):
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        check_range(self, "rounds", least=1)
-        check_range(self, "local_steps", least=1, most=MOST_LOCAL_STEPS)
-        check_range(self, "evaluate_every", least=0)
-        if not 0 < self.fraction <= 1:
-            raise SettingError(f"fraction={self.fraction:g}", "must be above 0 and at most 1")
-        if not 0 <= self.dropping < 1:
-            raise SettingError(f"dropping={self.dropping:g}", "must be 0 or more and below 1")
-        check_choices(self, scaling=SCALINGS, server_optimiser=self.spec.optimisers)
-        check_numbers(self, "server_lr", positive=True)
+        super().__post_init__()
+        if self.server_optimiser not in self.spec.optimisers:
+            raise SettingError(
+                f"server_optimiser={self.server_optimiser}", f"must be one of {', '.join(self.spec.optimisers)}"
+            )
 
     def check_people(self, people: int) -> None:
         """Refuse people who do not fit the method (ValueError)."""
 
     @property
     def mu(self) -> float:
-        """Weight of FedProx's term."""
-        return 0.0
+        """Weight of FedProx's term (Li et al. 2020, https://arxiv.org/abs/1812.06127), 0 of a method without it."""
+        return float(getattr(self, "proximal_mu", 0.0))
 
     @property
     def answers(self) -> int:
@@ -171,33 +166,15 @@ class FedAvgMLP(Federated):
     )  # fmt: skip
 
 
-class ProximalTerm:
-    """FedProx's proximal term (Li et al. 2020, https://arxiv.org/abs/1812.06127), of weight ``proximal_mu``.
-
-    No dataclass and no :class:`Federated`, as its fields would hide those of the other base.
-    """
-
-    proximal_mu: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()  # type: ignore[misc]  # of the other base
-        check_numbers(self, "proximal_mu", positive=True)
-
-    @property
-    def mu(self) -> float:
-        """Weight of FedProx's term."""
-        return self.proximal_mu
-
-
 @dataclass(frozen=True)
-class FedProx(ProximalTerm, FedAvgMLP):
+class FedProx(FedAvgMLP):
     """FedAvg-MLP with FedProx's proximal term (https://arxiv.org/abs/1812.06127).
 
     Args:
         proximal_mu: Weight of the term.
     """
 
-    proximal_mu: float = 0.1
+    proximal_mu: float = parameter(0.1, POSITIVE)
 
     spec = replace(FedAvgMLP.spec, name="fedprox", paper=FEDPROX, optimisers=("average",))  # Flower's has no other
 
@@ -208,7 +185,7 @@ class Isolate(FedAvgMLP):
 
     rounds: int = unused(1)
     fraction: float = unused(1.0)
-    local_steps: int = 50
+    local_steps: int = parameter(50, STEPS)
     server_optimiser: str = unused("average")
     server_lr: float = unused(0.01)
     dropping: float = unused(0.0)
@@ -271,7 +248,7 @@ class FedNova(FedAvgMLP):
         ValueError: for a parameter outside its range.
     """
 
-    least_steps: int = 1
+    least_steps: int = parameter(1, STEPS)
     normalised: bool = True
 
     spec = replace(
@@ -281,7 +258,8 @@ class FedNova(FedAvgMLP):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_range(self, "least_steps", least=1, most=self.local_steps)
+        if self.least_steps > self.local_steps:
+            raise SettingError(f"least_steps={self.least_steps}", f"must be 1..{self.local_steps}")
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ldpsim.curator.methods.base import Budget, Question
-from ldpsim.curator.methods.federated.fedavg import FedAvgMLP, FederatedSpec
-from ldpsim.curator.methods.parameters import check_choices, check_numbers
+from ldpsim.curator.methods.federated.fedavg import ROUNDS, FedAvgMLP, FederatedSpec
+from ldpsim.curator.methods.parameters import FRACTION, NUMBER, POSITIVE, between, one_of, parameter
 from ldpsim.curator.owner.privacy.account import small_delta
 from ldpsim.curator.privacy.federated import (
     Rounds,
@@ -31,7 +31,7 @@ from ldpsim.devices.training_task import GaussianUpdate, Task
 if TYPE_CHECKING:
     from ldpsim.curator.learning.training import TrainingSettings
 
-CLIPPINGS = ("fixed", "adaptive")
+DELTA = between(0, 1)  # 0: the rule
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class DPFedAvg(FedAvgMLP):
         ValueError: for a parameter outside its range, or an evaluation: people's raw answers would choose the model.
     """
 
-    rounds: int = 30
-    clip: float = 1.0
-    clipping: str = "fixed"
-    noise_multiplier: float = 0.0
-    delta: float = 0.0
+    rounds: int = parameter(30, ROUNDS)
+    clip: float = parameter(1.0, POSITIVE)
+    clipping: str = parameter("fixed", one_of("fixed", "adaptive"))
+    noise_multiplier: float = parameter(0.0, NUMBER)
+    delta: float = parameter(0.0, DELTA, option="--delta")
 
     spec = replace(
         FedAvgMLP.spec, name="dp-fedavg", strategy="dp_fedavg", central_noise=True,
@@ -67,9 +67,7 @@ class DPFedAvg(FedAvgMLP):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_noise(self)
-        check_choices(self, clipping=CLIPPINGS)
-        check_numbers(self, "noise_multiplier")
+        _check_evaluation(self)
 
     def in_force(self) -> FederatedSpec:
         """As :meth:`Method.in_force`; a given noise multiplier stands in the place of epsilon."""
@@ -157,10 +155,10 @@ class LDPFedAvg(FedAvgMLP):
         ValueError: for a parameter outside its range.
     """
 
-    rounds: int = 10
-    fraction: float = 0.2
-    clip: float = 1.0
-    delta: float = 0.0
+    rounds: int = parameter(10, ROUNDS)
+    fraction: float = parameter(0.2, FRACTION)
+    clip: float = parameter(1.0, POSITIVE)
+    delta: float = parameter(0.0, DELTA, option="--delta")
 
     spec = replace(
         FedAvgMLP.spec, name="ldp-fedavg", takes_turns=True,
@@ -171,7 +169,7 @@ class LDPFedAvg(FedAvgMLP):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_noise(self)
+        _check_evaluation(self)
         turns = 1 / self.fraction
         if abs(turns - round(turns)) > 1e-9:
             raise SettingError(f"fraction={self.fraction:g}", "devices take turns; it must be 1 / a whole number")
@@ -227,9 +225,6 @@ class LDPFedAvg(FedAvgMLP):
         return Guarantee(self.spec.trust, claim, levels, (reason,))
 
 
-def _check_noise(method: DPFedAvg | LDPFedAvg) -> None:
+def _check_evaluation(method: DPFedAvg | LDPFedAvg) -> None:
     if method.evaluate_every:  # its answers choose the model, and no noise is on them
         raise SettingError(f"evaluate_every={method.evaluate_every}", "an evaluation reveals a device's label")
-    check_numbers(method, "clip", positive=True)
-    if not 0 <= method.delta < 1:
-        raise ValueError(f"--delta {method.delta:g}: must be above 0 and below 1 / n")

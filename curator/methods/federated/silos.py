@@ -13,11 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ldpsim.curator.methods.federated.fedavg import FEDPROX, Federated, ProximalTerm
-from ldpsim.curator.methods.parameters import check_choices, check_numbers, check_range, parameter, unused
+from ldpsim.curator.methods.federated.fedavg import FEDPROX, ROUNDS, STEPS, Federated
+from ldpsim.curator.methods.parameters import POSITIVE, one_of, parameter, unused, whole
 from ldpsim.curator.setting_error import SettingError
-
-PARTITIONS = ("dirichlet", "metis")
 
 
 @dataclass(frozen=True)
@@ -36,12 +34,12 @@ class Silos(Federated):
         ValueError: for a parameter outside its range.
     """
 
-    rounds: int = 200
-    local_steps: int = 3
+    rounds: int = parameter(200, ROUNDS)
+    local_steps: int = parameter(3, STEPS)
     evaluate_every: int = unused(0)
-    silos: int = 10
-    partition: str = "dirichlet"
-    beta: float = parameter(10_000.0, partition=("dirichlet",))
+    silos: int = parameter(10, whole(2))
+    partition: str = parameter("dirichlet", one_of("dirichlet", "metis"))
+    beta: float = parameter(10_000.0, POSITIVE, partition=("dirichlet",))
 
     spec = replace(
         Federated.spec, name="silo-fedavg-gcn",
@@ -52,12 +50,6 @@ class Silos(Federated):
         training_read=frozenset({"hidden", "lr", "weight_decay", "gnn_dropout"}),
         training_defaults={"hidden": 16, "lr": 0.5, "weight_decay": 5e-4, "gnn_dropout": 0.5},
     )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range(self, "silos", least=2)
-        check_choices(self, partition=PARTITIONS)
-        check_numbers(self, "beta", positive=True)
 
     def check_people(self, people: int) -> None:
         """Refuse silos of one person (ValueError)."""
@@ -70,14 +62,14 @@ class Silos(Federated):
 
 
 @dataclass(frozen=True)
-class SiloFedProx(ProximalTerm, Silos):
+class SiloFedProx(Silos):
     """silo-fedavg-gcn with FedProx's proximal term (https://arxiv.org/abs/1812.06127).
 
     Args:
         proximal_mu: Weight of the term.
     """
 
-    proximal_mu: float = 0.01
+    proximal_mu: float = parameter(0.01, POSITIVE)
 
     spec = replace(Silos.spec, name="silo-fedprox", paper=FEDPROX, optimisers=("average",))
 

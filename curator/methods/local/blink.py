@@ -34,16 +34,15 @@ from numpy.typing import NDArray
 
 from ldpsim.curator.links.blink import LinkPosterior, PairOdds, fit_beta_model
 from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, both_ways
+from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import check_choices, check_shares, parameter
+from ldpsim.curator.methods.parameters import SHARE, between, one_of, parameter
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import noisy_rows_of_bits
-from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import Degree, Mechanism, RandomizedResponse
 
-VARIANTS = ("hard", "soft", "hybrid")
+VARIANT, FLOOR = one_of("hard", "soft", "hybrid"), between(0, 1)
 BIT_AND_DEGREE = "an edge changes a bit and the degree at both ends, so its loss is 2 (eps_a + eps_d)"
 
 
@@ -63,25 +62,20 @@ class Blink(LinkMethod):
     0.1
     """
 
-    variant: str = "hard"
-    degree_share: float = 0.1
-    floor: float = parameter(0.02, variant=("soft",))
+    variant: str = parameter("hard", VARIANT)
+    degree_share: float = parameter(0.1, SHARE)
+    floor: float = parameter(0.02, FLOOR, variant=("soft",))
 
     spec = replace(
         LinkMethod.spec, name="blink", memory=MemoryLaw(work=60.0),
         paper="Zhu et al., Blink: Link Local Differential Privacy in GNNs via Bayesian Estimation",
-        mechanisms=("randomized_response", "degree", "grr"), query_grid={"degree_share": (0.1, 0.3, 0.5, 0.7, 0.9)},
+        mechanisms=("randomized_response", "degree", "grr"),
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_variant(self)
-        check_shares(self, "degree_share")
-
-    def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
+    def stages(self, facts: PublicFacts, budget: Budget, epsilon: float) -> StageMechanisms:
         """A~_i by randomised response with eps_a, and d~_i with eps_d."""
         share = self.degree_share
-        return row_and_degree(facts, budget, (1 - share) * epsilon, share * epsilon, self.spec.name)
+        return (row_and_degree(facts, budget, (1 - share) * epsilon, share * epsilon, self.spec.name),)
 
     def links(self, reports: Reports) -> ReconstructedLinks:
         """Prior, posterior, and the pairs of the variant."""
@@ -89,16 +83,9 @@ class Blink(LinkMethod):
         pairs, weights = chosen_links(posterior, self.variant, self.floor, notes)
         return both_ways(pairs.left, pairs.right), weights, notes
 
-    def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """As :meth:`LinkMethod.reasons`; one edge changes a bit and the degree at both ends."""
-        return (BIT_AND_DEGREE,)
-
-
-def check_variant(method: Any) -> None:
-    """Refuse an unknown ``variant`` or a ``floor`` outside [0, 1) (ValueError)."""
-    check_choices(method, variant=VARIANTS)
-    if not 0 <= method.floor < 1:
-        raise SettingError(f"floor={method.floor}", "must lie in [0, 1)")
+    def edge_loss(self, budget: Budget) -> str:
+        """As :meth:`LinkMethod.edge_loss`; one edge changes a bit and the degree at both ends."""
+        return BIT_AND_DEGREE
 
 
 def row_and_degree(

@@ -27,61 +27,98 @@ Points on which the paper is silent, and deviations:
   trained on them predicts the majority class. ``scaling="standardised"`` (the default) brings
   every column to mean 0 and standard deviation 1; ``"debiased"`` removes the mechanism's bias;
   ``"literal"`` leaves X^ as it is.
+
+The ablation (Section V-D) replaces parts, or leaves them out. ``topology="blink"`` takes the pairs that Blink's
+posterior (:mod:`ldpsim.curator.methods.local.blink`) finds more likely than not, and its P_ij as the weights of
+eq. 10. The degree that Blink needs is asked for ``degree_share`` of eps_a. ``"and"`` and ``"or"`` take the pairs whose
+reports all, or any, say 1; ``"noisy"`` takes each reported 1 as a directed edge. ``features="kprop"`` replaces
+Algorithm 3 by LPGNN's KProp with K = l on the reconstructed edges.
+
+FP-Blink and FP-LDPGen are the paper's baselines with its features (Section V-A). The links are those of Blink or
+LDPGen. The features are asked by the 1-bit mechanism and reconstructed by HoGS's Algorithm 3 on these links.
+
+FP-Blink has three budgets from two shares, as HoGS's paper states them:
+
+    eps_d = delta1 (1 - delta2) eps,   eps_a = delta1 delta2 eps,   eps_f = (1 - delta1) eps.
+
+Blink's posterior P (:mod:`ldpsim.curator.methods.local.blink`) gives the edges and the weights of
+Algorithm 3: X^_i is the mean over {j : P_ij >= .5} and i itself, weighted by P_ij, repeated l times.
+
+FP-LDPGen has HoGS's shares: eps_a = (1 - delta) eps for the links, which both stages of LDPGen
+(:mod:`ldpsim.curator.methods.local.ldpgen`) spend together, and eps_f = delta eps for each feature,
+asked with the first stage. LDPGen's graph has link probabilities of groups, not of pairs. HoGS's
+potential links are therefore the drawn ones: X^_i is the mean of the noisy vectors of i and its
+neighbours in the drawn graph, repeated l times.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array
 
 from ldpsim.curator import options as o
 from ldpsim.curator.linear.factored import PackedBits, product_of
-from ldpsim.curator.linear.propagation import bit_strips, mean_matrix, propagate
+from ldpsim.curator.linear.propagation import adjacency_matrix, bit_strips, kprop_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
 from ldpsim.curator.links.hogs import likely_links
 from ldpsim.curator.links.similarity import BitRows, Rows, public_rows
-from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, require_reports, spending
-from ldpsim.curator.methods.local.links import both_ways, labelled_graph, with_labels
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, of_an_edge, spending
+from ldpsim.curator.methods.local import blink, ldpgen
+from ldpsim.curator.methods.local.links import (
+    ReconstructedLinks,
+    StageMechanisms,
+    both_ways,
+    labelled_graph,
+    reported_edges,
+    with_labels,
+)
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import check_choices, check_range, check_shares, parameter
+from ldpsim.curator.methods.parameters import ABOVE_0, SHARE, one_of, parameter, whole
+from ldpsim.curator.methods.spec import TRAINING_GRID
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import FlippedRows, noisy_rows_of_bits
+from ldpsim.curator.reports.rows import noisy_rows_of_bits, reported_pairs
 from ldpsim.curator.shown import shown_loss
-from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import Mechanism, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask
 
 LARGE = 1 << 28  # reported bits above which they stay packed: as numbers they would take more than 1 GiB, twice
-SCALINGS = ("standardised", "literal", "debiased")
+HOPS, SCALING = whole(0, 100), one_of("standardised", "literal", "debiased")
 POTENTIAL = 0.5  # smallest P_ij of a potential neighbour, Section III-D
 
 
 @dataclass(frozen=True)
 class HoGS(LocalMethod):
-    """HoGS.
+    """HoGS, and the parts of its ablation.
 
     Args:
         tau: Smallest P_ij of an edge, in (0, 1).
         l: Number of feature reconstructions; 0 for none.
         scaling: Scaling of reconstructed private features.
         public_scaling: Scaling of public features.
+        topology: ``hogs`` (Algorithm 2), ``blink``, ``and``, ``or`` or ``noisy``.
+        features: ``weighted`` (Algorithm 3) or ``kprop``.
+        degree_share: Share of eps_a for the degree that ``topology="blink"`` asks for, in (0, 1).
 
     Raises:
         ValueError: for a parameter outside its range.
 
-    >>> HoGS(tau=0.7)
-    HoGS(tau=0.7, l=2, scaling='standardised', public_scaling='literal')
+    >>> HoGS(tau=0.7).topology
+    'hogs'
     """
 
-    tau: float = 0.9
-    l: int = 2  # noqa: E741 - the paper's name
-    scaling: str = parameter("standardised", public_features=(False,))
-    public_scaling: str = parameter("literal", public_features=(True,))
+    tau: float = parameter(0.9, SHARE, topology=("hogs",))
+    l: int = parameter(2, HOPS)  # noqa: E741 - the paper's name
+    scaling: str = parameter("standardised", SCALING, public_features=(False,))
+    public_scaling: str = parameter("literal", one_of(*PUBLIC_SCALINGS), public_features=(True,))
+    topology: str = parameter("hogs", one_of("hogs", "blink", "and", "or", "noisy"))
+    features: str = parameter("weighted", one_of("weighted", "kprop"), l=ABOVE_0)
+    degree_share: float = parameter(0.1, SHARE, topology=("blink",))
 
     spec = MethodSpec(
         name="hogs",
@@ -96,18 +133,9 @@ class HoGS(LocalMethod):
             {"tau": (0.5, 0.7, 0.9), "l": (0, 1, 2), "lr": (0.01, 0.1)},
             {"weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)},
         ),
-        query_grid={"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9)},
-        options=o.SPLIT
-        | o.REPORTS
-        | o.NETWORK
-        | o.LABELS
+        options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS
         | {"epsilon", "feature_share", "public_features", "reporting"}, finer=("eps_adjacency", "eps_features"),
     )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        check_shares(self, "tau")
-        check_reconstruction(self)
-        check_choices(self, public_scaling=PUBLIC_SCALINGS)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Algorithm 1: one question to everybody; private labels are asked of the labelled nodes only."""
@@ -121,15 +149,19 @@ class HoGS(LocalMethod):
         return with_labels(tuple(asks), facts, split, budget, collection, self.spec.name)
 
     def perturb_adjacency(self, facts: PublicFacts, budget: Budget, eps_a: float) -> tuple[Mechanism, ...]:
-        """Algorithm 1, lines 2 to 4: randomised response with eps_a a bit."""
+        """Algorithm 1, lines 2 to 4: randomised response with eps_a a bit; Blink's topology asks for the degree too."""
+        if self.topology == "blink":
+            share = self.degree_share
+            return blink.row_and_degree(facts, budget, (1 - share) * eps_a, share * eps_a, "topology=blink")
         return (RandomizedResponse.from_epsilon(eps_a, n=facts.n, reporting=budget.reporting),)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Algorithms 2 and 3."""
-        require_reports(reports, self.spec.name)
         if reports.features is None and public.features is None:
             raise ValueError("hogs needs features: neither reported nor public ones are there")
         edges, weights, notes = self.reconstruct_topology(reports, public)
+        if self.features == "kprop":
+            weights = kprop_matrix(adjacency_matrix(reports.facts.n, edges))
         if reports.features is None:
             features: Any = scale_public(propagate(weights, public.features, self.l), self.public_scaling)
         else:
@@ -139,46 +171,72 @@ class HoGS(LocalMethod):
     def reconstruct_topology(
         self, reports: Reports, public: PublicKnowledge
     ) -> tuple[IntArray, csr_array, dict[str, Any]]:
-        """Algorithm 2.
+        """Algorithm 2, or its replacement.
 
         Returns:
             E^, int64 (2, E) in both directions; the weights of eq. 10, float32 CSR (n, n); diagnostics.
         """
-        bits, rows = self._evidence(reports, public)
-        links = likely_links(bits, rows, self.in_force().least_posterior or self.tau)
-        edge, potential = links.at_least(self.tau), links.at_least(POTENTIAL)
-        notes = {"edges": len(edge), "potential_links": len(potential), "pairs_compared": links.looked_at,
-                 "path": links.path}  # fmt: skip
-        weights = link_weights(potential.left, potential.right, potential.probability, reports.facts.n)
-        return both_ways(edge.left, edge.right), weights, notes
-
-    def in_force(self) -> MethodSpec:
-        """As :meth:`Method.in_force`; a potential neighbour is held where features are averaged."""
-        return replace(self.spec, least_posterior=min(self.tau, POTENTIAL) if self.l else self.tau)
-
-    def _evidence(self, reports: Reports, public: PublicKnowledge) -> tuple[FlippedRows, Rows]:
-        """Return the reported bits, and the rows whose cosines are s_ij."""
+        n = reports.facts.n
+        if self.topology == "blink":
+            posterior, notes = blink.link_posterior(reports)
+            pairs, _ = blink.chosen_links(posterior, "hard", 0.0, notes)
+            return both_ways(pairs.left, pairs.right), link_weights(pairs, n), notes
+        if self.topology != "hogs":
+            graph = reported_pairs(reports, self.topology).astype(np.float32)  # i takes the features of row i
+            edges = reported_edges(graph)
+            undirected = np.unique(edges.min(axis=0) * n + edges.max(axis=0))
+            return edges, mean_with_self(graph), {"edges": len(undirected)}
         bits = noisy_rows_of_bits(reports)
         if reports.features is not None:
             bits_of_features(reports)
         rows: Rows = public_rows(public.features) if reports.features is None else BitRows(reports.features)
-        return bits, rows
+        links = likely_links(bits, rows, self.in_force().least_posterior or self.tau)
+        edge, potential = links.at_least(self.tau), links.at_least(POTENTIAL)
+        notes = {"edges": len(edge), "potential_links": len(potential), "pairs_compared": links.looked_at,
+                 "path": links.path}  # fmt: skip
+        return both_ways(edge.left, edge.right), link_weights(potential, n), notes
+
+    def in_force(self) -> MethodSpec:
+        """As :meth:`Method.in_force`.
+
+        A potential neighbour is held where features are averaged. Blink's topology fits whole degrees, which both ends
+        report.
+        """
+        least = min(self.tau, POTENTIAL) if self.l else self.tau
+        options = self.spec.options - ({"reporting"} if self.topology == "blink" else set())
+        return replace(self.spec, least_posterior=least, options=options)
 
     def claim(self, budget: Budget) -> Claim:
         """Return Theorem 4, or Lemma 3 for public features."""
         eps_a, eps_f = split_budget(budget)
-        if eps_f is None:
-            return Claim(f"epsilon-edge LDP, epsilon = {shown_loss(eps_a)} (Lemma 3)", eps_a)
-        total = eps_a + eps_f
-        return Claim(f"epsilon-LDP of links and features, epsilon = {shown_loss(total)} (Theorem 4)", total)
-
-    def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """As :meth:`LocalMethod.reasons`, and what Theorem 4 adds up."""
-        return (
+        reasons: tuple[str, ...] = (
             "Theorem 4 adds one bit of a list and one feature of one person; Definition 1 (any two inputs) "
             "needs the whole record, the row 'user'",
-            *super().reasons(budget),
+            of_an_edge(budget),
         )
+        if self.topology == "blink":
+            reasons += ("Blink's topology asks for the degree too: eps_a is what bit and degree lose together",)
+        if eps_f is None:
+            return Claim(f"epsilon-edge LDP, epsilon = {shown_loss(eps_a)} (Lemma 3)", eps_a, reasons)
+        total = eps_a + eps_f
+        return Claim(f"epsilon-LDP of links and features, epsilon = {shown_loss(total)} (Theorem 4)", total, reasons)
+
+
+@dataclass(frozen=True)
+class Noisy(HoGS):
+    """The network on the reports of HoGS's devices, without any reconstruction.
+
+    Each reported 1 is a directed edge. The reported feature bits are the features, each column
+    brought to mean 0 and standard deviation 1. The parameters can put parts of HoGS back.
+    """
+
+    l: int = parameter(0, HOPS)  # noqa: E741 - the paper's name
+    topology: str = parameter("noisy", one_of("hogs", "blink", "and", "or", "noisy"))
+
+    spec = replace(
+        HoGS.spec, name="noisy", memory=MemoryLaw(work=16.0, listed=True, estimates=True),
+        paper="reference: the reports of HoGS as they came", search_grid=(TRAINING_GRID,),
+    )  # fmt: skip
 
 
 def split_budget(budget: Budget) -> tuple[float, float | None]:
@@ -199,15 +257,9 @@ def ask_features(facts: PublicFacts, budget: Budget, eps_f: float) -> Ask:
     return Ask("features", (one_bit,))
 
 
-def check_reconstruction(method: Any) -> None:
-    """Refuse parameters of Algorithm 3, ``l`` and ``scaling``, outside their range (ValueError)."""
-    check_range(method, "l", least=0, most=100)
-    check_choices(method, scaling=SCALINGS)
-
-
-def link_weights(left: IntArray, right: IntArray, probability: FloatArray, n: int) -> csr_array:
-    """float32 CSR (n, n): P_ij / sum_{V_i} P_ij of eq. 10 for potential links, with P_ii = 1."""
-    p = coo_array((probability, (left, right)), shape=(n, n))
+def link_weights(pairs: Any, n: int) -> csr_array:
+    """float32 CSR (n, n): P_ij / sum_{V_i} P_ij of eq. 10 for these pairs, with P_ii = 1."""
+    p = coo_array((pairs.probability, (pairs.left, pairs.right)), shape=(n, n))
     return mean_with_self(p + p.T)
 
 
@@ -251,3 +303,159 @@ def reconstruct_features(reports: Reports, weights: csr_array, times: int, scali
         result[:, columns] = strip
     notes.update(feature_centre=centre, feature_scale=scale)
     return result
+
+
+class FeaturePerturbation(LocalMethod):
+    """A link method with private features; ``links_of`` names it."""
+
+    links_of: ClassVar[str]
+    edge_loss: ClassVar[str]  # reason why the loss of an edge differs from that of one bit
+    spec = MethodSpec(
+        private=("adjacency", "features"), options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon"},
+        finer=("eps_adjacency", "eps_features"), training_defaults=HoGS.spec.training_defaults,
+        search_grid=({"l": (0, 1, 2), "lr": (0.01, 0.1)}, HoGS.spec.search_grid[1]),
+    )  # fmt: skip
+
+    l: int  # noqa: E741 - the paper's name
+    scaling: str
+
+    def budgets(self, budget: Budget) -> tuple[float, ...]:
+        """Return the budgets of the links, and that of a feature as the last."""
+        raise NotImplementedError
+
+    def stages(self, facts: PublicFacts, budget: Budget) -> StageMechanisms:
+        """Return the mechanisms about the links of each stage."""
+        raise NotImplementedError
+
+    def links(self, reports: Reports) -> tuple[ReconstructedLinks, csr_array]:
+        """Return the links, and the weights of Algorithm 3, float32 CSR (n, n)."""
+        raise NotImplementedError
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Ask everybody about the links and, in the first stage, for features; with private labels for these too."""
+        if budget.public_features:
+            raise ValueError(f"{self.spec.name} protects features: it has no --public-features ({self.links_of} has)")
+        if facts.d < 1:
+            raise ValueError(f"{self.spec.name} asks about features, and these people have none")
+        *_, eps_a, eps_f = self.budgets(budget)
+        with spending("--eps-adjacency", budget.eps_adjacency, budget, eps_a):
+            first, *later = self.stages(facts, budget)
+        asks = (Ask("adjacency", first), ask_features(facts, budget, eps_f))
+        return with_labels(asks, facts, split, budget, collection, self.spec.name, later=tuple(later))
+
+    def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
+        """Return the links, with features by Algorithm 3 of HoGS."""
+        (edges, weights, notes), eq_10 = self.links(reports)
+        features = reconstruct_features(reports, eq_10, self.l, self.scaling, notes)
+        return labelled_graph(features, edges, weights, notes, reports, public)
+
+    def claim(self, budget: Budget) -> Claim:
+        """Return the sum of the budgets, as HoGS compares them."""
+        total = sum(self.budgets(budget))
+        return Claim(
+            f"epsilon-LDP of links and features, epsilon = {shown_loss(total)} (as in HoGS, Theorem 4)", total,
+            (self.edge_loss, "eps_f is the loss of one feature; a vector of d of them loses d eps_f"),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FPBlink(FeaturePerturbation):
+    """Blink with private features.
+
+    Args:
+        delta1: Share of epsilon for the links, in (0, 1).
+        delta2: Share of that for the adjacency bits, the rest for the degree; in (0, 1).
+        variant, floor: As in :class:`ldpsim.curator.methods.local.blink.Blink`.
+        l: Number of feature reconstructions; 0 for none.
+        scaling: Scaling of reconstructed features, as in :class:`ldpsim.curator.methods.local.hogs.HoGS`.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    delta1: float = parameter(0.75, SHARE)
+    delta2: float = parameter(0.75, SHARE)
+    variant: str = parameter("hard", blink.VARIANT)
+    floor: float = parameter(0.02, blink.FLOOR, variant=("soft",))
+    l: int = parameter(2, HOPS)  # noqa: E741 - the paper's name
+    scaling: str = parameter("standardised", SCALING)
+
+    spec = replace(
+        FeaturePerturbation.spec, name="fp-blink", memory=MemoryLaw(work=60.0, estimates=True),
+        paper="Xu et al., HoGS (its baseline: Blink with feature perturbation)",
+        mechanisms=("randomized_response", "degree", "one_bit", "grr"),
+    )  # fmt: skip
+    links_of: ClassVar[str] = "blink"
+    edge_loss: ClassVar[str] = blink.BIT_AND_DEGREE
+
+    def budgets(self, budget: Budget) -> tuple[float, ...]:
+        """Return (eps_d, eps_a, eps_f); ``eps_adjacency`` is eps_d + eps_a, divided by delta2."""
+        links = budget.eps_adjacency or self.delta1 * budget.epsilon
+        features = budget.eps_features or (1 - self.delta1) * budget.epsilon
+        return (1 - self.delta2) * links, self.delta2 * links, features
+
+    def stages(self, facts: PublicFacts, budget: Budget) -> StageMechanisms:
+        """Return one stage: the row by randomised response, and the degree."""
+        eps_d, eps_a, _ = self.budgets(budget)
+        return (blink.row_and_degree(facts, budget, eps_a, eps_d, self.spec.name),)
+
+    def links(self, reports: Reports) -> tuple[ReconstructedLinks, csr_array]:
+        """Return Blink's edges, and the weights P_ij."""
+        posterior, notes = blink.link_posterior(reports)
+        potential = posterior.above(1.0)
+        pairs, weights = blink.chosen_links(posterior, self.variant, self.floor, notes)
+        notes["potential_links"] = len(potential)
+        eq_10 = link_weights(potential, reports.facts.n)
+        return (both_ways(pairs.left, pairs.right), weights, notes), eq_10
+
+
+@dataclass(frozen=True)
+class FPLDPGen(FeaturePerturbation):
+    """LDPGen with private features.
+
+    Args:
+        first_share, first_groups, groups, grouping_seed, graph: As in
+        :class:`ldpsim.curator.methods.local.ldpgen.LDPGen`.
+        l: Number of feature reconstructions; 0 for none.
+        scaling: Scaling of reconstructed features, as in :class:`ldpsim.curator.methods.local.hogs.HoGS`.
+
+    Raises:
+        ValueError: for a parameter outside its range.
+    """
+
+    first_share: float = parameter(0.5, SHARE)
+    first_groups: int = parameter(2, ldpgen.GROUPS)
+    groups: int = parameter(2, ldpgen.GROUPS)
+    grouping_seed: int = parameter(0, ldpgen.SEED)
+    graph: str = parameter("sampled", ldpgen.GRAPH)
+    l: int = parameter(0, HOPS)  # noqa: E741 - the paper's name
+    scaling: str = parameter("standardised", SCALING)
+
+    spec = replace(
+        FeaturePerturbation.spec, name="fp-ldpgen", memory=MemoryLaw(estimates=True),
+        options=FeaturePerturbation.spec.options | {"feature_share"},
+        paper="Xu et al., HoGS (its baseline: LDPGen with feature perturbation)",
+        mechanisms=("group_degrees", "one_bit", "grr"),
+    )  # fmt: skip
+    links_of: ClassVar[str] = "ldpgen"
+    edge_loss: ClassVar[str] = ldpgen.TWO_STAGES
+
+    def budgets(self, budget: Budget) -> tuple[float, ...]:
+        """Return (eps_a of both stages, eps_f)."""
+        eps_a, eps_f = split_budget(budget)
+        assert eps_f is not None
+        return eps_a, eps_f
+
+    def stages(self, facts: PublicFacts, budget: Budget) -> StageMechanisms:
+        """Return two stages: degrees towards random groups, then towards the new groups."""
+        return ldpgen.group_stages(self, facts, budget, self.budgets(budget)[0])
+
+    def regroup(self, reports: Reports, stage: int) -> IntArray:
+        """k-means on the vectors of stage 0."""
+        return ldpgen.similar_people(reports, self.groups)
+
+    def links(self, reports: Reports) -> tuple[ReconstructedLinks, csr_array]:
+        """Return LDPGen's graph, and the mean over it."""
+        found = ldpgen.generated_links(reports, self.graph)
+        edges, weights, _ = found
+        return found, mean_with_self(adjacency_matrix(reports.facts.n, edges, weights))

@@ -22,7 +22,7 @@ Differences from the paper and the published comparison:
 - The paper computes k1 from the data. Here it is fixed beforehand (k1 = 2): the devices agree to
   the whole query first, and more groups bring more noise.
 - In the comparison's graph a link's probability depends on one end's degree; LDPGen's model has
-  both (``graph="one-sided"``, :mod:`ldpsim.curator.links.ldpgen_published`). Its graph therefore holds
+  both (``graph="one-sided"``, :mod:`ldpsim.curator.links.blink`). Its graph therefore holds
   no information on who is linked to whom, and the published figures are the same at every
   epsilon (Cora 34.5). ``graph="sampled"``, the default, is LDPGen's own.
 - The vector of a silent device is estimated by the others' mean.
@@ -39,21 +39,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.vq import kmeans2
 
-from ldpsim.curator.links.blink import BlockModel
-from ldpsim.curator.links.ldpgen_published import directed_probabilities, draw_links
+from ldpsim.curator.links.blink import BlockModel, directed_probabilities, draw_links
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import check_choices, check_range, check_shares
+from ldpsim.curator.methods.parameters import SHARE, one_of, parameter, whole
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import GroupDegrees, Mechanism
+from ldpsim.devices.mechanisms import GroupDegrees
 
-GRAPHS = ("sampled", "one-sided")
+GROUPS, SEED, GRAPH = whole(1, 1 << 16), whole(0, (1 << 32) - 1), one_of("sampled", "one-sided")
 TWO_STAGES = "an edge is counted at both ends, in both stages, so its loss is 2 (eps_0 + eps_1)"
 
 
@@ -72,30 +70,21 @@ class LDPGen(LinkMethod):
         ValueError: for a parameter outside its range.
     """
 
-    first_share: float = 0.5
-    first_groups: int = 2
-    groups: int = 2
-    grouping_seed: int = 0
-    graph: str = "sampled"
+    first_share: float = parameter(0.5, SHARE)
+    first_groups: int = parameter(2, GROUPS)
+    groups: int = parameter(2, GROUPS)
+    grouping_seed: int = parameter(0, SEED)
+    graph: str = parameter("sampled", GRAPH)
 
     spec = replace(
         LinkMethod.spec, name="ldpgen", memory=MemoryLaw(),
         paper="Qin et al., Generating Synthetic Decentralized Social Graphs with LDP (LDPGen)",
         mechanisms=("group_degrees", "grr"),
-        query_grid={"first_share": (0.3, 0.5, 0.7), "first_groups": (2, 5), "groups": (2, 5, 10)},
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_groups(self)
-
-    def adjacency(self, facts: PublicFacts, budget: Budget, epsilon: float) -> tuple[Mechanism, ...]:
-        """Stage 0: degrees towards the random groups."""
-        return group_stages(self, facts, budget, epsilon)[0]
-
-    def later(self, facts: PublicFacts, budget: Budget, epsilon: float) -> StageMechanisms:
-        """Stage 1: degrees towards the curator's groups."""
-        return group_stages(self, facts, budget, epsilon)[1:]
+    def stages(self, facts: PublicFacts, budget: Budget, epsilon: float) -> StageMechanisms:
+        """Return both stages: degrees towards the random groups, then towards the curator's."""
+        return group_stages(self, facts, budget, epsilon)
 
     def regroup(self, reports: Reports, stage: int) -> IntArray:
         """k-means on the vectors of stage 0."""
@@ -105,18 +94,9 @@ class LDPGen(LinkMethod):
         """Draw the graph."""
         return generated_links(reports, self.graph)
 
-    def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """As :meth:`LinkMethod.reasons`; both stages count an edge, at both ends."""
-        return (TWO_STAGES,)
-
-
-def check_groups(method: Any) -> None:
-    """Refuse parameters of :class:`LDPGen` outside their range (ValueError)."""
-    check_shares(method, "first_share")
-    check_range(method, "first_groups", "groups", least=1, most=1 << 16)
-    if not 0 <= method.grouping_seed < 1 << 32:
-        raise SettingError(f"grouping_seed={method.grouping_seed}", "must be 0..2**32-1")
-    check_choices(method, graph=GRAPHS)
+    def edge_loss(self, budget: Budget) -> str:
+        """As :meth:`LinkMethod.edge_loss`; both stages count an edge, at both ends."""
+        return TWO_STAGES
 
 
 def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float) -> StageMechanisms:
@@ -141,6 +121,8 @@ def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float
 
 def similar_people(reports: Reports, groups: int) -> IntArray:
     """int64 (n,): k-means clusters of the reported vectors; equal vectors if there are not more than groups."""
+    from scipy.cluster.vq import kmeans2  # a run of another method does not load it
+
     vectors = _vectors(reports)
     different, group = np.unique(vectors, axis=0, return_inverse=True)
     if len(different) <= groups:

@@ -22,7 +22,7 @@ Algorithm 3, training, in two versions:
 Differences: ``m`` minimises the variance (5) exactly; ``m=floor`` is eq. 6, which gives the same
 below eps 3.06. The range [alpha, beta] is public; the published code takes it from the data.
 Batch normalisation is PyTorch's: a training pass, which sees all nodes, uses its own mean and
-variance, and scoring uses their running averages (:class:`ldpsim.curator.learning.kprop_networks.KPropGCN`).
+variance, and scoring uses their running averages (:class:`ldpsim.curator.learning.networks.KPropGCN`).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from scipy.sparse import csr_array
 from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
-from ldpsim.curator.methods.base import BOTH_ENDS, Budget, Graph, LocalMethod, Question, require_reports, spending
+from ldpsim.curator.methods.base import BOTH_ENDS, Budget, Graph, LocalMethod, Question, spending
 from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, ask_labels, label_mechanism, reported_edges
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import check_choices, check_range, parameter
+from ldpsim.curator.methods.parameters import one_of, parameter, whole
 from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.estimates import smoothed
@@ -68,10 +68,12 @@ if TYPE_CHECKING:
     from ldpsim.curator.learning.networks import Network
     from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
-VERSIONS = ("ccs", "text")
-MECHANISMS = ("multi_bit", "one_bit_full", "laplace", "gaussian")
 GAUSSIAN_DELTA = 1e-10  # the published code's
-MOST_HOPS = 64
+HOPS = whole(0, 64)
+SAMPLED = (
+    (lambda m: m in RULES or m.isascii() and m.isdigit() and int(m) >= 1),
+    (f"must be {', '.join(RULES)} or a whole number of at least 1"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,13 +103,13 @@ class LPGNN(LocalMethod):
         ValueError: for a parameter outside its range.
     """
 
-    version: str = "ccs"
-    k_x: int = 4
-    k_y: int = parameter(8, version=("ccs",))
-    mechanism: str = "multi_bit"
-    m: str = parameter("optimal", mechanism=("multi_bit",))
+    version: str = parameter("ccs", one_of("ccs", "text"))
+    k_x: int = parameter(4, HOPS)
+    k_y: int = parameter(8, HOPS, version=("ccs",))
+    mechanism: str = parameter("multi_bit", one_of("multi_bit", "one_bit_full", "laplace", "gaussian"))
+    m: str = parameter("optimal", SAMPLED, mechanism=("multi_bit",))
     self_loops: bool = False
-    adjacency: str = "public"
+    adjacency: str = parameter("public", one_of("public", "private"))
 
     spec = MethodSpec(
         name="lpgnn", memory=MemoryLaw(rows=1.0, codes=0.1),
@@ -119,17 +121,11 @@ class LPGNN(LocalMethod):
             {"k_x": (0, 2, 4, 8, 16), "k_y": (0, 2, 4, 8)},
             {"lr": (0.01, 0.001), "weight_decay": (1e-2, 1e-3, 1e-4), "gnn_dropout": (0.25, 0.5, 0.75)},
         ),
-        query_grid={"m": ("1", "2", "4", "8"), "mechanism": MECHANISMS, "feature_share": (0.1, 0.3, 0.5, 0.7, 0.9)},
         public_graph=True, asks_labels=True,
         options=o.SPLIT | o.REPORTS | o.NETWORK | {"epsilon", "feature_share", "label_mechanism"},
         finer=("eps_features", "eps_labels"),
         read_with=dict.fromkeys(("eps_adjacency", "reporting"), "adjacency=private"),
     )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        check_range(self, "k_x", "k_y", least=0, most=MOST_HOPS)
-        check_choices(self, version=VERSIONS, mechanism=MECHANISMS, adjacency=("public", "private"))
-        sampled_features_of(self.m)
 
     def in_force(self) -> MethodSpec:
         """As :meth:`Method.in_force`; a private list has a budget of its own, public labels no part of epsilon."""
@@ -168,7 +164,6 @@ class LPGNN(LocalMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Eq. 4 and Algorithm 2: KProp on x'; labels as reported."""
-        require_reports(reports, self.spec.name)
         edges = self._edges(reports, public)
         matrix = self._kprop(reports.facts.n, edges)
         if self.version == "ccs":
@@ -201,14 +196,14 @@ class LPGNN(LocalMethod):
         eps_x, eps_y = self.budgets(budget)
         total = eps_x + (eps_y or 0)
         what = "features" if eps_y is None else "features and label"
-        return Claim(f"epsilon-LDP of {what}, epsilon = {shown_loss(total)}", total if math.isfinite(total) else None)
-
-    def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """Reasons why the claim and what holds differ."""
         reasons = ["losses are computed from the report's probabilities: multi-bit spends eps_x on the whole vector"]
         if self.mechanism == "gaussian":
             reasons.append(f"Gaussian noise holds at delta = {GAUSSIAN_DELTA:g}")
-        return (*reasons, PUBLIC_GRAPH if self.adjacency == "public" else BOTH_ENDS)
+        reasons.append(PUBLIC_GRAPH if self.adjacency == "public" else BOTH_ENDS)
+        return Claim(
+            f"epsilon-LDP of {what}, epsilon = {shown_loss(total)}", total if math.isfinite(total) else None,
+            tuple(reasons),
+        )  # fmt: skip
 
     def _check(self, facts: PublicFacts, budget: Budget) -> None:
         if facts.d < 1:
@@ -228,7 +223,7 @@ class LPGNN(LocalMethod):
             return Laplace.from_epsilon(eps_x, **limits)  # type: ignore[arg-type]
         if self.mechanism == "gaussian":
             return AnalyticGaussian.from_epsilon(eps_x, delta=GAUSSIAN_DELTA, **limits)  # type: ignore[arg-type]
-        m = facts.d if self.mechanism == "one_bit_full" else sampled_features_of(self.m, facts.d)
+        m = facts.d if self.mechanism == "one_bit_full" else sampled_number(self.m, facts.d)
         return MultiBit.from_epsilon(eps_x, m=m, **limits)  # type: ignore[arg-type]
 
     def _edges(self, reports: Reports, public: PublicKnowledge) -> IntArray:
@@ -243,7 +238,8 @@ class LPGNN(LocalMethod):
         return kprop_matrix(adjacency_matrix(n, edges), self_loops=self.self_loops)
 
     def _network(self, graph: Graph, settings: TrainingSettings, classes: int, where: torch.device) -> Network:
-        from ldpsim.curator.learning.kprop_networks import KPropGCN, selu_network
+        from ldpsim.curator.learning.networks import KPropGCN
+        from ldpsim.curator.learning.noisy_labels import selu_network
 
         if self.version == "text":
             if settings.gnn != "gcn":
@@ -252,12 +248,10 @@ class LPGNN(LocalMethod):
         return selu_network(graph, settings, classes, where)
 
 
-def sampled_features_of(m: str, d: int | None = None) -> int | str:
-    """Read ``m``: a rule's name, or a number from 1 to ``d`` (ValueError for anything else)."""
+def sampled_number(m: str, d: int) -> int | str:
+    """Return a rule's name, or the number of sampled features; ValueError for more than there are."""
     if m in RULES:
         return m
-    if not (m.isascii() and m.isdigit() and int(m) >= 1):
-        raise SettingError(f"m={m}", f"must be {', '.join(RULES)} or a whole number of at least 1")
-    if d is not None and int(m) > d:
+    if int(m) > d:
         raise SettingError(f"m={m}", f"of {d} features 1..{d} can be sampled")
     return int(m)

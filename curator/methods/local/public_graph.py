@@ -10,7 +10,7 @@ square wave with epsilon / m. The graph and the labels are public.
 
 At the curator: a drawn entry becomes low + (high - low) (out + 1) / 2, the others 0. Then personalised
 PageRank, Z = sum_k alpha (1 - alpha)^k (D^(r-1) A D^-r)^k X', and a perceptron without biases on Z, in batches
-(:mod:`ldpsim.curator.learning.mini_batches`). Z is constant during the training.
+(:mod:`ldpsim.curator.learning.training`). Z is constant during the training.
 
 The entries are biased: the square wave shrinks t by kappa, and only m of d features are drawn. The code
 undoes neither, which is ``debias=false``. By default the entries are the unbiased estimates, over the known standard
@@ -67,10 +67,10 @@ from ldpsim.curator.linear.propagation import (
     personalized_pagerank,
     walk_matrix,
 )
-from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, require_reports, spending
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, spending
 from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, both_ways, labelled_graph, with_labels
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import check_choices, check_numbers, check_range, check_shares
+from ldpsim.curator.methods.parameters import SHARE, one_of, parameter, whole
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.estimates import sparse_estimates
 from ldpsim.curator.reports.reports import Reports
@@ -125,12 +125,9 @@ class PublicGraphMethod(LocalMethod):
         """Return the papers' claim."""
         epsilon = _budget_of(budget)
         return Claim(
-            f"epsilon-LDP for features, epsilon = {shown_loss(epsilon)}", epsilon if math.isfinite(epsilon) else None
-        )
-
-    def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """Reasons why the claim and what holds differ."""
-        return (LABELS, RANGES, PUBLIC_GRAPH)
+            f"epsilon-LDP for features, epsilon = {shown_loss(epsilon)}", epsilon if math.isfinite(epsilon) else None,
+            (LABELS, RANGES, PUBLIC_GRAPH),
+        )  # fmt: skip
 
     def edges_of(self, public: PublicKnowledge) -> tuple[IntArray, csr_array]:
         """Return the public edges in both directions, int64 (2, E), and the adjacency, float32 CSR (n, n).
@@ -173,13 +170,13 @@ class PrivGE(PublicGraphMethod):
         ValueError: for a parameter outside its range.
     """
 
-    m: int = 1
-    alpha: float = 0.1
-    r: float = 0.1
+    m: int = parameter(1, whole(1))
+    alpha: float = parameter(0.1, SHARE)
+    r: float = parameter(0.1, ((lambda r: 0 <= r <= 1), "must lie between 0 and 1"))
     debias: bool = True
-    layers: int = 2
-    batch: int = 256
-    patience: int = 20
+    layers: int = parameter(2, whole(1))
+    batch: int = parameter(256, whole(1))
+    patience: int = parameter(20, whole(1))
 
     spec = replace(
         PublicGraphMethod.spec, name="privge", memory=MemoryLaw(rows=1.0, codes=0.1),
@@ -190,15 +187,7 @@ class PrivGE(PublicGraphMethod):
             {"alpha": (0.05, 0.1, 0.2), "r": (0.1, 0.5), "debias": (False, True)},
             {"lr": (0.01, 0.001), "weight_decay": (0.0, 5e-4), "gnn_dropout": (0.1, 0.5, 0.7), "layers": (2, 3)},
         ),
-        query_grid={"m": (1, 3, 5, 20)},
     )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        check_range(self, "m", "layers", "batch", "patience", least=1)
-        check_shares(self, "alpha")
-        check_numbers(self, "r")
-        if self.r > 1:
-            raise SettingError(f"r={self.r:g}", "must lie between 0 and 1")
 
     def mechanism_for(self, epsilon: float, facts: PublicFacts) -> Mechanism:
         """Return the square wave on m drawn features."""
@@ -209,7 +198,6 @@ class PrivGE(PublicGraphMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Personalised PageRank of the reports."""
-        require_reports(reports, self.spec.name)
         edges, adjacency = self.edges_of(public)
         features = personalized_pagerank(walk_matrix(adjacency, self.r), self._entries(reports), self.alpha)
         return labelled_graph(features, edges, None, {"edges": edges.shape[1]}, reports, public)
@@ -217,13 +205,13 @@ class PrivGE(PublicGraphMethod):
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
-        """Train the perceptron; see :func:`ldpsim.curator.learning.mini_batches.train_in_batches` for the errors."""
-        from ldpsim.curator.learning.mini_batches import Batches, train_in_batches
+        """Train the perceptron; see :func:`ldpsim.curator.learning.training.train_in_batches` for the errors."""
+        from ldpsim.curator.learning.training import train_in_batches
 
         if settings.gnn != "mlp":
             raise ValueError(f"--gnn {settings.gnn}: {self.spec.name} trains a perceptron on PageRank (--gnn mlp)")
-        sizes = Batches(self.layers, self.batch, self.patience)
-        return train_in_batches(graph, batches=sizes, settings=settings, classes=classes, seed=seed, device=device)
+        return train_in_batches(graph, layers=self.layers, batch=self.batch, patience=self.patience, settings=settings,
+                                classes=classes, seed=seed, device=device)  # fmt: skip
 
     def _entries(self, reports: Reports) -> csr_array:
         """float32 CSR (n, d): X'."""
@@ -239,7 +227,6 @@ class PrivGE(PublicGraphMethod):
         return found
 
 
-MOST_HOPS = 64
 Shrink = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]  # values and their mu
 
 
@@ -259,12 +246,12 @@ class UPGNet(PublicGraphMethod):
         ValueError: for a parameter outside its range.
     """
 
-    mechanism: str = "mbm"
-    K: int = 8
-    nfr: str = "sd"
-    hops: str = "plain"
-    scale: str = "unit"
-    chosen_by: str = "loss"
+    mechanism: str = parameter("mbm", one_of("mbm", "mpm"))
+    K: int = parameter(8, whole(1, 64))
+    nfr: str = parameter("sd", one_of("sd", "1", "off"))
+    hops: str = parameter("plain", one_of("plain", "as-printed"))
+    scale: str = parameter("unit", one_of("unit", "raw"))
+    chosen_by: str = parameter("loss", one_of("loss", "as-printed"))
 
     spec = replace(
         PublicGraphMethod.spec, name="upgnet", memory=MemoryLaw(rows=1.0, codes=0.1),
@@ -275,15 +262,7 @@ class UPGNet(PublicGraphMethod):
             {"K": (2, 4, 8, 16), "nfr": ("sd", "off"), "scale": ("unit", "raw")},
             {"lr": (0.01, 0.001), "weight_decay": (1e-2, 1e-3, 1e-4), "gnn_dropout": (0.25, 0.5, 0.75)},
         ),
-        query_grid={"mechanism": ("mbm", "mpm")},
     )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        check_range(self, "K", least=1, most=MOST_HOPS)
-        check_choices(
-            self, mechanism=("mbm", "mpm"), nfr=("sd", "1", "off"), hops=("plain", "as-printed"), scale=("unit", "raw"),
-            chosen_by=("loss", "as-printed"),
-        )  # fmt: skip
 
     def mechanism_for(self, epsilon: float, facts: PublicFacts) -> Mechanism:
         """Return multi-bit with m = floor(eps / 2.18), or the piecewise window with m = floor(eps / 2.5)."""
@@ -294,7 +273,6 @@ class UPGNet(PublicGraphMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """NFR and HOA on the unbiased estimates; both are constant during the training."""
-        require_reports(reports, self.spec.name)
         edges, adjacency = self.edges_of(public)
         estimates, constant = sparse_estimates(reports)
         deviation = deviation_of(reports.source("features"))
@@ -311,8 +289,7 @@ class UPGNet(PublicGraphMethod):
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
         """Train on the labels in clear; errors: :func:`ldpsim.curator.learning.noisy_labels.train_denoised`."""
-        from ldpsim.curator.learning.kprop_networks import selu_network
-        from ldpsim.curator.learning.noisy_labels import LabelNoise, train_denoised
+        from ldpsim.curator.learning.noisy_labels import LabelNoise, selu_network, train_denoised
         from ldpsim.curator.reports.labels import LabelEvidence
 
         matrix = adjacency_matrix(graph.features.shape[0], graph.edge_index)

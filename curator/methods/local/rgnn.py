@@ -32,10 +32,10 @@ import numpy as np
 
 from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
-from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, require_reports, spending
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, spending
 from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, ask_labels, label_mechanism
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import ABOVE_0, check_choices, check_numbers, check_range, parameter
+from ldpsim.curator.methods.parameters import ABOVE_0, NUMBER, one_of, parameter, whole
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from ldpsim.curator.reports.estimates import (
     both_directions,
@@ -57,9 +57,7 @@ if TYPE_CHECKING:
     from ldpsim.curator.learning.noisy_labels import Bags
     from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
-SOURCES = ("reconstructed", "noisy")
-LOSSES = ("softmax", "logits")
-PROPORTIONS = ("raw", "twice")
+SOURCE, HOPS = one_of("reconstructed", "noisy"), whole(0, 100)
 _CLIP_NORM = 5.0  # of the gradient, in the published code
 
 
@@ -93,16 +91,16 @@ class RGNN(LocalMethod):
         ValueError: for a parameter outside its range.
     """
 
-    m: int = 10
-    group: int = 1
-    Kx: int = parameter(4, features=("reconstructed",))
-    Ky: int = parameter(4, labels=("reconstructed",))
-    C: int = parameter(16, alpha=ABOVE_0)
-    alpha: float = 0.1
-    features: str = "reconstructed"
-    labels: str = "reconstructed"
-    loss: str = "logits"
-    proportions: str = parameter("raw", alpha=ABOVE_0)
+    m: int = parameter(10, whole(1, 1 << 16))
+    group: int = parameter(1, whole(1, 1 << 20))
+    Kx: int = parameter(4, HOPS, features=("reconstructed",))
+    Ky: int = parameter(4, HOPS, labels=("reconstructed",))
+    C: int = parameter(16, whole(1), alpha=ABOVE_0)
+    alpha: float = parameter(0.1, NUMBER)
+    features: str = parameter("reconstructed", SOURCE)
+    labels: str = parameter("reconstructed", SOURCE)
+    loss: str = parameter("logits", one_of("softmax", "logits"))
+    proportions: str = parameter("raw", one_of("raw", "twice"), alpha=ABOVE_0)
 
     spec = MethodSpec(
         name="rgnn", memory=MemoryLaw(codes=1.0, estimates=True, large=1 << 26),
@@ -114,18 +112,10 @@ class RGNN(LocalMethod):
             {"C": (16, 64, 128), "alpha": (0.0, 0.1, 1.0, 10.0)},
             {"lr": (0.01, 0.001)},
         ),
-        query_grid={"m": (1, 5, 10, 20), "group": (1, 5, 25), "feature_share": (0.3, 0.5, 0.7, 0.9)}, public_graph=True,
-        asks_labels=True, options=o.SPLIT | o.REPORTS | o.NETWORK | {"epsilon", "feature_share", "label_mechanism"},
+        public_graph=True, asks_labels=True,
+        options=o.SPLIT | o.REPORTS | o.NETWORK | {"epsilon", "feature_share", "label_mechanism"},
         finer=("eps_features", "eps_labels"),
     )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        check_range(self, "m", least=1, most=1 << 16)
-        check_range(self, "group", least=1, most=1 << 20)
-        check_range(self, "Kx", "Ky", least=0, most=100)
-        check_range(self, "C", least=1)
-        check_numbers(self, "alpha")
-        check_choices(self, features=SOURCES, labels=SOURCES, loss=LOSSES, proportions=PROPORTIONS)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Lines 1-2: ask everybody for features, and training and validation nodes for labels."""
@@ -149,7 +139,6 @@ class RGNN(LocalMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Lines 3 to 7."""
-        require_reports(reports, self.spec.name)
         if public.edges is None:
             raise ValueError("rgnn needs the public graph")
         codes, sampling = reports.needed("features"), cast(GRRFS, reports.source("features"))
@@ -221,10 +210,7 @@ class RGNN(LocalMethod):
         sampling: Any = next(m for m in asked if "features" in m.reads)
         truth = next(m for m in asked if "label" in m.reads)
         vector, eps_y = sampling.claimed_loss(), truth.loss().vector
-        claim = Claim(
-            f"(eps_X + eps_Y)-LDP, eps_X = {shown_loss(vector)} (Theorem 1), eps_Y = {shown_loss(eps_y)} (Theorem 3)",
-            round_up(vector + eps_y),
-        )
+        said = f"(eps_X + eps_Y)-LDP, eps_X = {shown_loss(vector)} (Theorem 1), eps_Y = {shown_loss(eps_y)} (Theorem 3)"
         reasons = [
             f"Theorem 1 takes sampling {sampling.m} of {sampling.d} features for a sampling of people: whichever are "
             f"drawn, {sampling.m} values of the same person are reported, and the vector loses m eps_x = "
@@ -233,6 +219,5 @@ class RGNN(LocalMethod):
         ]
         if sampling.block > 1:
             reasons.append(f"a feature is the OR of {sampling.block} columns: 'bit_feature' is about one of those")
-        return local_guarantee(
-            facts, questions, claim=claim, why_they_differ=reasons, collections=collections, public_edges=True
-        )
+        claim = Claim(said, round_up(vector + eps_y), tuple(reasons))
+        return local_guarantee(facts, questions, claim=claim, collections=collections, public_edges=True)

@@ -3,11 +3,11 @@
 The devices answer the question of another method, HoGS's unless ``asks`` names another one. Nothing more is asked,
 so the guarantee is that method's. The curator computes, from any such reports,
 
-    1. edges and degrees                                       :mod:`ldpsim.curator.links.evidence`
+    1. edges and degrees                                       :mod:`ldpsim.curator.links.edge_prior`
     2. class evidence from features                            :mod:`ldpsim.curator.learning.node_evidence`
     3. the prior of an edge, by marginal likelihood            :mod:`ldpsim.curator.links.edge_prior`
     4. belief propagation on the pairs that agree on an edge   :mod:`ldpsim.curator.links.belief_propagation`
-       with steps 3 and 4 repeated                             :mod:`ldpsim.curator.posterior.block_model`
+       with steps 3 and 4 repeated                             :mod:`ldpsim.curator.posterior.estimate`
     5. a pool of all evidence, guarded by validation           :mod:`ldpsim.curator.posterior.estimate`
 
 No network is trained.
@@ -28,7 +28,7 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
-from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, Question, require_reports
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, Question
 from ldpsim.curator.methods.local.blink import Blink
 from ldpsim.curator.methods.local.hogs import HoGS
 from ldpsim.curator.methods.local.links import DPRR, RR, LPAnd, SymRR, both_ways
@@ -36,7 +36,7 @@ from ldpsim.curator.methods.local.lpgnn import LPGNN
 from ldpsim.curator.methods.local.rgnn import RGNN
 from ldpsim.curator.methods.local.solitude import FPSolitude, Solitude
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import check_choices
+from ldpsim.curator.methods.parameters import one_of, parameter
 from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee
 from ldpsim.curator.reports.reports import Reports
@@ -69,7 +69,7 @@ class SBP(LocalMethod):
         ValueError: for an unknown choice.
     """
 
-    asks: str = "hogs"
+    asks: str = parameter("hogs", one_of(*ASKERS))
 
     spec = MethodSpec(
         name="sbp", memory=MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True),
@@ -77,12 +77,9 @@ class SBP(LocalMethod):
         paper="this project: sparse block-model posterior of the reports of another method",
         mechanisms=("randomized_response", "one_bit", "grr"),
         # nothing to choose
-        search_grid=({},), query_grid={"feature_share": HoGS.spec.query_grid["feature_share"]}, common_selection=False,
+        search_grid=({},), common_selection=False,
         auto_share=True, trains_network=False, options=HoGS.spec.options,
     )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        check_choices(self, asks=tuple(ASKERS))
 
     @property
     def asker(self) -> LocalMethod:
@@ -116,7 +113,6 @@ class SBP(LocalMethod):
         """Steps 1 to 5; the edges are the pairs with a probability of at least .02."""
         from ldpsim.curator.posterior.estimate import estimate
 
-        require_reports(reports, self.spec.name)
         evidence = Evidence(reports, public)
         found = estimate(evidence)
         features: Any = public.features

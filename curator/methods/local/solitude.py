@@ -50,14 +50,13 @@ from ldpsim.curator.methods.base import (
     LocalMethod,
     MethodSpec,
     Question,
-    require_reports,
     spending,
 )
 from ldpsim.curator.methods.local.hogs import split_budget
 from ldpsim.curator.methods.local.links import labelled_graph, reported_edges, with_labels
-from ldpsim.curator.methods.local.lpgnn import sampled_features_of
+from ldpsim.curator.methods.local.lpgnn import SAMPLED, sampled_number
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import ABOVE_0, check_choices, check_numbers, check_range, parameter, unused
+from ldpsim.curator.methods.parameters import ABOVE_0, NUMBER, one_of, parameter, unused, whole
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.estimates import smoothed
 from ldpsim.curator.reports.reports import Reports
@@ -69,10 +68,6 @@ from ldpsim.devices.query import Ask
 
 if TYPE_CHECKING:
     from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
-
-SMOOTHINGS = ("mean", "symmetric", "printed")
-TOPOLOGIES = ("noisy", "and", "or")
-SCALINGS = ("standardised", "literal")
 
 
 @dataclass(frozen=True)
@@ -93,15 +88,15 @@ class Solitude(LocalMethod):
         ValueError: for a parameter outside its range.
     """
 
-    l_x: int = 4
-    l_y: int = 4
-    smoothing: str = "mean"
-    features: str = "standardised"
-    lambda_1: float = parameter(1e-3, structure_rate=ABOVE_0)
-    lambda_2: float = parameter(1e-3, structure_rate=ABOVE_0)
-    structure_rate: float = 0.01
-    topology: str = "noisy"
-    m: str = "optimal"
+    l_x: int = parameter(4, whole(0, 100))
+    l_y: int = parameter(4, whole(0, 100))
+    smoothing: str = parameter("mean", one_of("mean", "symmetric", "printed"))
+    features: str = parameter("standardised", one_of("standardised", "literal"))
+    lambda_1: float = parameter(1e-3, NUMBER, structure_rate=ABOVE_0)
+    lambda_2: float = parameter(1e-3, NUMBER, structure_rate=ABOVE_0)
+    structure_rate: float = parameter(0.01, NUMBER)
+    topology: str = parameter("noisy", one_of("noisy", "and", "or"))
+    m: str = parameter("optimal", SAMPLED)
 
     spec = MethodSpec(
         name="solitude", memory=MemoryLaw(work=16.0, listed=True, learned=True), private=("adjacency", "features"),
@@ -112,18 +107,11 @@ class Solitude(LocalMethod):
             {"l_x": (0, 2, 4), "l_y": (0, 2, 4)},
             {"smoothing": ("mean", "symmetric"), "lr": (0.01, 0.1), "weight_decay": (1e-2, 1e-3, 1e-4)},
         ),
-        query_grid={"feature_share": (0.1, 0.3, 0.5, 0.7, 0.9), "m": ("1", "2", "4", "8")},
         options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "feature_share"},
         finer=("eps_adjacency", "eps_features"),
     )  # fmt: skip
     theorem: ClassVar[str] = "Corollary 3.1"
     added: ClassVar[str] = "Corollary 3.1 adds one bit of a list and the feature vector"
-
-    def __post_init__(self) -> None:
-        check_range(self, "l_x", "l_y", least=0, most=100)
-        check_numbers(self, "lambda_1", "lambda_2", "structure_rate")
-        check_choices(self, smoothing=SMOOTHINGS, features=SCALINGS, topology=TOPOLOGIES)
-        sampled_features_of(self.m)
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Eqs. 4 and 7: one question to everybody; private labels are asked of the labelled nodes."""
@@ -144,7 +132,6 @@ class Solitude(LocalMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Eq. 11 over the noisy graph; an edge runs from j in N(i) to i."""
-        require_reports(reports, self.spec.name)
         edges = reported_edges(reported_pairs(reports, self.topology))
         matrix = self._smoother(adjacency_matrix(reports.facts.n, edges))
         features = smoothed(reports, matrix, self.l_x)
@@ -173,15 +160,14 @@ class Solitude(LocalMethod):
         """Return Corollary 3.1."""
         eps_a, eps_f = split_budget(budget)
         total = eps_a + (eps_f or 0)
-        return Claim(f"epsilon-LDP for every user, epsilon = {shown_loss(total)} ({self.theorem})", total)
-
-    def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """As :meth:`LocalMethod.reasons`, and what the claim adds up."""
-        return (f"{self.added}; the whole record is the row 'user'", BOTH_ENDS)
+        return Claim(
+            f"epsilon-LDP for every user, epsilon = {shown_loss(total)} ({self.theorem})", total,
+            (f"{self.added}; the whole record is the row 'user'", BOTH_ENDS),
+        )  # fmt: skip
 
     def _features(self, eps_x: float, facts: PublicFacts) -> Mechanism:
-        m = sampled_features_of(self.m, facts.d)
-        return MultiBit.from_epsilon(eps_x, d=facts.d, m=m, low=facts.feature_low, high=facts.feature_high)
+        m, low, high = sampled_number(self.m, facts.d), facts.feature_low, facts.feature_high
+        return MultiBit.from_epsilon(eps_x, d=facts.d, m=m, low=low, high=high)
 
     def _smoother(self, adjacency: csr_array) -> csr_array:
         if self.smoothing == "mean":
@@ -203,7 +189,6 @@ class FPSolitude(Solitude):
         Solitude.spec, name="fp-solitude", memory=MemoryLaw(work=16.0, listed=True, learned=True, estimates=True),
         paper="Solitude as compared by Xu et al. (HoGS): 1-bit on every feature",
         mechanisms=("randomized_response", "one_bit", "grr"),
-        query_grid={"feature_share": Solitude.spec.query_grid["feature_share"]},
     )  # fmt: skip
     theorem: ClassVar[str] = "HoGS's Theorem 4, a feature at a time"
     added: ClassVar[str] = "the claim adds one bit of a list and one feature"

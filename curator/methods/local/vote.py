@@ -38,18 +38,16 @@ import numpy as np
 
 from ldpsim.curator import options as o
 from ldpsim.curator.methods.base import (
-    BOTH_ENDS,
-    ONE_END,
     Budget,
     Graph,
     LocalMethod,
     MethodSpec,
     Question,
-    require_reports,
+    of_an_edge,
     spending,
 )
 from ldpsim.curator.methods.local.links import label_mechanism, labelled_graph
-from ldpsim.curator.methods.parameters import ABOVE_0, check_choices, check_range, parameter
+from ldpsim.curator.methods.parameters import ABOVE_0, between, one_of, parameter, whole
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
@@ -97,10 +95,10 @@ class Vote(LocalMethod):
     0.8
     """
 
-    candidates: int = parameter(0, volunteers=(None,))
-    homophily: float = 0.8
-    batches: int = 0
-    evidence: str = parameter("both", volunteers=ABOVE_0)
+    candidates: int = parameter(0, whole(0, MOST_CLASSES), volunteers=(None,))
+    homophily: float = parameter(0.8, between(0, 1))
+    batches: int = parameter(0, whole(0, MOST_BATCHES))
+    evidence: str = parameter("both", one_of(*EVIDENCE), volunteers=ABOVE_0)
 
     spec = MethodSpec(
         name="vote", paper="this project: one vote of each neighbourhood", private=("adjacency",),
@@ -108,17 +106,10 @@ class Vote(LocalMethod):
         rebuilds_graph=False, trains_network=False, learns_from_validation=True,
         halves={"features": {"evidence": "features"}, "adjacency": {"evidence": "list"}}, asks_volunteers=True,
         # nothing to choose
-        search_grid=({},), query_grid={"candidates": (2, 3, 4), "homophily": (0.5, 0.8), "batches": (1, 2, 4)},
+        search_grid=({},),
         options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "public_features", "reporting"},
         finer=("eps_adjacency",),
     )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        check_choices(self, evidence=EVIDENCE)
-        check_range(self, "batches", least=0, most=MOST_BATCHES)
-        check_range(self, "candidates", least=0, most=MOST_CLASSES)
-        if not 0 <= self.homophily < 1:
-            raise SettingError(f"homophily={self.homophily:g}", "must be 0 or more and below 1")
 
     def questions(
         self, facts: PublicFacts, split: Split, budget: Budget, collection: str,
@@ -176,7 +167,6 @@ class Vote(LocalMethod):
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return a graph without edges or features, with the components of the pool."""
-        require_reports(reports, self.spec.name)
         nothing, no_edges = np.zeros((reports.facts.n, 0), np.float32), np.zeros((2, 0), np.int64)
         graph = labelled_graph(nothing, no_edges, None, {"edges": 0}, reports, public)
         if len(volunteers_of(reports.questions())):
@@ -213,11 +203,8 @@ class Vote(LocalMethod):
             of = "an ordinary person reports"
         elif labels is not None:
             of, total = f"{of}, vote and label", epsilon + labels
-        return Claim(f"epsilon-LDP of all that {of}, epsilon = {shown_loss(total)}", total)
-
-    def reasons(self, budget: Budget) -> tuple[str, ...]:
-        """As :meth:`LocalMethod.reasons`, and the votes of others."""
-        return (ONE_END if budget.reporting == "one-end" else BOTH_ENDS, MANY)
+        statement = f"epsilon-LDP of all that {of}, epsilon = {shown_loss(total)}"
+        return Claim(statement, total, (of_an_edge(budget), MANY))
 
     def _of_volunteers(
         self, split: Split, facts: PublicFacts, budget: Budget, collection: str

@@ -46,19 +46,18 @@ from torch import Tensor, nn
 from ldpsim.curator import options as o
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods.owner.owner import OwnerMethod
-from ldpsim.curator.methods.parameters import check_choices, check_numbers, check_range, parameter
+from ldpsim.curator.methods.parameters import NUMBER, POSITIVE, between, one_of, parameter, whole
 from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.owner.aggregation.layers import Alone, Classifier, Encoder, Progressive, made
 from ldpsim.curator.owner.aggregation.sums import FloatRows, HandedLists, noisy_sums, rows_of_norm_1
-from ldpsim.curator.owner.aggregation.training import KEPT, Learners, PrivateSteps, as_read, fit_in_place, scores
+from ldpsim.curator.owner.aggregation.training import Learners, PrivateSteps, as_read, fit_in_place, scores
 from ldpsim.curator.owner.privacy.account import small_delta
-from ldpsim.curator.owner.privacy.aggregation import ACCOUNTANTS, MOST_EPSILON, NoisyTraining
+from ldpsim.curator.owner.privacy.aggregation import ACCOUNTANTS, NoisyTraining
 from ldpsim.curator.owner.privacy.graph_account import EDGE, LEVELS, NODE, GraphRelease
 from ldpsim.curator.owner.teachers.answering import derive, private_generator
+from ldpsim.curator.privacy.federated import MOST_EPSILON
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.array_types import IntArray
-
-WHICH, LONGER = ("undirected", "arc"), ("cut", "refuse")
 
 
 @dataclass(frozen=True)
@@ -83,17 +82,17 @@ class GraphOwner(OwnerMethod):
         ValueError: for a parameter outside its range.
     """
 
-    level: str = EDGE
-    hops: int = 2
-    edges: str = parameter("undirected", level=(EDGE,))
-    degree: int = parameter(100, level=(NODE,))
-    longer: str = parameter("cut", level=(NODE,))
-    batch: int = parameter(256, level=(NODE,))
-    clip: float = parameter(1.0, level=(NODE,))
-    keep: str = "last"
-    accountant: str = "tight"
-    noise_multiplier: float = 0.0
-    delta: float = 0.0
+    level: str = parameter(EDGE, one_of(*LEVELS))
+    hops: int = parameter(2, whole(0, 10))
+    edges: str = parameter("undirected", one_of("undirected", "arc"), level=(EDGE,))
+    degree: int = parameter(100, whole(1), level=(NODE,))
+    longer: str = parameter("cut", one_of("cut", "refuse"), level=(NODE,))
+    batch: int = parameter(256, whole(1), level=(NODE,))
+    clip: float = parameter(1.0, POSITIVE, level=(NODE,))
+    keep: str = parameter("last", one_of("last", "best"))
+    accountant: str = parameter("tight", one_of(*ACCOUNTANTS))
+    noise_multiplier: float = parameter(0.0, NUMBER)
+    delta: float = parameter(0.0, between(0, 1))
 
     spec = replace(
         OwnerMethod.spec, trust="trusted curator", private=("adjacency", "features", "label"), mechanisms=("gaussian",),
@@ -104,15 +103,6 @@ class GraphOwner(OwnerMethod):
     )  # fmt: skip
     stages_norm: ClassVar[str] = "none"  # of networks that clip gradients
     printed_by: ClassVar[str] = "tight"  # accountant of the edge level in its public code
-
-    def __post_init__(self) -> None:
-        check_choices(self, level=LEVELS, edges=WHICH, longer=LONGER, keep=KEPT, accountant=ACCOUNTANTS)
-        check_range(self, "hops", least=0, most=10)
-        check_range(self, "degree", "batch", least=1)
-        check_numbers(self, "clip", positive=True)
-        check_numbers(self, "noise_multiplier")
-        if not 0 <= self.delta < 1:
-            raise SettingError(f"delta={self.delta:g}", "must be above 0 and below 1, or 0 for the rule")
 
     def in_force(self) -> MethodSpec:
         """As :meth:`Method.in_force`; private steps cost noise, and a given multiplier stands in epsilon's place."""
@@ -151,8 +141,8 @@ class GraphOwner(OwnerMethod):
             raise SettingError(f"delta={delta:g}", f"must be below 1 / {round(1 / largest):,} people = {largest:.4g}")
         return GraphRelease(
             self.spec.name, self.level, NoisyTraining(self.hops, steps, rate, delta), epsilon,
-            undirected=self.edges == WHICH[0], degree=self.degree, refuses=self.longer == LONGER[1],
-            chosen=self.keep == KEPT[1], accountant=self.accountant, printed_by=self.printed_by,
+            undirected=self.edges == "undirected", degree=self.degree, refuses=self.longer == "refuse",
+            chosen=self.keep == "best", accountant=self.accountant, printed_by=self.printed_by,
             given=self.noise_multiplier,
         )  # fmt: skip
 

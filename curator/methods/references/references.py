@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator import options as o
 from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public
 from ldpsim.curator.methods.base import Budget, Graph, GraphMethod, MethodSpec, Question
-from ldpsim.curator.methods.parameters import check_choices
+from ldpsim.curator.methods.parameters import one_of, parameter
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.privacy.guarantee import Guarantee, open_guarantee
 from ldpsim.devices.facts import PublicFacts
@@ -38,19 +38,14 @@ class Reference(GraphMethod):
         ValueError: for an unknown scaling.
     """
 
-    scaling: str = "row-normalised"
+    scaling: str = parameter("row-normalised", one_of(*PUBLIC_SCALINGS))
 
     spec: ClassVar[MethodSpec] = MethodSpec(
         trust="none", paper="reference", options=o.SPLIT | o.NETWORK,
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        check_choices(self, scaling=PUBLIC_SCALINGS)
-
     def from_owned(self, owned: OwnedGraph) -> Graph:
-        """Return the true graph; TypeError for anything but owned data."""
-        if not isinstance(owned, OwnedGraph):
-            raise TypeError(f"{self.spec.name} reads an OwnedGraph, not {type(owned).__name__}")
+        """Return the true graph."""
         edges = owned.edges if "adjacency" in self.spec.reads else np.zeros((2, 0), np.int64)
         known = np.full(owned.facts.n, -1, np.int64)
         split = owned.split
@@ -89,7 +84,7 @@ class MLP(Reference):
 class PublicGraph(Reference):
     """The chosen GNN on the true graph with made-up features."""
 
-    scaling: str = "literal"
+    scaling: str = parameter("literal", one_of(*PUBLIC_SCALINGS))
 
     spec = replace(
         Reference.spec, paper="Sajadmanesh and Gatica-Perez, LPGNN (its references)", reads=("adjacency", "label")

@@ -24,8 +24,6 @@ from ldpsim.curator.observer import log_metric
 from ldpsim.curator.steps import track
 from ldpsim.devices.array_types import IntArray
 
-KEPT = ("last", "best")
-
 
 @dataclass(frozen=True)
 class PrivateSteps:

@@ -40,7 +40,6 @@ from ldpsim.curator.privacy.level import JOINS, Level
 from ldpsim.devices.mechanisms import round_up
 
 METHODS = ("privgnn", "pate-g", "pate-m")
-SMALLEST_LAMBDA, LARGEST_LAMBDA = 1e-6, 100.0
 MOST_QUERIES = 100_000
 SENSITIVITY = 2.0  # two posteriors, or the votes before and after one moved, differ by 2 in the L1 norm
 SLIP = 10.0  # the tables of the PrivGnn paper write 10e-4 where the text says 1e-4
@@ -73,20 +72,18 @@ class LabelRelease:
     nodes: int | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.queries <= MOST_QUERIES:
-            raise ValueError(f"--queries {self.queries}: must be 1 to 100000")
-        if not SMALLEST_LAMBDA <= self.lambda_ <= LARGEST_LAMBDA:
-            raise ValueError(f"--lambda {self.lambda_:g}: must be {SMALLEST_LAMBDA:g} to {LARGEST_LAMBDA:g}")
-        if not 1e-9 <= self.delta < 0.1:
-            raise ValueError(f"--delta {self.delta:g}: must be 1e-9 or more and below 0.1")
-        if self.classes is not None and not 2 <= self.classes <= 100_000:
-            raise ValueError(f"--classes {self.classes}: must be 2 to 100000")
-        if not 1e-6 <= self.gamma <= 1:
-            raise ValueError(f"--gamma {self.gamma:g}: must be above 0 (1e-6 or more) and at most 1")
-        if self.sampling not in ("fresh", "once"):
-            raise ValueError(f"--sampling {self.sampling}: must be fresh or once")
-        if self.nodes is not None and self.nodes < 1:
-            raise ValueError(f"--nodes {self.nodes}: must be 1 or more")
+        classes, nodes = 2 if self.classes is None else self.classes, 1 if self.nodes is None else self.nodes
+        for option, value, fits, must in (
+            ("queries", self.queries, 1 <= self.queries <= MOST_QUERIES, "1 to 100000"),
+            ("lambda", self.lambda_, 1e-6 <= self.lambda_ <= 100, "1e-06 to 100"),
+            ("delta", self.delta, 1e-9 <= self.delta < 0.1, "1e-9 or more and below 0.1"),
+            ("classes", classes, 2 <= classes <= 100_000, "2 to 100000"),
+            ("gamma", self.gamma, 1e-6 <= self.gamma <= 1, "above 0 (1e-6 or more) and at most 1"),
+            ("sampling", self.sampling, self.sampling in ("fresh", "once"), "fresh or once"),
+            ("nodes", nodes, nodes >= 1, "1 or more"),
+        ):
+            if not fits:
+                raise ValueError(f"--{option} {value}: must be {must}")
         if self.nodes is not None and self.delta * self.nodes >= 1:
             raise ValueError(
                 f"--delta {self.delta:g}: must be below 1 / n = {1 / self.nodes:.4g} for --nodes {self.nodes} "
@@ -199,7 +196,7 @@ def printed_by(method: str, release: LabelRelease) -> tuple[float, float]:
         found = moments_epsilon(lambda_=release.lambda_, queries=release.queries, delta=release.delta)
         return found, release.delta
     used = SLIP * release.delta
-    return rdp_epsilon(loss=release.lambda_, queries=release.queries, gamma=release.gamma, delta=used)[0], used
+    return rdp_epsilon(loss=release.lambda_, queries=release.queries, gamma=release.gamma, delta=used), used
 
 
 def _warnings(method: str, release: LabelRelease) -> tuple[str, ...]:

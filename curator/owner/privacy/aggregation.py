@@ -33,7 +33,6 @@ from ldpsim.devices.mechanisms import gaussian, round_up
 
 ARC, UNDIRECTED, UNDIRECTED_CUT = 1.0, math.sqrt(2.0), math.sqrt(6.0)
 ACCOUNTANTS = ("tight", "rdp")
-MOST_EPSILON = 1000.0  # next to no noise
 _LARGEST_ORDER = 1 << 12
 _GRID = 1e-2  # of privacy losses; coarse, and from above
 

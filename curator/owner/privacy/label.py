@@ -63,7 +63,7 @@ more than removing one. For large epsilon_Q the gain is no more than ln(1 / gamm
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -140,9 +140,9 @@ def poisson_rdp(loss: float, order: int, gamma: float) -> float:
     return float(logsumexp(terms)) / (order - 1)
 
 
-def rdp_epsilon(*, loss: float, queries: int, delta: float, gamma: float = 1.0) -> tuple[float, int]:
-    """Return (epsilon at ``delta``, the order that gave it) of ``queries`` queries, a fresh sample for each."""
-    return min((queries * poisson_rdp(loss, a, gamma) + math.log(1 / delta) / (a - 1), a) for a in range(2, 33))
+def rdp_epsilon(*, loss: float, queries: int, delta: float, gamma: float = 1.0) -> float:
+    """Return the epsilon at ``delta`` of ``queries`` queries, a fresh sample for each, by the best order up to 32."""
+    return min(queries * poisson_rdp(loss, a, gamma) + math.log(1 / delta) / (a - 1) for a in range(2, 33))
 
 
 def moments_epsilon(*, lambda_: float, queries: int, delta: float) -> float:
@@ -154,9 +154,6 @@ def moments_epsilon(*, lambda_: float, queries: int, delta: float) -> float:
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _FAR = 45.0  # e^-45 is below the last bit of what is added up
 _FORGOTTEN = 1e-10  # share of delta that outcomes outside the window may have; it is counted as lost
-MOST_LAMBDAS = 8  # 3^8 outcomes
-_LABEL_EXCESS = 5e-3  # of the rounding of shared labels, over all queries; more (to 1 %) where the grid would not fit
-_CELLS = 1 << 24
 
 
 def _points(start: float, width: float) -> tuple[FloatArray, FloatArray]:
@@ -331,43 +328,17 @@ def label_epsilon_once(*, queries: int, classes: int, lambda_: float, delta: flo
     )
 
 
-def shared_label_epsilon(
-    lambdas: Collection[float], *, queries: int, classes: int, delta: float, gamma: float, once: bool = False
-) -> float:
+def shared_label_epsilon(queries: Mapping[float, int], *, classes: int, delta: float) -> float:
     """Return an upper bound on the epsilon at ``delta`` of labels that the same teachers gave under several lambdas.
 
-    The noise of each lambda is drawn on its own, the sample of people is not. So the labels of
-    one query are one mechanism on one sample, and only then does sampling amplify; adding up
-    figures that were amplified one by one would claim too little. For a fixed sample the product
-    of the pairs of all lambdas dominates. Over the queries the losses are composed by
-    dp-accounting on a grid, rounded up.
+    The noise of each lambda is drawn on its own, the sample of people is not. For a fixed sample the labels of the
+    lambdas are independent, so their losses and deltas add up. Figures that sampling amplified one by one do not: they
+    would claim too little. So nothing is amplified here.
 
     Args:
-        lambdas: 1 to :data:`MOST_LAMBDAS` of them.
-        queries: Largest number of queries that were answered under one lambda.
-        classes, delta, gamma: As in :func:`label_epsilon`.
-        once: One sample for all queries; else a fresh one for each.
-
-    Raises:
-        ValueError: for no lambda, or too many.
+        queries: Lambda -> number of queries that were answered under it.
+        classes, delta: As in :func:`label_epsilon`.
     """
-    if not 1 <= len(lambdas) <= MOST_LAMBDAS:
-        raise ValueError(f"labels under 1 to {MOST_LAMBDAS} lambdas can be accounted for together, not {len(lambdas)}")
-    if once:
-        return sampled_once(gamma, delta, lambda d: shared_label_epsilon(lambdas, queries=queries, classes=classes,
-                                                                         delta=d, gamma=1.0))  # fmt: skip
-    from dp_accounting.pld import privacy_loss_distribution  # takes a second to import
-
-    losses, masses = np.zeros(1), np.ones(1)  # towards the data with the person; probability without them
-    for lambda_ in lambdas:
-        a, b = label_probabilities(classes, lambda_)
-        step = math.log(a / b)
-        losses = np.add.outer(losses, [step, -step, 0.0]).ravel()
-        masses = np.multiply.outer(masses, [b, a, (classes - 2) * b]).ravel()
-    without = {at: math.log(mass) for at, mass in enumerate(masses) if mass > 0}
-    within = {at: logarithm + amplified(losses[at], gamma) for at, logarithm in without.items()}
-    width = max(_LABEL_EXCESS / queries, 2 * queries * float(losses.max()) / _CELLS)
-    composed = privacy_loss_distribution.from_two_probability_mass_functions(
-        without, within, pessimistic_estimate=True, value_discretization_interval=width, symmetric=False
-    ).self_compose(queries)
-    return float(composed.get_epsilon_for_delta(delta))
+    each = delta / len(queries)
+    return math.fsum(label_epsilon(queries=count, classes=classes, lambda_=lambda_, delta=each)
+                     for lambda_, count in queries.items())  # fmt: skip

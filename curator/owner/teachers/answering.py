@@ -7,9 +7,8 @@ and noise.
 
 Choice and order of the public nodes to ask about; a shorter list is the start of a longer one.
 
-``random``, ``pagerank`` and ``degree`` (largest first), ``cluster``: k-means on the
-features, then round by round the node nearest to each centre, so that all regions are
-asked about. The choice depends on the public graph alone, so it costs no privacy.
+``random``, ``pagerank`` and ``degree`` (largest first). The choice depends on the public graph alone, so it costs no
+privacy.
 
 Release of an owner: the arg max of a noisy posterior, or of noisy votes.
 
@@ -40,7 +39,6 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator.owner.teachers.graph import Floats, PlainGraph
 from ldpsim.curator.owner.teachers.sage import Sage, SageSettings, rows_of, train
-from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.array_types import IntArray
 
 
@@ -66,9 +64,8 @@ def private_generator(seed: int, purpose: str, number: int) -> np.random.Generat
     return np.random.Generator(np.random.PCG64(derive(seed, purpose, number)))
 
 
-SELECTIONS = ("random", "pagerank", "degree", "cluster")
+SELECTIONS = ("random", "pagerank", "degree")
 _DAMPING, _PAGERANK_ROUNDS = 0.85, 100
-_CLUSTERS, _ROUNDS = 50, 20
 
 
 def query_order(public: PlainGraph, candidates: IntArray, how: str, *, seed: int) -> IntArray:
@@ -83,8 +80,6 @@ def query_order(public: PlainGraph, candidates: IntArray, how: str, *, seed: int
     shuffled = rng.permutation(candidates)
     if how == "random":
         return shuffled
-    if how == "cluster":
-        return _by_cluster(public.features[shuffled].astype(np.float64), shuffled, rng)
     weight = np.diff(public.indptr).astype(np.float64) if how == "degree" else pagerank(public)
     return shuffled[np.argsort(-weight[shuffled], kind="stable")]
 
@@ -99,26 +94,6 @@ def pagerank(graph: PlainGraph) -> Floats:
         loose = rank[degree == 0].sum()
         rank = (1 - _DAMPING) / n + _DAMPING * (flow @ rank + loose / n)
     return rank
-
-
-def _by_cluster(points: Floats, nodes: IntArray, rng: np.random.Generator) -> IntArray:
-    count = min(_CLUSTERS, len(nodes))
-    centres = points[rng.choice(len(nodes), count, replace=False)]
-    squares = np.einsum("ij,ij->i", points, points)
-    for _ in range(_ROUNDS):
-        distance = squares[:, None] - 2 * points @ centres.T + np.einsum("ij,ij->i", centres, centres)
-        home = distance.argmin(1)
-        for at in np.unique(home):  # an empty cluster keeps its centre
-            centres[at] = points[home == at].mean(0)
-    own = distance[np.arange(len(nodes)), home]
-    by_home = np.lexsort((own, home))
-    starts = np.searchsorted(home[by_home], np.arange(count))
-    turn = np.empty(len(nodes), np.int64)
-    turn[by_home] = np.arange(len(nodes)) - starts[home[by_home]]
-    return nodes[np.lexsort((home, turn))]
-
-
-SCORES = ("posterior", "log-posterior")
 
 
 def noisy_labels(values: NDArray[np.float64], lambda_: float, *, noise_seed: int) -> IntArray:
@@ -167,9 +142,6 @@ class Teaching:
         settings: Training of a teacher.
         noise_seed: Seed of the samples.
         training_seed: Seed of weights and dropout.
-
-    Raises:
-        ValueError: for a value outside its range.
     """
 
     neighbours: int = 300
@@ -180,9 +152,6 @@ class Teaching:
     settings: SageSettings = field(default_factory=SageSettings)
     noise_seed: int
     training_seed: int
-
-    def __post_init__(self) -> None:
-        check_sampling(self.neighbours, self.gamma, self.sampling, self.distance)
 
     def sample(self, people: int, query: int) -> IntArray:
         """Return the sorted ids of the people drawn for a query (line 2)."""
@@ -204,18 +173,6 @@ class Teaching:
             norms = np.sqrt(squares) * np.sqrt(np.einsum("i,i->", point, point))
             distance = -product / np.where(norms > 0, norms, 1)
         return np.sort(sampled[np.argsort(distance, kind="stable")[: self.neighbours]])
-
-
-def check_sampling(neighbours: int, gamma: float, sampling: str, distance: str) -> None:
-    """Refuse values outside their range (ValueError)."""
-    if neighbours < 2:
-        raise SettingError(f"K={neighbours}", "a teacher needs 2 people or more")
-    if not 0 < gamma <= 1:
-        raise ValueError(f"--gamma {gamma:g}: must be above 0 and at most 1")
-    if sampling not in SAMPLINGS:
-        raise ValueError(f"--sampling {sampling}: must be one of {', '.join(SAMPLINGS)}")
-    if distance not in DISTANCES:
-        raise SettingError(f"distance={distance}", f"must be one of {', '.join(DISTANCES)}")
 
 
 def posteriors(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import io
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from ldpsim.devices.array_types import IntArray, check_rows, checked_array
+from ldpsim.devices.atomic_files import write_atomically
 
 Floats = NDArray[np.floating[Any]]
 _ARRAYS = ("features", "indptr", "indices", "labels")
@@ -90,13 +90,6 @@ class PlainGraph:
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
     """Write an array atomically, readable by its owner alone."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.save(file, array, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    data = io.BytesIO()
+    np.save(data, array, allow_pickle=False)
+    write_atomically(path, data.getvalue())

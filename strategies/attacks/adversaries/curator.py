@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -19,7 +18,6 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.exact_loss import round_up
 from ldpsim.devices.policy.terms import terms_of
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, unpack_report
@@ -178,19 +176,14 @@ class AttackResult:
 
     def distinct(self) -> dict[tuple[int, str], int]:
         """Return the number of distinct answers of each device about each attribute; all stages are one answer."""
-        return {about: sum(number for _, number in asked) for about, asked in self._questions().items()}
+        return {about: sum(number for _, number in asked) for about, asked in self.questions().items()}
 
     @property
     def distinct_releases(self) -> int:
         """Largest number of distinct answers of a device about one attribute."""
         return max(self.distinct().values(), default=0)
 
-    def loss(self, device: int, attribute: str) -> float:
-        """Return the vector loss of all answers of one device about one attribute; the losses of answers add up."""
-        asked = self._questions().get((device, attribute), [])
-        return round_up(math.fsum(query.loss(attribute, device=device).vector * number for query, number in asked))
-
-    def _questions(self) -> dict[tuple[int, str], list[tuple[Query, int]]]:
+    def questions(self) -> dict[tuple[int, str], list[tuple[Query, int]]]:
         """Return each question that a device answered about an attribute, with the number of distinct answers."""
         stages: dict[tuple[int, str], dict[bytes, tuple[Query, Counter[int]]]] = defaultdict(dict)
         for each in self.releases:

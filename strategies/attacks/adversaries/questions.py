@@ -6,31 +6,20 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import fields, replace
-from functools import partial
-from inspect import signature
-from typing import Any, cast
 
 import numpy as np
 
+from ldpsim.curator.attacks.examples import make
 from ldpsim.curator.votes.own_model import model_for_accounts
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import (
-    GRRFS,
-    AnalyticGaussian,
-    ClearAdjacency,
-    ClearFeatures,
-    ClearLabel,
     Degree,
     GroupDegrees,
-    Laplace,
     Mechanism,
-    MultiBit,
     NeighbourhoodVote,
     NoisyRow,
     OneBit,
-    RandomizedResponse,
     Reporting,
-    Window,
     every,
 )
 from ldpsim.devices.mechanisms.exact_loss import ONE
@@ -71,24 +60,20 @@ def rebudgeted(query: Query, factor: float, facts: PublicFacts) -> Query:
 
 
 def _rebudgeted(mechanism: Mechanism, factor: float, facts: PublicFacts) -> Mechanism:
-    make = getattr(type(mechanism), "from_epsilon", None)
     loss = mechanism.loss()
-    with suppress(ValueError):  # a budget that it cannot have
-        if isinstance(mechanism, NeighbourhoodVote):
+    if isinstance(mechanism, NeighbourhoodVote):
+        with suppress(ValueError):  # a budget that it cannot have
             return mechanism.with_epsilon(loss.vector * factor)
-    if make is None or not 0 < loss.vector < math.inf:
+    if mechanism.in_clear or not 0 < loss.vector < math.inf:
         return mechanism
-    values = {key: getattr(mechanism, key) for key in signature(make).parameters if hasattr(mechanism, key)}
-    if "facts" in signature(make).parameters:
-        values["facts"] = facts
+    own = {entry.name: getattr(mechanism, entry.name) for entry in fields(mechanism)}  # type: ignore[arg-type]
     if loss.delta:
-        values["delta"] = loss.delta
-    # Some take the loss of a bit, some that of the vector: use the one that gives this mechanism again.
-    for epsilon in (loss.vector, loss.bit):
-        with suppress(TypeError, ValueError):  # an installed mechanism with other arguments, a budget it cannot have
-            if math.isclose(make(epsilon, **values).loss().vector, loss.vector, rel_tol=1e-3):
-                made = make(epsilon * factor, **values)
-                return made if isinstance(made, Mechanism) else mechanism
+        own["delta"] = loss.delta
+    # Some take the loss of a bit, some that of a sampled entry or the vector: use the one that gives this mechanism.
+    for epsilon in (loss.vector, loss.bit, loss.vector / own.get("m", 1)):
+        same = make(type(mechanism), epsilon, facts, **own)
+        if same is not None and math.isclose(same.loss().vector, loss.vector, rel_tol=1e-3):
+            return make(type(mechanism), epsilon * factor, facts, **own) or mechanism
     return mechanism
 
 
@@ -121,41 +106,18 @@ def about(person: int, epsilon: float, facts: PublicFacts, *, reporting: Reporti
 
 
 def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
-    """Yield each built-in mechanism of an attribute, at a small budget and with the right facts.
-
-    Mechanisms about labels of other packages are among them.
-    """
-    n, d, classes, epsilon = facts.n, facts.d, facts.classes, 0.5
-    numbers = {"d": d, "low": facts.feature_low, "high": facts.feature_high}
-    makers: dict[str, tuple[Callable[[], Mechanism], ...]] = {
-        "adjacency": (
-            partial(RandomizedResponse.from_epsilon, epsilon, n=n),
-            partial(Degree.from_epsilon, epsilon, n=n),
-            partial(GroupDegrees.from_epsilon, epsilon, n=n, groups=2, seed=1),
-            partial(NoisyRow.from_epsilon, epsilon, n=n),
-            lambda: NeighbourhoodVote.from_probabilities(np.ones((n, classes)), epsilon, homophily=0.8, candidates=2),
-            lambda: NeighbourhoodVote.from_probabilities(
-                np.ones((n, classes)), epsilon, homophily=0.8, model=model_for_accounts(d, classes)
-            ),
-            lambda: ClearAdjacency(n),
-        ),
-        "features": (
-            *(partial(cast(Any, kind).from_epsilon, epsilon, **numbers)
-              for kind in (OneBit, MultiBit, Window, Laplace)),
-            lambda: GRRFS.from_epsilon(epsilon, facts=facts),
-            lambda: AnalyticGaussian.from_epsilon(epsilon, delta=1e-6, **numbers),  # type: ignore[arg-type]
-            lambda: ClearFeatures(d),
-        ),
-        # As `run` makes them, so that one of another package is tried too.
-        "label": (
-            *(partial(cast(Any, kind).from_epsilon, epsilon, categories=classes) for kind in every().values()
-              if kind.reads == ("label",) and not kind.in_clear),
-            lambda: ClearLabel(classes),
-        ),
-    }  # fmt: skip
-    for make in makers[attribute]:
-        with suppress(ValueError):  # a population without labels, or with other features than this one takes
-            yield make()
+    """Yield each mechanism of an attribute, those of other packages too, at a small budget and with the right facts."""
+    for kind in every().values():
+        if kind.reads[0] == attribute:
+            mechanism = make(kind, 0.5, facts, groups=2, seed=1, delta=1e-6)
+            if mechanism is not None:
+                yield mechanism
+    if attribute == "adjacency":
+        for model in (None, model_for_accounts(facts.d, facts.classes)):
+            with suppress(ValueError):  # a population without labels
+                yield NeighbourhoodVote.from_probabilities(
+                    np.ones((facts.n, facts.classes)), 0.5, homophily=0.8, candidates=2, model=model
+                )
 
 
 def huge(query: Query, facts: PublicFacts) -> list[Query]:

@@ -110,15 +110,6 @@ def _shrinking(target: Target, asks: int) -> Runs:
     yield from (rounds[::-1] for rounds in _growing(target, asks))
 
 
-def _attribute_by_attribute(target: Target, asks: int) -> Runs:
-    found = []
-    for number in range(asks):
-        question = q.rebudgeted(target.query, 1.0 - (number % 4) / 8, target.facts)
-        several = [q.alone(question, ask) for ask in question.asks]
-        found += [q.recollected(each, f"turn-{number}") for each in (*several, question)]
-    yield one_each(found)
-
-
 def _subsets(target: Target, asks: int) -> Runs:
     query, found = target.query, []
     for number in range(max(1, asks // 8)):
@@ -249,15 +240,12 @@ ADVERSARIES: Mapping[str, Adversary] = {row.name: row for row in (
               lambda target, asks: iter([one_each([target.query] * asks)])),
     Adversary("new-runs", "asks the same question once in each of T runs",
               lambda target, asks: iter([one_each([target.query])] * asks)),
-    Adversary("new-collections", "asks the same question under T collection ids", _repeat),
     Adversary("one-batch", "sends repeats, other collections and other budgets to a device in one batch of messages",
               _one_batch),
     Adversary("parallel", "asks from several processes at the same moment, each at its own budget",
               lambda target, asks: iter(()), lambda target, runs, asks: from_processes(target, asks)),
     Adversary("growing-budgets", "asks T times, each time at a larger budget", _growing),
     Adversary("shrinking-budgets", "asks T times, each time at a smaller budget", _shrinking),
-    Adversary("attribute-by-attribute", "asks each attribute alone, then all together, at changing budgets",
-              _attribute_by_attribute),
     Adversary("subsets", "asks every subset of the attributes, in every order of their sizes, in old and new "
               "collections", _subsets),
     Adversary("other-mechanisms",
@@ -269,21 +257,19 @@ ADVERSARIES: Mapping[str, Adversary] = {row.name: row for row in (
     Adversary("changed-data",
               "asks again, in old and new collections and at other budgets, after everybody's data changed",
               _changed_data),
-    Adversary("broken-plans", "skips, repeats and swaps the stages of a query, sends other groupings, changes the "
-              "query in between", _broken_plans),
+    Adversary("broken-plans", "skips, repeats and swaps the stages of a question, sends other groupings, changes the "
+              "question in between", _broken_plans),
     Adversary("both-ends", "asks devices that report one end of each pair for the whole list, before and after the "
-              "honest ask", _both_ends),
+              "honest question", _both_ends),
     Adversary("sybils", "curators with their own ids, budgets, devices and attributes ask in turn and pool the answers",
               _sybils),
     Adversary("two-supernodes", "two SuperNodes on one state folder answer the same devices at the same moment",
               lambda target, asks: iter(()), lambda target, runs, asks: from_supernodes(target)),
-    Adversary("retry-storm", "floods devices with retries, sixteen a device in every batch",
-              lambda target, asks: iter([[[Shot(target.query)] * 16] * max(1, -(-asks // 16))])),
     Adversary("malformed",
               "sends unknown or malformed fields, foreign records and unknown message types, before and after",
               _malformed),
     Adversary("huge-parameters", "asks with sizes of up to 2^62, the largest grids, groups and numbers of stages, and "
-              "queries of megabytes", _huge_parameters),
+              "questions of megabytes", _huge_parameters),
     Adversary("hostile-tables",
               "asks votes over T tables, each of which knows one person alone: is that one in your list?",
               _hostile_tables),

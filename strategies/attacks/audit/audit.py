@@ -1,10 +1,7 @@
-"""Callables and domains that a person names for an audit: ``mine:function``, ``0:7``, ``a,b,c``.
+"""Audits of mechanisms and methods by name, spread over processes, and of a callable that a person names.
 
-The current folder comes first in the search for modules, as for ``python -m``.
-
-Audits of mechanisms and methods, spread over processes (``ldpsim audit``).
-
-They are found by name, also those of other packages. ``noise`` is the stream of random numbers.
+Names are also those of other packages; ``noise`` is the stream of random numbers. A callable is ``mine:function``, and
+the current folder comes first in the search for modules, as for ``python -m``.
 """
 
 from __future__ import annotations
@@ -16,17 +13,18 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice, product
+from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.attacks.mechanism_audit import CONFIDENCE, TRIALS, AuditRow, Effort, audit_mechanism, check_effort
+from ldpsim.curator.attacks.mechanism_audit import CONFIDENCE, TRIALS, AuditRow, Effort, audit_mechanism, audit_stream
 from ldpsim.curator.attacks.method_audit import audit_method
-from ldpsim.curator.attacks.stream_audit import audit_stream
+from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser
 from ldpsim.curator.methods import Method
 from ldpsim.curator.methods import table as methods
 from ldpsim.curator.methods.base import Budget
@@ -35,124 +33,17 @@ from ldpsim.devices.mechanisms import every as mechanisms
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.strategies.attacks.campaign import run_cells
 from ldpsim.strategies.experiments.compare import cells_of
-from ldpsim.strategies.experiments.sweep import Failed
 from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
+from ldpsim.strategies.seeded import seeded
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import budget_of
 from ldpsim.strategies.setup.settings import resolve
 
-FORMS = "0:7, a,b,c, a JSON list, bits:8, floats:0,1,11 or module:function"
-MOST_LISTED = 100_000
-_BITS = 16
-_NAMED = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-
-
-def is_named(text: str) -> bool:
-    """Whether a text has the form module:function."""
-    return bool(_NAMED.fullmatch(text))
-
-
-def callable_named(text: str, option: str = "") -> Callable[..., Any]:
-    """Return the callable that ``module:function`` names.
-
-    Raises:
-        ValueError: for a module that cannot be imported, or no callable of that name in it.
-    """
-    said = f"{option} {text}".strip()
-    if not is_named(text):
-        raise ValueError(f"{said}: the form is module:function")
-    module, _, path = text.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    importlib.invalidate_caches()
-    try:
-        found: Any = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise ValueError(f"{said}: there is no module {error.name}") from error
-    except Exception as error:
-        raise ValueError(f"{said}: importing {module} raised {type(error).__name__}: {error}") from error
-    for part in path.split("."):
-        if not hasattr(found, part):
-            raise ValueError(f"{said}: {module} has no {path}")
-        found = getattr(found, part)
-    if not callable(found):
-        raise ValueError(f"{said}: {path} is not callable")
-    return found
-
-
-def domain_of(text: str) -> list[Any]:
-    """Return the values of ``--domain``, two or more, each once.
-
-    Raises:
-        ValueError: for a text of no known form, one value, or a value twice.
-
-    >>> domain_of("1:3"), domain_of("yes,no"), domain_of("floats:0,1,3")
-    ([1, 2, 3], ['yes', 'no'], [0.0, 0.5, 1.0])
-    """
-    try:
-        values = _values(text.strip())
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"--domain {text}: {error}") from error
-    if len(values) < 2:
-        raise ValueError(
-            f"--domain {text}: {len(values)} value{'' if len(values) == 1 else 's'}; at least two are "
-            "needed, because they are compared"
-        )
-    if len({repr(value) for value in values}) < len(values):
-        raise ValueError(f"--domain {text}: a value is given twice")
-    return values
-
-
-def _values(text: str) -> list[Any]:
-    if found := re.fullmatch(r"(-?\d+):(-?\d+)", text):
-        low, high = map(int, found.groups())
-        return list(islice(range(low, high + 1), MOST_LISTED))
-    if found := re.fullmatch(r"bits:(\d+)", text):
-        size = int(found[1])
-        if not 1 <= size <= _BITS:
-            raise ValueError(f"1 to {_BITS} bits can be listed; give module:function for others")
-        return list(product((0, 1), repeat=size))
-    if text.startswith("floats:"):
-        parts = text.removeprefix("floats:").split(",")
-        if len(parts) != 3:
-            raise ValueError("the form is floats:LOW,HIGH,NUMBER")
-        start, end, number = float(parts[0]), float(parts[1]), int(parts[2])
-        if number > MOST_LISTED or not math.isfinite(end - start):
-            raise ValueError(f"at most {MOST_LISTED:,} values between two finite numbers can be listed")
-        return [float(value) for value in np.linspace(start, end, number)]
-    if text.startswith("["):
-        return list(json.loads(text))
-    if is_named(text):
-        given = callable_named(text)()
-        if not isinstance(given, Iterable):
-            raise ValueError("the function yields no values")
-        return list(islice(given, MOST_LISTED))
-    if ":" in text or not text:
-        raise ValueError(f"the forms are {FORMS}")
-    return _words([word.strip() for word in text.split(",")])
-
-
-def _words(words: list[str]) -> list[Any]:
-    """Return words as numbers where all of them are numbers."""
-    for kind in (int, float):
-        try:
-            return [kind(word) for word in words]
-        except ValueError:
-            continue
-    return words
-
-
-def takes_rng(function: Callable[..., Any]) -> bool:
-    """Whether a callable has a parameter ``rng``."""
-    try:
-        return "rng" in inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return False
-
-
 NOISE = "noise"
+MOST_VALUES = 16
 _BOUNDS = 8  # largest number of lower bounds of one task
+_MOST_LISTED = 100_000
+_NAMED = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +72,7 @@ class AuditOptions:
     epsilon: float | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     asked: Mapping[str, tuple[Method, Budget]] = field(init=False, repr=False)
+    effort: Effort = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         known = everything()
@@ -191,7 +83,8 @@ class AuditOptions:
                 )
         if self.workers < 1:
             raise ValueError(f"--workers {self.workers}: must be 1 or more")
-        check_effort(self.trials, self.confidence, self.seed)
+        rows = _BOUNDS * len(self.names or known)
+        object.__setattr__(self, "effort", Effort(self.trials, self.confidence, rows, self.seed))
         object.__setattr__(self, "asked", _asked(self))
 
 
@@ -200,41 +93,14 @@ def everything() -> list[str]:
     return list(dict.fromkeys([NOISE, *mechanisms(), *sorted(methods())]))
 
 
-@noted_if_interrupted(lambda: NOTHING_KEPT)
 def audit(options: AuditOptions, *, progress: Progress = quiet) -> list[AuditRow]:
     """Return the rows of an audit, in the order of the names; what cannot be audited has a row that fails."""
-    names = options.names or tuple(everything())
-    effort = Effort(options.trials, options.confidence, _BOUNDS * len(names), options.seed)
-    found: dict[str, list[AuditRow]] = {}
-    progress("audit", 0.0)
-    for name, rows in run_cells(
-        names, partial(audit_one, effort=effort, asked=options.asked), workers=options.workers, trains=False
-    ):
-        found[name] = [effort.not_audited(name, "audit", rows.line)] if isinstance(rows, Failed) else rows
-        progress("audit", len(found) / len(names))
-    return [row for name in names for row in found[name]]
-
-
-def _asked(options: AuditOptions) -> dict[str, tuple[Method, Budget]]:
-    """Return each method with the parameters and the budget of a run with these options; empty without options."""
-    if options.epsilon is None and not options.settings:
-        return {}
-    for name in options.names or everything():
-        if name not in methods():
-            option = "--set" if options.epsilon is None else "--epsilon"
-            raise ValueError(f"{option}: only for methods, and {name} is none; name the methods to audit")
-    run = RunOptions(epsilon=options.epsilon, settings=options.settings)
-    found = {}
-    for cell in cells_of(options.names, run):
-        kind = methods()[cell.label]
-        spec = kind.spec
-        if spec.trained_by in ("owner", "graph owner"):
-            raise ValueError(
-                f"{spec.name}: an owner's release is audited at one small setting; --epsilon and --set are not read"
-            )
-        budget = budget_of(cell.options, public_features=spec.public_features)
-        found[cell.label] = resolve(cell.options, kind, budget).method, budget
-    return found
+    names = options.names or everything()
+    one = partial(audit_one, effort=options.effort, asked=options.asked)
+    results, failures = run_cells({name: name for name in names}, one, workers=options.workers, trains=False,
+                                  progress=progress)  # fmt: skip
+    results |= {name: [options.effort.not_audited(name, "audit", failed.line)] for name, failed in failures}
+    return [row for name in names for row in results[name]]
 
 
 def audit_one(name: str, effort: Effort, asked: Mapping[str, tuple[Method, Budget]]) -> list[AuditRow]:
@@ -245,11 +111,151 @@ def audit_one(name: str, effort: Effort, asked: Mapping[str, tuple[Method, Budge
         effort: Trials and confidence.
         asked: Methods with the parameters and the budget that were asked for; what shares their name is left out.
     """
-    rows: list[AuditRow] = []
-    if name == NOISE:
-        rows += [replace(row, name=NOISE) for row in audit_stream(NoiseStream)]
+    rows = audit_stream(NoiseStream) if name == NOISE else []
     if name in mechanisms() and name not in asked:
         rows += audit_mechanism(mechanisms()[name], effort, stream=NoiseStream)
     if name in methods():
         rows += audit_method(methods()[name], effort, stream=NoiseStream, asked=asked.get(name))
     return rows
+
+
+def _asked(options: AuditOptions) -> dict[str, tuple[Method, Budget]]:
+    """Return each method with the parameters and the budget of a run with these options; empty without options."""
+    if options.epsilon is None and not options.settings:
+        return {}
+    for name in options.names or everything():
+        if name not in methods():
+            option = "--set" if options.epsilon is None else "--epsilon"
+            raise ValueError(f"{option}: only for methods, and {name} is none; name the methods to audit")
+    asked = {}
+    for cell in cells_of(options.names, RunOptions(epsilon=options.epsilon, settings=options.settings)):
+        kind = methods()[cell.label]
+        if kind.spec.trained_by in ("owner", "graph owner"):
+            raise ValueError(
+                f"{kind.spec.name}: an owner's release is audited at one small setting; --epsilon and --set are not "
+                "read"
+            )
+        budget = budget_of(cell.options, public_features=kind.spec.public_features)
+        asked[cell.label] = resolve(cell.options, kind, budget).method, budget
+    return asked
+
+
+@noted_if_interrupted(lambda: NOTHING_KEPT)
+def audit_callable(
+    name: str, domain: str, effort: Effort, *, claimed: float, delta: float = 0.0, law: str | None = None,
+    progress: Progress = quiet,
+) -> list[AuditRow]:  # fmt: skip
+    """Return the rows of a callable.
+
+    Args:
+        name: ``module:function``; called as f(value), or f(value, rng=generator) if it has a parameter ``rng``.
+        domain: Values, in one of the forms of :func:`domain_of`.
+        effort: Trials and confidence.
+        claimed: Claimed epsilon.
+        delta: Delta of the claim.
+        law: ``module:function`` of value -> {report: probability}; else the attribute ``law`` of the callable.
+        progress: Function that is told the share that is done.
+
+    Raises:
+        ValueError: for numbers outside their range, a name, domain, law or report that does not fit, and where the
+            callable raises.
+    """
+    if not (math.isfinite(claimed) and claimed >= 0):
+        raise ValueError(f"--claims {claimed:g}: must be 0 or more")
+    if not 0 <= delta < 1:
+        raise ValueError(f"--delta {delta:g}: must lie in [0, 1)")
+    function = callable_named(name)
+    stated = callable_named(law, "--law") if law else getattr(function, "law", None)
+    values, note = sampled(domain_of(domain), effort.seed)
+    rng = np.random.default_rng(effort.seed)
+    draw = partial(function, rng=rng) if takes_rng(function) else function
+    with seeded(effort.seed):
+        return audit_randomiser(Randomiser(name, draw, values, stated, note), effort, claimed=claimed, delta=delta,
+                                progress=lambda share: progress("audit", share))  # fmt: skip
+
+
+def callable_named(text: str, option: str = "") -> Callable[..., Any]:
+    """Return the callable that ``module:function`` names.
+
+    Raises:
+        ValueError: for a module that cannot be imported, or no callable of that name in it.
+    """
+    said = f"{option} {text}".strip()
+    if not _NAMED.fullmatch(text):
+        raise ValueError(f"{said}: the form is module:function")
+    module, _, path = text.partition(":")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    importlib.invalidate_caches()
+    try:
+        named: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{said}: there is no module {error.name}") from error
+    except Exception as error:
+        raise ValueError(f"{said}: importing {module} raised {type(error).__name__}: {error}") from error
+    try:
+        named = attrgetter(path)(named)
+    except AttributeError as error:
+        raise ValueError(f"{said}: {module} has no {path}") from error
+    if not callable(named):
+        raise ValueError(f"{said}: {path} is not callable")
+    return named
+
+
+def domain_of(text: str) -> list[Any]:
+    """Return the values of ``--domain``, two or more, each once.
+
+    Raises:
+        ValueError: for a text of no known form, one value, or a value twice.
+
+    >>> domain_of("1:3"), domain_of("yes,no"), domain_of("[0.5, [1, 2]]")
+    ([1, 2, 3], ['yes', 'no'], [0.5, [1, 2]])
+    """
+    try:
+        values = _values(text.strip())
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"--domain {text}: {error}") from error
+    if len(values) < 2:
+        number = f"{len(values)} value{'' if len(values) == 1 else 's'}"
+        raise ValueError(f"--domain {text}: {number}; at least two are needed, because they are compared")
+    if len({repr(value) for value in values}) < len(values):
+        raise ValueError(f"--domain {text}: a value is given twice")
+    return values
+
+
+def _values(text: str) -> list[Any]:
+    if ends := re.fullmatch(r"(-?\d+):(-?\d+)", text):
+        return list(islice(range(int(ends[1]), int(ends[2]) + 1), _MOST_LISTED))
+    if text.startswith("["):
+        return list(json.loads(text))
+    if _NAMED.fullmatch(text):
+        given = callable_named(text)()
+        if not isinstance(given, Iterable):
+            raise ValueError("the function yields no values")
+        return list(islice(given, _MOST_LISTED))
+    if ":" in text or not text:
+        raise ValueError("the forms are 0:7, a,b,c, a JSON list or module:function")
+    words = [word.strip() for word in text.split(",")]
+    for kind in (int, float):  # words are numbers where all of them are
+        try:
+            return [kind(word) for word in words]
+        except ValueError:
+            continue
+    return words
+
+
+def takes_rng(function: Callable[..., Any]) -> bool:
+    """Whether a callable has a parameter ``rng``."""
+    try:
+        return "rng" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def sampled(values: list[Any], seed: int) -> tuple[list[Any], str]:
+    """Return at most :data:`MOST_VALUES` values, the first and the last among them, and words where others are left."""
+    if len(values) <= MOST_VALUES:
+        return values, ""
+    middle = np.random.default_rng(seed).choice(np.arange(1, len(values) - 1), MOST_VALUES - 2, replace=False)
+    chosen = [values[place] for place in (0, *sorted(middle.tolist()), len(values) - 1)]
+    return chosen, f"{MOST_VALUES} of {len(values):,} values: the first, the last, others drawn with the seed"

@@ -32,7 +32,7 @@ from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.people.owner_graphs import sparse_features
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results.outcome import Outcome
-from ldpsim.strategies.runs.in_rounds import TwoLayers, log_probabilities
+from ldpsim.strategies.runs.network import TwoLayers, log_probabilities
 from ldpsim.strategies.runs.set_up import run_of, set_up, temporary_scene
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import RunSetup, load_population

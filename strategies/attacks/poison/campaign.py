@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,13 @@ from ldpsim.curator.defences import ALL, DEFENCES
 from ldpsim.curator.methods import find
 from ldpsim.curator.names import check_known
 from ldpsim.devices.data.population import Population
-from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
+from ldpsim.strategies.attacks.campaign import Campaign, CampaignResult
 from ldpsim.strategies.attacks.poison.cell import PoisonCell, run_poison_cell
 from ldpsim.strategies.attacks.poison.lies import ATTACKS, NONE, SILENT
-from ldpsim.strategies.experiments.compare import cells_of, guarantee_before
-from ldpsim.strategies.outputs.sums import AskedInAll, added, levels_of
+from ldpsim.strategies.experiments.compare import cells_of
+from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
+from ldpsim.strategies.results.rows import Row
 from ldpsim.strategies.runs.set_up import run_of, set_up
 from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.option_spec import declared
@@ -27,7 +29,11 @@ from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import read_alone
 from ldpsim.strategies.setup.run_setup import RunSetup, load_population
 
-SCHEMA = 2
+SCHEMA = 3
+COLUMNS = (
+    "method", "epsilon", "attack", "share", "liars", "defence", "repeats", "accuracy", "std", "vs_silent", "chosen",
+    "found", "false_alarms",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +79,8 @@ class PoisonOptions:
             raise ValueError(f"--dropout {self.run.dropout:g}: silent devices are the control of this command")
         if self.run.state is not None or self.run.from_reports is not None:
             raise ValueError("--state and --from-reports: each cell needs devices of its own")
+        if self.run.seeds_of(0).noise is None:
+            raise ValueError("--noise-seed os: nobody is really asked here, so the noise has a seed")
         if self.join and self.run.volunteers is not None:
             raise ValueError("--join: accounts that join are measured without --volunteers")
         own = cells_of(self.methods, self.run)  # checks the names and --set
@@ -84,60 +92,54 @@ class PoisonOptions:
         object.__setattr__(self, "runs", {cell.label: replace(cell.options, engine=self.run.engine) for cell in own})
 
 
-class PoisonCampaign(Campaign):
-    """Campaign of ``ldpsim poison``.
+def poison(asked: PoisonOptions, out: Path | None = None, *, progress: Progress = quiet) -> CampaignResult:
+    """Let a share of the devices lie, and measure what it costs the honest ones (``ldpsim poison``).
 
     Args:
         asked: The options.
+        out: Folder below which table and result are written, and a stopped campaign is continued; None keeps nothing.
+        progress: Function that is told the phase and the share of it that is done.
 
     Raises:
         ValueError: one line, where options do not fit a method, or no attack does.
     """
+    progress("population", None)
+    return campaign_of(asked).run(out, workers=asked.run.workers, progress=progress)
 
-    command = "poison"
-    columns = (
-        "method", "epsilon", "attack", "share", "liars", "defence", "repeats", "accuracy", "std", "vs_nobody",
-        "vs_silent", "chosen", "found", "false_alarms",
+
+def campaign_of(asked: PoisonOptions) -> Campaign:
+    """Return the campaign; ValueError where options do not fit a method, or no attack does."""
+    people = load_population(asked.run)
+    for share in asked.shares:
+        if not round(share * len(people)):
+            raise ValueError(f"--shares {share:g}: is nobody of {len(people):,} people")
+    cells = [cell for method in asked.methods for options in _budgets(asked, method)
+             for cell in _cells(asked, options, people)]  # fmt: skip
+    if asked.defences and all(cell.options.defence == NONE for cell in cells):
+        raise ValueError(f"--defence {', '.join(asked.defences)}: {', '.join(asked.methods)} takes no reports")
+    # the first repeat of everything comes first, so that a table of all methods is there early
+    cells.sort(key=lambda cell: cell.number)
+    return Campaign(
+        "poison", {cell.name: cell for cell in cells}, run_poison_cell, lambda results: rows_of(cells, results),
+        COLUMNS, record_of, _settings(asked), people.digest,
     )  # fmt: skip
-    exact = frozenset({"epsilon", "share"})
-    measure = run_poison_cell
 
-    def __init__(self, asked: PoisonOptions) -> None:
-        people = load_population(asked.run)
-        for share in asked.shares:
-            if not round(share * len(people)):
-                raise ValueError(f"--shares {share:g}: is nobody of {len(people):,} people")
-        cells = [cell for method in asked.methods for options in _budgets(asked, method)
-                 for cell in _cells(asked, options, people)]  # fmt: skip
-        if asked.defences and all(cell.options.defence == NONE for cell in cells):
-            raise ValueError(f"--defence {', '.join(asked.defences)}: {', '.join(asked.methods)} takes no reports")
-        # the first repeat of everything comes first, so that a table of all methods is there early
-        cells.sort(key=lambda cell: cell.number)
-        super().__init__(cells, _settings(asked), people=people.digest, workers=asked.run.workers)
 
-    def rows(self, results: Mapping[str, Any]) -> Sequence[AttackRow]:
-        """Return a row for each kind of cell that has a result, over its repeats."""
-        together: dict[str, list[PoisonCell]] = {}
-        for cell in self.cells:
-            if cell.name in results:
-                together.setdefault(replace(cell, number=0).name, []).append(cell)
-        return [_row(group, results) for group in together.values()]
+def rows_of(cells: Sequence[PoisonCell], results: Mapping[str, Any]) -> list[Row]:
+    """Return a row for each kind of cell that has a result, over its repeats."""
+    together: dict[str, list[PoisonCell]] = {}
+    for cell in cells:
+        if cell.name in results:
+            together.setdefault(replace(cell, number=0).name, []).append(cell)
+    return [_row(group, results) for group in together.values()]
 
-    def sums(self) -> list[AskedInAll]:
-        """Return what holds over all cells together: each asks the same people, with noise that no seed tells."""
-        if self.cells[0].options.seeds_of(0).noise is not None:
-            return []
-        setups = {(cell.options.method, cell.options.epsilon): set_up(cell.options) for cell in self.cells}
-        before = {key: levels_of({"privacy": guarantee_before(setup).to_dict()}) for key, setup in setups.items()}
-        holds = added([before[cell.options.method, cell.options.epsilon] for cell in self.cells])
-        return [AskedInAll(next(iter(setups.values())).population.name, len(self.cells), holds)]
 
-    def record(self, result: CampaignResult) -> dict[str, Any]:
-        """Return the content of result.json."""
-        return {"poison": {
-            "schema": SCHEMA, "rows": list(result.rows), "settings": dict(result.settings), "seconds": result.seconds,
-            "failed": {name: failed.line for name, failed in result.failures},
-        }}  # fmt: skip
+def record_of(result: CampaignResult) -> dict[str, Any]:
+    """Return the content of result.json."""
+    return {"poison": {
+        "schema": SCHEMA, "rows": list(result.rows), "settings": dict(result.settings), "seconds": result.seconds,
+        "failed": {name: failed.line for name, failed in result.failures},
+    }}  # fmt: skip
 
 
 def _budgets(asked: PoisonOptions, method: str) -> list[RunOptions]:
@@ -171,28 +173,18 @@ def _reads_lists(setup: RunSetup) -> bool:
 
 
 def _row(cells: Sequence[PoisonCell], results: Mapping[str, Any]) -> dict[str, Any]:
-    first = cells[0]
-    own = [results[cell.name] for cell in cells]
+    first, own = cells[0], [results[cell.name] for cell in cells]
     accuracies = [result["accuracy"] for result in own]
+    silent = [replace(cell, attack=SILENT, options=replace(cell.options, defence=NONE)).name for cell in cells]
+    lost = [result["accuracy"] - results[name]["accuracy"] for result, name in zip(own, silent, strict=True)
+            if name in results]  # fmt: skip
     return {
         "method": first.options.method, "epsilon": first.options.epsilon, "attack": first.attack,
         "share": first.share, "liars": own[0]["liars"], "defence": first.options.defence, "repeats": len(own),
         "accuracy": _mean(accuracies), "std": float(np.std(accuracies, ddof=1)) if len(own) > 1 else None,
-        "vs_nobody": _difference(cells, results, NONE, 0.0),
-        "vs_silent": _difference(cells, results, SILENT, first.share),
-        "chosen": _mean(result["chosen"] for result in own), "found": _mean(result["found"] for result in own),
-        "false_alarms": _mean(result["false_alarms"] for result in own), "nulls": own[0]["nulls"],
+        "vs_silent": _mean(lost), **{name: _mean(result[name] for result in own)
+                                     for name in ("chosen", "found", "false_alarms")}, "nulls": own[0]["nulls"],
     }  # fmt: skip
-
-
-def _difference(cells: Sequence[PoisonCell], results: Mapping[str, Any], attack: str, share: float) -> float | None:
-    """Return how much the accuracy differs from that of another kind of cell without a defence, repeat by repeat."""
-    pairs = []
-    for cell in cells:
-        other = replace(cell, attack=attack, share=share, options=replace(cell.options, defence=NONE))
-        if other.name in results:
-            pairs.append(results[cell.name]["accuracy"] - results[other.name]["accuracy"])
-    return _mean(pairs)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

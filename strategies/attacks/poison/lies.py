@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ldpsim.devices.array_types import IntArray
-from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.data.population import Population, Record, records_by_column
 from ldpsim.devices.facts import Split
 
 NONE, SILENT = "none", "silent"  # nobody lies; the liars do not answer, which is the control
@@ -125,37 +125,27 @@ def lying_people(liars: Liars, attack: str, *, public_graph: bool) -> Population
     people, n = liars.people, len(liars.people)
     joined = [number for number in liars.numbers.tolist() if number >= n]
     nothing = Record(np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0, np.int32), -1)
-    records = [people.record(number) for number in range(n)] + [nothing] * len(joined)
+    records = [*(people.record(number) for number in range(n)), *[nothing] * len(joined)]
+    claims = ATTACKS[attack].claims(liars) if attack in ATTACKS else Claims(np.zeros(0, int), np.zeros(0, int), [])
     followers: dict[int, list[int]] = {}
-    if attack in ATTACKS:
-        claims = ATTACKS[attack].claims(liars)
-        for number, label, face, named in zip(
-            liars.numbers.tolist(), claims.labels.tolist(), claims.faces.tolist(), claims.lists, strict=True
-        ):
-            near = np.setdiff1d(named, [number]).astype(np.int32)
-            if public_graph and number < n:
-                near = records[number].neighbours
-            elif public_graph:
-                for other in near.tolist():
-                    followers.setdefault(other, []).append(number)
-            copied = people.record(face)
-            records[number] = Record(copied.feature_indices, copied.feature_values, near, label)
+    for number, label, face, named in zip(liars.numbers.tolist(), claims.labels.tolist(), claims.faces.tolist(),
+                                          claims.lists, strict=attack in ATTACKS):  # fmt: skip
+        near = np.setdiff1d(named, [number]).astype(np.int32)
+        if public_graph and number < n:
+            near = records[number].neighbours
+        elif public_graph:
+            for other in near.tolist():
+                followers.setdefault(other, []).append(number)
+        records[number] = replace(people.record(face), neighbours=near, label=label)
     for number, others in followers.items():
-        record = records[number]
-        records[number] = replace(record, neighbours=np.union1d(record.neighbours, others).astype(np.int32))
+        near = np.union1d(records[number].neighbours, others).astype(np.int32)
+        records[number] = replace(records[number], neighbours=near)
+    columns = records_by_column(records)
     return replace(
-        people, facts=replace(people.facts, n=len(records)), own_split=None,
-        feature_indptr=_starts([len(record.feature_indices) for record in records]),
-        feature_indices=np.concatenate([record.feature_indices for record in records]),
-        feature_values=np.concatenate([record.feature_values for record in records]),
-        neighbour_indptr=_starts([len(record.neighbours) for record in records]),
-        neighbour_indices=np.concatenate([record.neighbours for record in records]),
-        labels=np.array([record.label for record in records], np.int64),
+        people, facts=replace(people.facts, n=len(records)), own_split=None, feature_indptr=columns.feature_starts,
+        feature_indices=columns.feature_indices, feature_values=columns.feature_values,
+        neighbour_indptr=columns.neighbour_starts, neighbour_indices=columns.neighbours, labels=columns.labels,
     )  # fmt: skip
-
-
-def _starts(sizes: Sequence[int]) -> IntArray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def with_labels_of(split: Split, joined: IntArray, seed: int) -> Split:

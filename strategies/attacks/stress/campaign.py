@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -34,9 +34,11 @@ from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.attacks.adversaries.curator import Curator, Target
 from ldpsim.strategies.attacks.adversaries.faults import FAULTS
 from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, PLAIN, Adversary
-from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
+from ldpsim.strategies.attacks.campaign import Campaign, CampaignResult
 from ldpsim.strategies.attacks.stress.recovery import EDGES, Tally, Truth, UnguardedApp, UnguardedGrid
-from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.progress import Progress, quiet
+from ldpsim.strategies.results.rows import Row
+from ldpsim.strategies.setup.option_spec import declared, set_python_values
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 
 SCHEMA = 1
@@ -45,6 +47,10 @@ GUARDED, PINNED = "context-state", "pinned"
 REAL = ("refuse", "replay", PINNED)  # devices with a ledger; pinned ones refuse, and answer their collector alone
 PROTECTIONS = ("none", GUARDED, *REAL)
 EVERY: Mapping[str, Adversary] = {**PLAIN, **ADVERSARIES}
+COLUMNS = (
+    "protection", "adversary", "fault", "covered", "attribute", "asks", "recovered", "one_query_bound", "theory",
+    "constant_guess", "distinct_releases", *EDGES, "passed",
+)  # fmt: skip
 _AT_ONCE = "at-once"
 _DEVIATIONS = 6.0  # a chance of 2e-9 a row, and a comparison has a few hundred rows
 
@@ -79,6 +85,7 @@ class StressOptions:
     workers: int = 1
 
     def __post_init__(self) -> None:
+        set_python_values(self)
         for option, names, known in (
             ("protection", self.protections, PROTECTIONS), ("adversary", self.adversaries, EVERY),
             ("fault", self.faults, FAULTS),
@@ -142,18 +149,17 @@ def cases_of(options: StressOptions) -> list[StressCase]:
         ValueError: where no adversary fits a protection.
     """
     everything = not (options.adversaries or options.faults)
-    asking = tuple(EVERY) if everything else options.adversaries
-    striking = tuple(FAULTS) if everything else options.faults
     cases = []
     for protection in options.protections:
         # plain adversaries suffice against unprotected devices; the others attack the real ones
-        fitting = [name for name in asking if name in PLAIN or protection in REAL]
+        fitting = [name for name in (tuple(EVERY) if everything else options.adversaries)
+                   if name in PLAIN or protection in REAL]  # fmt: skip
+        faults = tuple(FAULTS) if everything and protection in REAL else options.faults if protection in REAL else ()
         if protection == PINNED:  # to their own collector they are the devices of "refuse": a stranger is new
-            chosen = options.adversaries or ("ghost-first",)
-            fitting = [name for name in asking if name in chosen and name not in PLAIN]
+            fitting = ["ghost-first"] if everything else [name for name in fitting if name not in PLAIN]
+            faults = options.faults
         cases += [StressCase(options, protection, name) for name in fitting]
-        if protection in REAL and (protection != PINNED or options.faults):
-            cases += [StressCase(options, protection, AFTER_FAULT, fault) for fault in striking]
+        cases += [StressCase(options, protection, AFTER_FAULT, fault) for fault in faults]
     if not cases:
         raise ValueError(
             f"--protection {' '.join(options.protections)}: only {', '.join(PLAIN)} attack devices without a ledger, "
@@ -213,18 +219,20 @@ def target_of(case: StressCase, population: Population, query: Query) -> Iterato
 
 def measure_case(case: StressCase) -> dict[str, Any]:
     """Carry out a case; return its rows and the numbers of answers by kind (a worker's task)."""
-    population = case.options.load()
-    marks, truth = case.options.asks, Truth.of(population)
-    query = question(population, case.options.epsilon_bit)
-    rows: list[AttackRow] = []
+    options = case.options
+    population = options.load()
+    truth, query = Truth.of(population), question(population, options.epsilon_bit)
+    rows: list[Row] = []
     answers: Counter[str] = Counter()
     grows = case.plain and case.adversary != _AT_ONCE  # round t is the t-th ask of everybody
-    for asks, among in [(marks[-1], marks)] if grows else [(asks, (asks,)) for asks in marks]:
+    for asks in options.asks[-1:] if grows else options.asks:
         tally = Tally(population, truth, query)
 
-        def note(number: int, tally: Tally = tally, among: Sequence[int] = among) -> None:
-            if number in among:
-                rows.extend(_row(case, found) for found in tally.rows(number))
+        def note(number: int, tally: Tally = tally) -> None:
+            for found in tally.rows(number) if number in options.asks else ():
+                passed = agrees(found, covered=case.covered, plain=case.plain)
+                rows.append({"adversary": case.adversary, "fault": case.fault, "protection": case.protection,
+                             "covered": case.covered, **found, "passed": passed})  # fmt: skip
 
         with target_of(case, population, query) as target:
             if case.plain:  # too many reports to be kept: each is added when it comes
@@ -240,14 +248,7 @@ def measure_case(case: StressCase) -> dict[str, Any]:
     return {"rows": rows, "answers": dict(answers)}
 
 
-def _row(case: StressCase, found: AttackRow) -> dict[str, Any]:
-    return {
-        "adversary": case.adversary, "fault": case.fault, "protection": case.protection, "covered": case.covered,
-        **found, "passed": agrees(found, covered=case.covered, plain=case.plain),
-    }  # fmt: skip
-
-
-def agrees(found: AttackRow, *, covered: bool, plain: bool = True) -> bool:
+def agrees(found: Row, *, covered: bool, plain: bool = True) -> bool:
     """Whether a recovery agrees with theory.
 
     Args:
@@ -265,48 +266,48 @@ def agrees(found: AttackRow, *, covered: bool, plain: bool = True) -> bool:
     return bool(abs(above) <= slack and found["distinct_releases"] == releases)
 
 
-class StressCampaign(Campaign):
-    """Campaign of ``ldpsim stress``.
-
-    Args:
-        options: The options.
+def campaign_of(options: StressOptions) -> Campaign:
+    """Return the campaign of ``ldpsim stress``.
 
     Raises:
         ValueError: one line, for options that do not fit or data that are missing.
     """
-
-    command = "stress"
-    columns = (
-        "protection", "adversary", "fault", "covered", "attribute", "asks", "recovered", "one_query_bound", "theory",
-        "constant_guess", "distinct_releases", *EDGES, "passed",
+    population, cases = options.load(), cases_of(options)
+    question(population, options.epsilon_bit)
+    Truth.of(population)
+    settings = {
+        "dataset": population.name, "digest": population.digest, "nodes": len(population),
+        "edges": int(population.edges.shape[1]), "classes": population.facts.classes, "seed": options.seed,
+        "epsilon_bit": options.epsilon_bit, "asks": list(options.asks),
+        "protections": list(dict.fromkeys(case.protection for case in cases)),
+        "adversaries": sorted({case.adversary for case in cases if case.fault == NO_FAULT}),
+        "faults": sorted({case.fault for case in cases if case.fault != NO_FAULT}),
+    }  # fmt: skip
+    return Campaign(
+        "stress", {case.name: case for case in cases}, measure_case,
+        lambda results: [row for result in results.values() for row in result["rows"]], COLUMNS, record_of, settings,
+        population.digest, trains=False,
     )  # fmt: skip
-    trains = False
-    measure = measure_case
 
-    def __init__(self, options: StressOptions) -> None:
-        population, cases = options.load(), cases_of(options)
-        question(population, options.epsilon_bit)
-        Truth.of(population)
-        settings = {
-            "dataset": population.name, "digest": population.digest, "nodes": len(population),
-            "edges": int(population.edges.shape[1]), "classes": population.facts.classes, "seed": options.seed,
-            "epsilon_bit": options.epsilon_bit, "asks": list(options.asks),
-            "protections": list(dict.fromkeys(case.protection for case in cases)),
-            "adversaries": sorted({case.adversary for case in cases if case.fault == NO_FAULT}),
-            "faults": sorted({case.fault for case in cases if case.fault != NO_FAULT}),
-        }  # fmt: skip
-        super().__init__(cases, settings, people=population.digest, workers=options.workers)
 
-    def rows(self, results: Mapping[str, Any]) -> list[AttackRow]:
-        """Return the rows of the cases that have a result."""
-        return [row for case in self.cells if case.name in results for row in results[case.name]["rows"]]
+def record_of(result: CampaignResult) -> dict[str, Any]:
+    """Return the content of result.json."""
+    return {
+        "schema": SCHEMA, "rows": result.rows, "passed": result.passed, "settings": result.settings,
+        "answers": {name: each["answers"] for name, each in result.results.items()}, "seconds": result.seconds,
+    }  # fmt: skip
 
-    def record(self, result: CampaignResult) -> dict[str, Any]:
-        """Return the content of result.json."""
-        answers = {
-            case.name: result.results[case.name]["answers"] for case in self.cells if case.name in result.results
-        }
-        return {
-            "schema": SCHEMA, "rows": result.rows, "passed": result.passed, "settings": result.settings,
-            "answers": answers, "seconds": result.seconds,
-        }  # fmt: skip
+
+def stress(options: StressOptions, out: Path | None = None, *, progress: Progress = quiet) -> CampaignResult:
+    """Let curators ask repeatedly, and measure what they recover (``ldpsim stress``).
+
+    Args:
+        options: The options.
+        out: Folder below which table and result are written, and a stopped test is continued; None keeps nothing.
+        progress: Function that is told the phase and the share of it that is done.
+
+    Raises:
+        ValueError: one line, for options that do not fit, data that are missing, or a folder that cannot be written.
+    """
+    progress("population", None)
+    return campaign_of(options).run(out, workers=options.workers, progress=progress)

@@ -30,8 +30,6 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict, UserConfig
 from numpy.typing import NDArray
 
 from ldpsim.curator.attacks.recovery import (
-    BitTally,
-    LabelTally,
     attack_edges,
     bit_recovery,
     constant_guess,
@@ -41,7 +39,7 @@ from ldpsim.curator.attacks.recovery import (
 )
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.mechanisms import GRR, Mechanism, OneBit
+from ldpsim.devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
 from ldpsim.devices.noise import NoiseStream, derive_key
 from ldpsim.devices.query import Ask, InvalidQuery, Query
 from ldpsim.devices.report import Report, pack_parts, pack_report, unpack_report
@@ -91,7 +89,7 @@ class Truth:
 
 
 class Tally:
-    """Sums over all that one adversary received.
+    """Log-odds of all that one adversary received, added up report by report.
 
     Args:
         population: The people under attack.
@@ -100,11 +98,11 @@ class Tally:
     """
 
     def __init__(self, population: Population, truth: Truth, query: Query) -> None:
-        n = len(population)
-        self.facts, self.truth = population.facts, truth
+        n, self.facts = len(population), population.facts
+        self.truth = truth
         self.mechanisms: dict[str, Mechanism] = {ask.attribute: ask.mechanisms[0] for ask in query.asks}
-        self.bits = {"adjacency": BitTally(n, n), "features": BitTally(n, population.facts.d)}
-        self.labels = LabelTally(n, max(population.facts.classes, 1))
+        widths = {"adjacency": n, "features": self.facts.d, "label": max(self.facts.classes, 1)}
+        self.odds = {name: np.zeros((n, width)) for name, width in widths.items()}
         self.releases = dict.fromkeys(self.mechanisms, 0)  # largest number of different answers of a device
         self._seen: list[set[int]] = [set() for _ in range(n)]
 
@@ -133,66 +131,55 @@ class Tally:
 
     def _learn(self, device: int, ask: Ask, parts: tuple[bytes, ...]) -> None:
         """Add an answer about one attribute; a mechanism without evidence about single values adds nothing."""
+        row = self.odds[ask.attribute][device]
         for mechanism, payload in zip(ask.mechanisms, parts, strict=True):
-            report: Any = mechanism.decode(payload, device=device)
-            weight = mechanism.weight
-            evidence = None if weight is not None else mechanism.evidence(report)
-            if ask.attribute == "label":
-                if weight is not None:
-                    self.labels.add(device, int(report), weight)
-                elif evidence is not None:
-                    self.labels.add_evidence(device, evidence)
-                continue
-            skip = device if ask.attribute == "adjacency" and mechanism.reporting == "both" else None
-            if weight is not None:
-                self.bits[ask.attribute].add(device, report, weight, skip=skip)
-            elif evidence is not None:
-                self.bits[ask.attribute].add_evidence(device, evidence, skip=skip)
+            evidence = mechanism.evidence(mechanism.decode(payload, device=device))
+            if evidence is not None and ask.attribute == "adjacency" and mechanism.reporting == "both":
+                evidence = np.insert(evidence, device, 0.0)  # a row leaves its own place out
+            if evidence is not None:
+                row[: len(evidence)] += evidence
 
     def rows(self, asks: int) -> list[dict[str, Any]]:
         """Return a row for each attribute, with the columns of the table; theory is for ``asks`` answers."""
-        found = []
+        rows, truth = [], self.truth
         for attribute, mechanism in self.mechanisms.items():
-            truth, edges, recovered = self.truth, dict[str, Any](), 0.0
+            edges: dict[str, Any] = dict.fromkeys(EDGES)
+            odds = self.odds[attribute]
             if attribute == "label":
-                recovered = recovered_labels(self.labels.likelihoods(), truth.labels)
+                recovered = recovered_labels(odds, truth.labels)
                 counts = np.bincount(truth.labels[truth.labels >= 0])
             else:
-                odds, bits = self.bits[attribute].log_odds(), getattr(truth, attribute)
+                bits = getattr(truth, attribute)
                 among = self._reported(mechanism) if attribute == "adjacency" else np.ones_like(bits)
                 recovered, counts = recovered_bits(odds, bits, among), np.bincount(bits[among])
                 if attribute == "adjacency" and bits.any():
                     edges = attack_edges(odds, bits)
-            bound, theory = (self._expected(attribute, mechanism, t) for t in (1, asks))
-            found.append({
+            bound, theory = (self._expected(mechanism, number) for number in (1, asks))
+            rows.append({
                 "attribute": attribute, "asks": asks, "recovered": recovered, "one_query_bound": bound,
                 "theory": theory, "constant_guess": constant_guess(counts),
-                "distinct_releases": self.releases[attribute], "values": int(counts.sum()),
-                **{name: edges.get(name) for name in EDGES},
+                "distinct_releases": self.releases[attribute], "values": int(counts.sum()), **edges,
             })  # fmt: skip
-        return found
+        return rows
 
     def _reported(self, mechanism: Mechanism) -> NDArray[np.bool_]:
         n = len(self.truth.adjacency)
         return np.tri(n, n, -1, np.bool_) if mechanism.reporting == "one-end" else ~np.eye(n, dtype=np.bool_)
 
-    def _expected(self, attribute: str, mechanism: Mechanism, asks: int) -> float:
+    def _expected(self, mechanism: Mechanism, asks: int) -> float:
         """Return the share of values that maximum likelihood gets right from a number of independent answers."""
-        if attribute == "adjacency" and mechanism.flip_probability is not None:
+        if isinstance(mechanism, RandomizedResponse):
             return float(bit_recovery(1 - mechanism.flip_probability, asks))
         if isinstance(mechanism, GRR):
             return label_recovery(mechanism.truth_probability, self.facts.classes, asks)
-        if not isinstance(mechanism, OneBit):
-            raise ValueError(f"{mechanism.name}: no theory says what repeated answers give away")
+        assert isinstance(mechanism, OneBit)
         one, values = mechanism.chance_of_one(self.truth.values), self.truth.values
         middle = (self.facts.feature_low + self.facts.feature_high) / 2
         right = bit_recovery(np.where(values > middle, one, 1 - one), asks)
         return float(self.truth.counts @ right / self.truth.counts.sum())
 
 
-EDGES = ("edge_precision", "edge_recall", "edge_top", "prior_precision", "prior_recall")
-
-
+EDGES = ("edge_precision", "edge_recall")
 _GUARD = "answered"
 
 

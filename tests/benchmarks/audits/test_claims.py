@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from benchmarks.audits import claims, page
+from benchmarks import RESULTS
+from benchmarks.audits import claims
 from benchmarks.study import read_rows
 from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.devices.mechanisms import gaussian
@@ -14,7 +15,7 @@ from ldpsim.devices.mechanisms import gaussian
 
 def test_the_committed_table_is_what_the_restatements_give() -> None:
     found = [claims.written(claim) for claim in claims.every(Effort())]
-    assert found == read_rows(page.CLAIMS)
+    assert found == read_rows(RESULTS / "claims.csv")
 
 
 def test_losses_that_are_known() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -51,13 +49,6 @@ def test_another_version_than_tested_is_a_warning(monkeypatch: pytest.MonkeyPatc
     assert found.status == "warning" and "tested with 1.99" in found.text and "numpy==1.99" in found.remedy
 
 
-def test_an_old_python_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert checks.python().status == "ok"
-    monkeypatch.setattr(sys, "version_info", (3, 10, 14))
-    found = checks.python()
-    assert found.status == "problem" and "3.11 or newer" in found.remedy
-
-
 def test_missing_commands_of_flower_are_a_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert checks.flower_commands().status == "ok"
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
@@ -66,31 +57,12 @@ def test_missing_commands_of_flower_are_a_problem(monkeypatch: pytest.MonkeyPatc
     assert found.status == "problem" and "flower-superlink" in found.text
 
 
-def test_telemetry_is_off_and_a_change_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FLWR_TELEMETRY_ENABLED", "0")
-    assert checks.telemetry().status == "ok"
-    monkeypatch.setitem(os.environ, "FLWR_TELEMETRY_ENABLED", "1")
-    found = checks.telemetry()
-    assert found.status == "problem" and "FLWR_TELEMETRY_ENABLED" in found.text
-
-
-def test_data_sets_are_counted_with_the_origin_of_their_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = checks.data_sets(tmp_path)
-    assert empty.status == "warning" and "no data set in" in empty.text and "--data-dir" in empty.text
-    (tmp_path / "facebook.npz").write_bytes(b"")
-    monkeypatch.setenv("LDPSIM_DATA", str(tmp_path))
-    found = checks.data_sets(None)
-    assert found.status == "ok" and found.text.startswith("1 of ") and "(LDPSIM_DATA): facebook" in found.text
-    missing = checks.data_sets(tmp_path / "none")
-    assert missing.status == "warning" and missing.text.startswith("no folder") and missing.remedy
-
-
 def test_a_card_that_torch_cannot_use_is_a_warning(tmp_path: Path) -> None:
     driver = tmp_path / "version"
-    assert checks.graphics_card(driver, build="").status == "ok"
+    assert checks.graphics_card(driver, build="2.13.0+cpu").status == "ok"
     driver.write_text("NVRM version")
-    assert checks.graphics_card(driver, build="12.8").status == "ok"
-    found = checks.graphics_card(driver, build="")
+    assert checks.graphics_card(driver, build="2.13.0").status == "ok"
+    found = checks.graphics_card(driver, build="2.13.0+cpu")
     assert found.status == "warning" and "CPU build" in found.text and found.remedy
 
 
@@ -100,11 +72,6 @@ def test_a_card_that_torch_cannot_use_is_a_warning(tmp_path: Path) -> None:
 def test_little_room_is_seen(tmp_path: Path, free: int, status: str) -> None:
     found = checks.room("results", tmp_path / "runs", free)
     assert found.status == status and str(tmp_path) in found.text and "not there yet" in found.text
-
-
-def test_a_folder_that_cannot_be_written_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
-    assert checks.room("results", tmp_path).status == "problem"
 
 
 def test_locks_work_here_and_nothing_is_left(tmp_path: Path) -> None:
@@ -127,19 +94,8 @@ def test_a_disk_without_locks_a_slow_one_and_a_network_disk_are_told_apart(
     assert found.status == "problem" and "answer twice" in found.remedy
 
 
-def test_a_database_without_locks_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = sqlite3.connect
-
-    def unlocked(path: Any, **given: Any) -> sqlite3.Connection:
-        given["timeout"] = 0
-        return real(f"{path}-{os.urandom(4).hex()}", **given)  # each connection sees a file of its own
-
-    monkeypatch.setattr(checks.sqlite3, "connect", unlocked)
-    assert checks.locks(tmp_path).status == "problem"
-
-
 @pytest.mark.parametrize(("limit", "status"), [(1 << 20, "ok"), (1000, "warning"), (200, "problem")])
 def test_few_open_files_are_seen(limit: int, status: str) -> None:
     found = checks.open_files(limit)
-    assert found.status == status and f"{limit:,}" in found.text
+    assert found.status == status
     assert ("ulimit -n" in found.remedy) == (status != "ok")

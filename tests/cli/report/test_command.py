@@ -29,7 +29,7 @@ def test_the_page_lies_in_the_folder(comparison: Path) -> None:
 
 def test_all_data_sets_are_named(comparison: Path, write_result: Callable[..., Path]) -> None:
     write_result(comparison, "on-cora", {"dataset/name": "cora", "dataset/nodes": 2708, "dataset/digest": "11" * 32})
-    assert report(comparison).stdout.startswith("6 results of generated and cora.\n")
+    assert report(comparison).stdout.startswith("6 results of generated, cora.\n")
 
 
 def test_json_has_the_results_and_the_page(comparison: Path) -> None:
@@ -39,23 +39,17 @@ def test_json_has_the_results_and_the_page(comparison: Path) -> None:
     assert Path(document["html"]).is_absolute() and Path(document["html"]).is_file()
 
 
-def test_a_table_and_a_figure_for_a_paper(comparison: Path, tmp_path: Path) -> None:
-    files = [tmp_path / name for name in ("my t.tex", "f.svg", "f.pdf")]
-    asked = [word for option, file in zip(("--latex", "--svg", "--pdf"), files, strict=True) for word in (option, file)]
-    shown = report(comparison, *asked)
+def test_a_table_for_a_paper(comparison: Path, tmp_path: Path) -> None:
+    file = tmp_path / "my t.tex"
+    shown = report(comparison, "--latex", file)
     assert shown.exit_code == 0, shown.output
-    page = comparison / "report.html"
-    assert shown.stdout.splitlines()[1:] == [f"Written to {page}", *(f"       and {file}" for file in files)]
-    table, svg, pdf = (file.read_bytes() for file in files)
-    comment, *lines = table.decode().splitlines()
-    words = ["ldpsim", "report", str(comparison), "--latex", str(files[0])]
+    assert shown.stdout.splitlines()[1:] == [f"Written to {comparison / 'report.html'}", f"       and {file}"]
+    comment, *lines = file.read_text().splitlines()
+    words = ["ldpsim", "report", str(comparison), "--latex", str(file)]
     assert shlex.split(comment.partition(": ")[2]) == words and comment.startswith(f"% ldpsim {version()}: ")
     rows = [line.partition(" ")[0] for line in lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]]
-    methods = json.loads(report(comparison, "--json", *asked).stdout)
-    assert sorted(rows) == [record["method"] for record in methods["results"]]
-    assert [methods[name] for name in ("latex", "svg", "pdf")] == [str(file) for file in files]
-    assert b"<svg " in svg and pdf.startswith(b"%PDF-")
-    assert [file.read_bytes() for file in files[:2]] == [table, svg]
+    document = json.loads(report(comparison, "--json", "--latex", file).stdout)
+    assert sorted(rows) == [record["method"] for record in document["results"]] and document["latex"] == str(file)
 
 
 def test_what_is_not_shown_is_said(comparison: Path, write_result: Callable[..., Path]) -> None:
@@ -110,8 +104,7 @@ def test_a_registry_record_that_cannot_be_is_one_line(
         (["{tmp}/compare", "--out", "{tmp}/nowhere/page.html"], "--out"),
         (["{tmp}/compare", "--out", "{tmp}"], "--out"),
         (["{tmp}/compare", "--latex", "{tmp}/nowhere/t.tex"], "--latex"),
-        (["{tmp}/compare", "--svg", "{tmp}"], "--svg"),
-        (["{tmp}/compare", "--svg", "{tmp}/one", "--pdf", "{tmp}/one"], "--pdf"),
+        (["{tmp}/compare", "--out", "{tmp}/one", "--latex", "{tmp}/one"], "--latex"),
         ([], "Missing argument"),
     ],
 )

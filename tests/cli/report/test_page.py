@@ -75,7 +75,7 @@ def test_the_policy_allows_these_two_scripts_and_nothing_else(comparison: Path) 
     both = (plotting_library(), script)
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in both]
     assert rules["script-src"] == [f"'sha256-{digest}'" for digest in digests]
-    assert json.loads(data)["words"]
+    assert json.loads(data)[0]["layer"]
 
 
 def test_the_library_is_the_installed_one_and_fits_into_a_script_element() -> None:
@@ -101,15 +101,16 @@ def test_nothing_in_a_record_becomes_markup(path: str, tmp_path: Path, write_res
     tags = [tag for tag, _ in elements.found if tag not in ("li", "ul")]
     assert tags == [tag for tag, _ in clean.found if tag not in ("li", "ul")]
     assert "<img" not in page and "<script>alert" not in page
-    assert len(json.loads(elements.scripts[0])["words"]) == 1
+    assert len(json.loads(elements.scripts[0])) == 2
 
 
 def test_nothing_in_a_name_of_a_folder_or_a_failure_becomes_markup(comparison: Path) -> None:
     evil = comparison / "<img src=x onerror=alert(1)>"
     evil.mkdir()
     (evil / "result.json").write_text("{")
+    (comparison / "table.csv").write_text("cell,status,method,error\n1,failed,<img src=x>,<img src=x>\n")
     (comparison / "compare.json").write_text(json.dumps({
-        "methods": [HOSTILE], "failures": {HOSTILE: HOSTILE},
+        "folders": [path.name for path in comparison.iterdir()],
         "match": {"level": "user", "target": 2, "unmatched": {"hogs": HOSTILE}},
     }))  # fmt: skip
     page = own(render(gather([comparison])))
@@ -158,40 +159,37 @@ def test_equal_budgets_are_told_from_what_holds_and_not_from_what_was_wanted(
     write_result(tmp_path, "a", {"method": "one"})
     write_result(tmp_path, "b", {"method": "two", "privacy/holds/relationship/value": 14.4 * (1 + 1e-8)})
     groups = gather([tmp_path]).groups
-    match = {"level": "relationship", "target": 14.4, "unmatched": {}, "of_reports": []}
+    match = {"level": "relationship", "target": 14.4, "unmatched": {}}
     assert verdict(groups, match)["equal"] and "for every method" in verdict(groups, None)["line"]
     wanted = verdict(groups, {**match, "target": 2.0, "unmatched": {"one": "edges are public"}})
-    assert not wanted["equal"] and "could be reached by no method" in wanted["line"]
+    assert not wanted["equal"] and "what holds is 2 for 0 of 2" in wanted["line"]
     assert wanted["reasons"] == [("one", "edges are public"), ("two", "it was not solved for")]
-    public = verdict(groups, {**match, "level": "user", "target": 4.0, "of_reports": ["one"]})
-    assert "for all that is reported is 4 for one, and not for two. Their features are public" in public["line"]
-    write_result(tmp_path, "c", {"method": "two", "privacy/holds/relationship/value": 20.0})
-    assert "for one, and not for two" in verdict(gather([tmp_path], only=[tmp_path / "a", tmp_path / "c"]).groups,
-                                                 match)["line"]  # fmt: skip
+    write_result(tmp_path, "b-2", {"method": "two", "privacy/holds/relationship/value": 20.0, "config/seed": 1})
+    assert "for 1 of 2" in verdict(gather([tmp_path]).groups, match)["line"]
 
 
 def test_claimed_stands_beside_held_and_accuracy_beside_nulls_and_the_reference(comparison: Path) -> None:
     page = own(render(gather([comparison])))
-    assert "hogs 61.0 ± 1.0 3 85.1 30.2 shuffled all 78.8 ▲ graph alone 8 21,797.6" in words(page, "glance")
+    assert "hogs 3 61.0 ± 1.0 30.2 78.8 ▲ 85.1 8 14.4 21,797.6 810 B" in words(page, "glance")
     nulls = words(page, "nulls")
-    assert "78.8 ▲ ± 0.3 55.0 ± 1.1 60.9 ± 0.4 33.1 ± 0.6 30.2 ± 0.0 -17.6 (-18.9 to -16.2)" in nulls
+    assert "78.8 ± 0.3 55.0 ± 1.1 60.9 ± 0.4 33.1 ± 0.6 30.2 ± 0.0 -17.6 (-18.9 to -16.2)" in nulls
     assert "Labels on the graph alone are 17.6 points above the method." in nulls
     assert "raw edges and features in clear 61.2 – – – – – – – Not taken" in nulls
     bare = own(render(gather([comparison / "raw-0"])))
-    assert "Null models: not taken." in bare and "Best null" not in bare
+    assert "Null models: not taken." in bare
     assert page.count('class="badge"') > 8 and "in clear to the curator" in page
 
 
 def test_a_chart_has_a_line_for_each_method_and_none_is_left_out(comparison: Path) -> None:
-    data = json.loads(Elements(render(gather([comparison]))).scripts[0])
-    assert data["level"] == "user" and set(data["charts"]) == {*data["views"], "bytes"}
-    (chart,) = data["charts"]["relationship"]
-    points = {point["name"]: point["x"] for point in chart["data"]["values"]}
+    chart, sent = json.loads(Elements(render(gather([comparison]))).scripts[0])
+    (choice,) = chart["params"]
+    assert choice["value"] == "user" and choice["bind"]["options"][:2] == ["claimed", "bit"]
+    points = {point["name"]: point["relationship"] for point in chart["data"]["values"]}
     assert points == {"hogs": 14.4, "lpgnn": None, "dp-fedavg": None, "mlp": None, "raw": None}
     hogs = next(point for point in chart["data"]["values"] if point["name"] == "hogs")
-    assert hogs["tip"].startswith("hogs\naccuracy 61.0 ± 1.0 %\nbest null, graph alone: 78.8 %\n810 B a device")
-    assert (hogs["null"], hogs["chance"]) == pytest.approx((78.84, 30.13))
-    assert data["words"][0]["claimed"]["words"] == "–" or data["words"][0]["claimed"]["value"] is not None
+    assert hogs["tip"].startswith("hogs\nn: 3\ntest %: 61.0 ± 1.0\nasking nobody: 30.2\nbest null: 78.8 ▲")
+    assert (hogs["null"], hogs["chance"], hogs["bytes"]) == pytest.approx((78.84, 30.13, 810))
+    assert sent["params"] == [{"name": "shown", "value": "bytes"}]
 
 
 def test_a_sweep_over_budgets_and_seeds_has_one_row_a_budget(tmp_path: Path, write_result: Callable[..., Path]) -> None:
@@ -203,7 +201,7 @@ def test_a_sweep_over_budgets_and_seeds_has_one_row_a_budget(tmp_path: Path, wri
             })  # fmt: skip
     page = own(render(gather([tmp_path])))
     assert "<h1>generated: 1 method, 2 configurations on 3 populations of 3,000 people</h1>" in page
-    assert "mean of up to 3 scores" in page and "hogs ε 2 60.0 ± 10.0 3" in words(page, "glance")
+    assert "mean of up to 3 scores" in page and "hogs ε 2 3 60.0 ± 10.0" in words(page, "glance")
     assert page.count("ldpsim run --method hogs") == 6
 
 
@@ -221,9 +219,8 @@ def test_csv_files_hold_all_figures_and_no_formula(tmp_path: Path, write_result:
     write_result(tmp_path, "=cmd", {"method": "=1+1"})
     links = dict(re.findall(r'download="(\w+).csv" href="data:text/csv;charset=utf-8,([^"]*)"',
                             own(render(gather([tmp_path])))))  # fmt: skip
-    results = list(csv.DictReader(io.StringIO(unquote(html.unescape(links["results"])))))
-    assert (results[0]["method"], results[0]["folder"], results[0]["test"]) == ("'=1+1", "'=cmd", "0.6124")
-    assert "holds_relationship" in unquote(html.unescape(links["groups"]))
+    results = list(csv.DictReader(io.StringIO(unquote(html.unescape(links["figures"])))))
+    assert (results[0]["label"], results[0]["mean"], results[0]["holds_relationship"]) == ("'=1+1", "0.6124", "14.4")
 
 
 def luminance(colour: str) -> float:

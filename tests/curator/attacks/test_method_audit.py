@@ -1,7 +1,4 @@
-"""Methods against their own guarantees, and guarantees that are too good.
-
-It covers ``ldpsim.curator.attacks.owner_audit`` too.
-"""
+"""Methods against their own guarantees, and guarantees that are too good."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ import pytest
 
 from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.curator.attacks.method_audit import audit_method
-from ldpsim.curator.attacks.owner_audit import composed_loss, label_chances, moved_vote
 from ldpsim.curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, Vote, find
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, Level
 from ldpsim.curator.privacy.levels import LEVELS
@@ -200,13 +196,3 @@ def test_a_guarantee_that_is_too_good_fails(kind: type[Method], level: str) -> N
 def test_a_reference_claims_nothing() -> None:
     (row,) = audit_method(Raw, QUICK, stream=NoiseStream)
     assert row.claimed == math.inf and row.exact is None and row.passed
-
-
-def test_labels_of_an_owner_by_quadrature() -> None:
-    """The figures of the accountant's table, found another way."""
-    truth, other = label_chances(10, 0.4)
-    assert (truth, math.log(truth / other)) == pytest.approx((0.148570, 0.451366), abs=1e-6)
-    truth, other = label_chances(2, 1.0)
-    assert other == pytest.approx(math.exp(-1) * 1.5 / 2) and truth + other == pytest.approx(1)
-    assert moved_vote(1.0) < 2 and moved_vote(1.0) == pytest.approx(2, abs=1e-3)
-    assert composed_loss(truth, other, 1.0, 1, 1e-9) == pytest.approx(math.log(truth / other), abs=1e-6)

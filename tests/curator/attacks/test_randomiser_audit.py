@@ -13,7 +13,7 @@ import pytest
 from ldpsim.curator.attacks.examples import examples
 from ldpsim.curator.attacks.laws import law_of, worst_ratio
 from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort
-from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser
+from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser, flattened
 from ldpsim.devices.mechanisms import GRR
 
 K = 4
@@ -30,10 +30,10 @@ def law(value: int, epsilon: float = 1.0) -> dict[int, float]:
     return {other: math.exp(epsilon) * q if other == value else q for other in range(K)}
 
 
-def audited(draw: Any, *, trials: int = 4000, values: Any = range(K), error: float = 1e-6, seconds: float = math.inf,
-            stated: Any = None, **claim: Any) -> list[AuditRow]:  # fmt: skip
-    return audit_randomiser(Randomiser("f", draw, list(values), stated), Effort(trials, 1 - error), seconds=seconds,
-                            **{"claimed": 1.0, **claim})  # fmt: skip
+def audited(draw: Any, *, trials: int = 4000, values: Any = range(K), error: float = 1e-6, stated: Any = None,
+            **claim: Any) -> list[AuditRow]:  # fmt: skip
+    randomiser = Randomiser("f", draw, list(values), stated)
+    return audit_randomiser(randomiser, Effort(trials, 1 - error), **{"claimed": 1.0, **claim})
 
 
 def test_a_right_one_passes_and_its_law_is_exact() -> None:
@@ -108,6 +108,23 @@ def test_a_report_that_the_law_does_not_know() -> None:
     assert not rows[1].passed and "does not know" in rows[1].detail
 
 
-def test_time_cuts_the_trials_in_words() -> None:
-    row = audited(partial(grr, rng=random.Random(8)), trials=10**7, seconds=1e-9)[0]
-    assert row.trials == 32 and "the time limit of 1e-09 s cut 10,000,000 trials of each value to 32" in row.detail
+def test_a_coordinate_of_many_numbers_is_cut_at_its_quantiles() -> None:
+    """Continuous noise: no number comes twice."""
+    rng = np.random.default_rng(0)
+
+    def noisy(value: int) -> Any:
+        return float(rng.laplace(3 * value)), "same"
+
+    row = audited(noisy, values=range(2), trials=8000)[0]
+    assert not row.passed and 1.5 < (row.lower_bound or 0) < 3.1
+    assert "coordinate 0 of the report is " in row.detail and "in [" in row.detail
+
+
+def test_reports_of_every_form_are_plain_tuples() -> None:
+    assert flattened(3) == flattened(np.int64(3)) == flattened(np.array(3)) == (3,)
+    assert flattened(([1, (0, 1)], "a")) == (1, 0, 1, "a")
+    assert flattened(np.array([[1.5, 0.0]])) == (1.5, 0.0) and flattened({"b": 1, "a": 2}) == ("a", 2, "b", 1)
+    assert flattened({1, 2}) == (frozenset({1, 2}),) and flattened(np.array([True, False])) == (True, False)
+    assert flattened(float("nan")) == ("nan",)
+    with pytest.raises(ValueError, match="cannot be counted"):
+        flattened(bytearray(b"a"))

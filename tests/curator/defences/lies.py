@@ -34,11 +34,12 @@ def reports_of(rows: np.ndarray, epsilon: float, reporting: str = "both", more: 
     sparse = csr_array(rows.astype(np.bool_))
     everybody = np.ones(n, np.bool_)
     asks = {"adjacency": Ask("adjacency", (response, *more))}
-    return Reports(PublicFacts(n, 1, 2), asks, {"adjacency": everybody}, everybody, sparse, **arrays)  # type: ignore[arg-type]
+    return Reports(PublicFacts(n, 1, 2), asks, {"adjacency": everybody}, everybody,
+                   {"adjacency": sparse, **arrays})  # fmt: skip
 
 
 def features_of(mechanism: Mechanism, features: object, n: int, d: int) -> Reports:
     """Reports of features alone."""
     everybody = np.ones(n, np.bool_)
     asks: Mapping[str, Ask] = {"features": Ask("features", (mechanism,))}
-    return Reports(PublicFacts(n, d, 2), asks, {"features": everybody}, everybody, None, features)
+    return Reports(PublicFacts(n, d, 2), asks, {"features": everybody}, everybody, {"features": features})

@@ -1,4 +1,4 @@
-"""Degrees against rows: false alarms by enumeration, clipping, and the joined degree."""
+"""Degrees against rows: tails and false alarms by enumeration, and clipping."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ldpsim.curator.defences.degree import at_least, clip_degrees, degree_ranges, implausible_degrees, outside
-from ldpsim.devices.mechanisms import Degree, GroupDegrees, NoisyRow, RandomizedResponse, discrete_laplace
+from ldpsim.curator.defences.degree import (
+    clip_degrees,
+    degree_ranges,
+    implausible_degrees,
+    largest_noise,
+    outside,
+    tails,
+)
+from ldpsim.devices.mechanisms import Degree, GroupDegrees, RandomizedResponse, discrete_laplace
 from ldpsim.devices.query import Ask
 from tests.curator.defences.lies import a_graph, honest_rows, reports_of
 
@@ -55,31 +62,19 @@ def test_an_honest_degree_stays_and_a_lie_is_clipped() -> None:
     counts = np.tile(sizes, (N, 1))
     counts[0] = -5, 0, 2
     counts[1, 2] = 1 << 62
-    reports = replace(reports_of(np.zeros((N, N), np.bool_), EPSILON), adjacency=None, group_degrees=counts,
+    reports = replace(reports_of(np.zeros((N, N), np.bool_), EPSILON), arrays={"group_degrees": counts},
                       asks={"adjacency": Ask("adjacency", (group,))})  # fmt: skip
     kept, notes = clip_degrees(reports, 1e-6)
-    assert kept.group_degrees is not None and notes == {"clipped_group_degrees": 1}
+    assert notes == {"clipped_group_degrees": 1}
     same = np.ones_like(counts, np.bool_)
     same[1, 2] = False
-    assert np.array_equal(kept.group_degrees[same], counts[same]) and kept.group_degrees[1, 2] < sizes[2] + 60
+    clipped = kept.arrays["group_degrees"]
+    assert np.array_equal(clipped[same], counts[same]) and clipped[1, 2] < sizes[2] + 60
     assert np.flatnonzero(implausible_degrees(reports, 1e-6)[0]).tolist() == [1]
 
 
-def test_noisy_rows_are_compared_by_their_sum_and_clipped() -> None:
-    graph, _, _ = _honest(4)
-    row = NoisyRow.from_epsilon(4.0, n=N)
-    rng = np.random.default_rng(5)
-    fall = 1 - np.exp(-row.s / row.t)
-    noisy = row.grid * graph + rng.geometric(fall, graph.shape) - rng.geometric(fall, graph.shape)
-    np.fill_diagonal(noisy, 0)
-    noisy[0, 1:] += row.grid  # claims everybody
-    noisy[1, 5] = 1 << 30
-    asks = {"adjacency": Ask("adjacency", (row, DEGREE))}
-    reports = replace(reports_of(graph, EPSILON), adjacency=None, asks=asks, noisy_rows=noisy.astype(np.int32),
-                      degrees=graph.sum(axis=1).astype(np.int64))  # fmt: skip
-    assert np.flatnonzero(implausible_degrees(reports, 1e-3 / N)[0]).tolist() == [0, 1]
-    kept, notes = clip_degrees(reports, 1e-3 / N)
-    assert kept.noisy_rows is not None and notes["clipped_entries"] == 1 and kept.noisy_rows[1, 5] < 30 * row.grid
+def law_of_ones(true: int, false: int, flip: float) -> np.ndarray:
+    return -np.diff(np.append(tails(true, false, 1 - flip, flip)[0], 0.0))
 
 
 def _rejected(least: int, most: int, flip: float, level: float) -> np.ndarray:
@@ -104,8 +99,7 @@ def test_false_alarm_and_power_are_the_binomial_law(degree: int, fakes: int) -> 
         total += np.exp(mechanism.log_probability(np.array(row), truth)) * rejected[sent.sum()]
     free = BITS - fakes
     edges = min(degree, free)
-    law = [at_least(x, edges, free - edges, 1 - flip, flip) - at_least(x + 1, edges, free - edges, 1 - flip, flip)
-           for x in range(free + 1)]  # fmt: skip
+    law = law_of_ones(edges, free - edges, flip)
     expected = sum(chance for x, chance in enumerate(law) if rejected[x + fakes])
     assert total == pytest.approx(expected, abs=1e-12)
     if not fakes:
@@ -125,9 +119,28 @@ def test_the_false_alarm_with_a_noisy_degree_is_within_its_level(degree: int) ->
     assert ranges is not None
     flip = response.flip_probability
     rejected = outside(ones, size, ranges, (1 - flip, flip), level / 2)
-    law = [at_least(x, degree, BITS - degree, 1 - flip, flip) - at_least(x + 1, degree, BITS - degree, 1 - flip, flip)
-           for x in range(BITS + 1)]  # fmt: skip
+    law = law_of_ones(degree, BITS - degree, flip)
     noise = np.exp([discrete_laplace.log_probability(np.array([d - degree]), noisy.t, noisy.s) for d in given])
-    chance = noise * np.array(law)[ones]
+    chance = noise * law[ones]
     assert chance.sum() == pytest.approx(1.0)
     assert 0 < chance[rejected].sum() <= level
+
+
+@pytest.mark.parametrize(("true", "false"), [(0, 5), (5, 0), (2, 4)])
+def test_the_law_of_ones_is_that_of_every_single_outcome(true: int, false: int) -> None:
+    hit, false_hit = 0.8, 0.3
+    law = np.zeros(true + false + 1)
+    for bits in product((0, 1), repeat=true + false):
+        chances = [hit] * true + [false_hit] * false
+        law[sum(bits)] += np.prod([c if b else 1 - c for b, c in zip(bits, chances, strict=True)])
+    at_least, at_most = tails(true, false, hit, false_hit)
+    assert at_least == pytest.approx(law[::-1].cumsum()[::-1], abs=1e-14)
+    assert at_most == pytest.approx(law.cumsum(), abs=1e-14)
+
+
+@pytest.mark.parametrize(("t", "s"), [(1, 1), (10, 1), (1, 8)])
+@pytest.mark.parametrize("level", [0.1, 1e-7])
+def test_noise_reaches_no_further_than_its_level(t: int, s: int, level: float) -> None:
+    largest = largest_noise(t, s, level)
+    assert float(discrete_laplace.tail(largest + 1, t, s)) <= level
+    assert largest == 0 or float(discrete_laplace.tail(largest, t, s)) > level

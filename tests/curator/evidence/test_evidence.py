@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.evidence.evidence import Evidence
-from ldpsim.curator.links.evidence import PUBLIC_EDGE
+from ldpsim.curator.links.edge_prior import PUBLIC_EDGE
 from ldpsim.curator.reports.rows import agreed_pairs
 from ldpsim.devices.mechanisms import ClearLabel
 from ldpsim.devices.query import Ask
@@ -63,16 +63,9 @@ def test_labels_in_clear_are_certain() -> None:
     clear = ClearLabel(CLASSES)
     asks = {**reports.asks, "label": Ask("label", (clear,))}
     said = np.where(np.isin(np.arange(N), SPLIT.labelled), labels, -1)
-    evidence = Evidence(dataclasses.replace(reports, asks=asks, labels=said), public)
+    evidence = Evidence(dataclasses.replace(reports, asks=asks).with_arrays(labels=said), public)
     assert evidence.labels.soft is None and evidence.labels.truth == 1
     assert np.isneginf(evidence.own(evidence.train)).sum() == 75 * 2
-
-
-def test_features_not_asked_leave_the_class_shares() -> None:
-    reports, public, _ = world(public=False)
-    evidence = Evidence(reports, public)
-    assert evidence.scores is None and evidence.rows is None
-    assert np.ptp(evidence.people.log_probability, axis=0).max() == 0
 
 
 def test_reported_bits_are_read() -> None:
@@ -87,19 +80,11 @@ def test_reported_bits_are_read() -> None:
 def test_what_is_public_is_taken_even_if_it_was_reported_too() -> None:
     reports, public, _ = world(public=True, bits=True)
     assert reports.features is not None and public.features is not None
-    evidence, alone = Evidence(reports, public), Evidence(dataclasses.replace(reports, features=None), public)
+    evidence, alone = Evidence(reports, public), Evidence(reports.with_arrays(features=None), public)
     assert evidence.bits is None and evidence.scores is not None and alone.scores is not None
     pairs = np.array([1, 2]), np.array([2, 4])
     np.testing.assert_array_equal(evidence.scores(*pairs), alone.scores(*pairs))
     np.testing.assert_array_equal(evidence.people.log_probability, alone.people.log_probability)
-
-
-def test_before_anybody_is_asked_public_knowledge_is_all() -> None:
-    _, public, labels = world(public_graph=True)
-    evidence = Evidence(None, public)
-    assert evidence.edges is public.edges and evidence.bits is None and evidence.labels.soft is None
-    assert evidence.labels.labels[SPLIT.train].tolist() == labels[SPLIT.train].tolist()
-    assert Evidence(None, dataclasses.replace(public, edges=None)).edges is None
 
 
 def test_neither_reports_nor_a_graph_is_refused() -> None:

@@ -7,14 +7,7 @@ import pymetis
 import pytest
 import torch
 
-from ldpsim.curator.learning.noisy_labels import (
-    Bags,
-    ProportionLoss,
-    make_bags,
-    metis_clusters,
-    project_to_simplex,
-)
-from ldpsim.devices.mechanisms import GRR
+from ldpsim.curator.learning.noisy_labels import Bags, ProportionLoss, make_bags, metis_clusters, project_to_simplex
 from tests.curator.reports.kinds import one_category
 
 CPU = torch.device("cpu")
@@ -84,17 +77,6 @@ def test_bags_worked_by_hand() -> None:
     np.testing.assert_allclose(bags.target, [[2 * 2 / 3 - 0.5, 2 / 3 - 0.5], [0, 1]], atol=1e-12)
     published = make_bags(cluster, told, np.arange(6), labels)
     np.testing.assert_allclose(published.target[1], np.array([1e-5, 1.5]) / 1.50001)
-
-
-def test_an_entry_of_a_debiased_share_is_as_noisy_as_it_should_be() -> None:
-    """c = 7, eps_y = 1, 20 labels: standard deviation .397, hence negative entries as a rule."""
-    truth = GRR.from_epsilon(1.0, categories=7)
-    rng = np.random.default_rng(3)
-    drawn = rng.multinomial(20, np.full(7, 1 / 7), size=40_000) / 20
-    found = one_category(np.zeros(1, np.int64), 7, truth.truth_probability).unbiased(drawn)
-    deviation = found.std(axis=0)
-    np.testing.assert_allclose(deviation, 0.397, atol=0.01)
-    assert (found.min(axis=1) < 0).mean() > 0.99
 
 
 def test_the_loss_worked_by_hand() -> None:

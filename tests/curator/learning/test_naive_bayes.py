@@ -10,7 +10,6 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator.learning.ridge import FOLDS, folds_of, naive_bayes
 from ldpsim.curator.reports.labels import LabelEvidence
-from tests.curator.reports.kinds import one_category
 
 N, D, CLASSES = 60, 12, 3
 RNG = np.random.Generator(np.random.PCG64(3))
@@ -74,15 +73,6 @@ def test_labels_of_others_are_not_read() -> None:
     assert np.array_equal(seen, unseen)
 
 
-def test_weights_of_reported_labels_are_unbiased() -> None:
-    truth = 0.6
-    lie = (1 - truth) / (CLASSES - 1)
-    reports = np.arange(CLASSES)
-    reported = one_category(reports, CLASSES, truth).estimates(reports)  # row r: weights of report r
-    law = np.full((CLASSES, CLASSES), lie) + (truth - lie) * np.eye(CLASSES)  # row c: probability of each report
-    np.testing.assert_allclose(law @ reported, np.eye(CLASSES), atol=1e-12)
-
-
 def test_flips_are_removed() -> None:
     rng = np.random.Generator(np.random.PCG64(9))
     n, d, flip = 40000, 20, 0.25
@@ -117,9 +107,3 @@ def test_few_people_to_learn_from(count: int) -> None:
     np.testing.assert_allclose(np.exp(found).sum(axis=1), 1)
     if count < 2:
         np.testing.assert_allclose(np.exp(found[TRAIN[:count]]), 1 / CLASSES)
-
-
-def test_no_bits_and_no_columns() -> None:
-    weights = LabelEvidence(LABELS, CLASSES).estimates(TRAIN)
-    for bits in (csr_array((N, D)), np.zeros((N, D), bool), np.zeros((N, 0), bool)):
-        np.testing.assert_allclose(np.exp(naive_bayes(bits, TRAIN, weights)).sum(axis=1), 1)

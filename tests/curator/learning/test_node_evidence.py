@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.learning import node_evidence as module
-from ldpsim.curator.learning.node_evidence import bits_of, node_evidence
+from ldpsim.curator.learning.node_evidence import node_evidence
 from ldpsim.curator.reports.estimates import FlippedFeatures
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.facts import Split
@@ -28,10 +28,7 @@ def _hits(log_probability: np.ndarray) -> float:
     return float(np.mean(log_probability[SPLIT.test].argmax(axis=1) == LABELS[SPLIT.test]))
 
 
-class _Uniform:
-    """Stands in for a perceptron that has learned nothing."""
-
-    log_probability = np.log(np.full((N, CLASSES), 1 / CLASSES))
+UNIFORM = np.log(np.full((N, CLASSES), 1 / CLASSES))  # of a perceptron that has learned nothing
 
 
 @pytest.mark.parametrize("features", [csr_array(TEXT), TEXT, DENSE, csr_array(DENSE)])
@@ -53,7 +50,7 @@ def test_test_labels_are_not_read() -> None:
 
 @pytest.mark.parametrize("features", [csr_array(TEXT), DENSE])
 def test_own_label_does_not_reach_own_components(features: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: _Uniform())  # no component of training people
+    monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: UNIFORM)  # no component of training people
     before = node_evidence(features, LabelEvidence(LABELS, CLASSES), SPLIT)
     for i in SPLIT.train[:3]:
         flipped = LABELS.copy()
@@ -67,14 +64,12 @@ def test_own_label_does_not_reach_own_components(features: Any, monkeypatch: pyt
 
 
 def test_a_perceptron_joins_where_it_helps_and_leaves_training_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Oracle:
-        log_probability = np.log(np.full((N, CLASSES), 0.01) + 0.97 * np.eye(CLASSES)[LABELS])
-
-    monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: Oracle())
+    oracle = np.log(np.full((N, CLASSES), 0.01) + 0.97 * np.eye(CLASSES)[LABELS])
+    monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: oracle)
     good = node_evidence(csr_array(TEXT), LabelEvidence(LABELS, CLASSES), SPLIT)
     assert good.exponents["perceptron"] > 0.5
     assert _hits(good.log_probability) == 1
-    monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: _Uniform())
+    monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: UNIFORM)
     none = node_evidence(csr_array(TEXT), LabelEvidence(LABELS, CLASSES), SPLIT)
     assert none.exponents["perceptron"] == 0
     assert np.array_equal(good.log_probability[SPLIT.train], none.log_probability[SPLIT.train])
@@ -102,22 +97,6 @@ def test_reported_labels_and_bits() -> None:
     assert _hits(found.log_probability) > 0.5
 
 
-def test_clear_reports_are_public_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: _Uniform())
-    certain = one_category(LABELS, CLASSES, 1 - 1e-15).only(SPLIT.labelled)
-    public = node_evidence(DENSE, LabelEvidence(LABELS, CLASSES), SPLIT)
-    reported = node_evidence(DENSE, certain, SPLIT)
-    np.testing.assert_allclose(reported.log_probability, public.log_probability, atol=1e-3)
-
-
-def test_without_features_everybody_has_the_class_shares() -> None:
-    counts = np.bincount(LABELS[SPLIT.train], minlength=CLASSES) + 1
-    for nothing in (None, np.zeros((N, 0), np.float32)):
-        found = node_evidence(nothing, LabelEvidence(LABELS, CLASSES), SPLIT)
-        np.testing.assert_allclose(np.exp(found.log_probability), np.tile(counts / counts.sum(), (N, 1)))
-        assert found.components == {}
-
-
 @pytest.mark.parametrize("features", [csr_array(TEXT), DENSE, csr_array((N, 4))])
 @pytest.mark.parametrize("case", ["no label", "one label", "two labels", "no validation", "a class is missing"])
 def test_poor_data(features: Any, case: str) -> None:
@@ -132,8 +111,3 @@ def test_poor_data(features: Any, case: str) -> None:
     found = node_evidence(features, LabelEvidence(labels, CLASSES), SPLIT)
     assert np.isfinite(found.log_probability).all()
     np.testing.assert_allclose(np.exp(found.log_probability).sum(axis=1), 1)
-
-
-def test_bits_of_features_that_are_no_text() -> None:
-    assert np.array_equal(bits_of(DENSE), DENSE > DENSE.mean(axis=0))
-    assert np.array_equal(bits_of(csr_array(TEXT)).toarray(), TEXT > 0)

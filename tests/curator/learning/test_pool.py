@@ -37,20 +37,12 @@ def test_gradient_is_that_of_finite_differences(soft: np.ndarray | None) -> None
         assert gradient[k] == pytest.approx(slope, rel=1e-6)
 
 
-def test_loss_is_the_negative_log_likelihood() -> None:
-    log_p = pooled({"good": GOOD}, np.array([0.8]))
-    stacked = GOOD[None, NODES]
-    loss, _ = loss_of(np.array([0.8]), stacked, known(LABELS).log_likelihood(NODES))
-    assert loss == pytest.approx(-log_p[NODES, LABELS[NODES]].sum())
-    loss, _ = loss_of(np.array([0.8]), stacked, known(LABELS, SOFT).log_likelihood(NODES))
-    assert loss == pytest.approx(-np.log((np.exp(log_p) * np.exp(SOFT))[NODES].sum(axis=1)).sum())
-
-
-def test_a_true_posterior_keeps_its_exponent_and_noise_gets_none() -> None:
-    pool = fit_pool(COMPONENTS, known(LABELS), np.arange(N), strength=0.0)
+def test_a_true_posterior_keeps_its_exponent_and_noise_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpsim.curator.learning.pool.STRENGTH", 0.0)
+    pool = fit_pool(COMPONENTS, known(LABELS), np.arange(N))
     assert pool.exponents["good"] == pytest.approx(2, abs=0.5)  # ln p(label | row) is 2 row + constant
     assert pool.exponents["noise"] < 0.02
-    best = pool.nll
+    best = -pool.log_probability[np.arange(N), LABELS].mean()
     for good in (0.8, 1.2):
         other = pooled(COMPONENTS, np.array([good, 1.0]) * list(pool.exponents.values()))
         assert -other[np.arange(N), LABELS].mean() > best
@@ -58,7 +50,7 @@ def test_a_true_posterior_keeps_its_exponent_and_noise_gets_none() -> None:
 
 
 def test_exponents_are_never_negative() -> None:
-    assert fit_pool({"wrong": -GOOD}, known(LABELS), NODES, strength=0.0).exponents == {"wrong": 0}
+    assert fit_pool({"wrong": -GOOD}, known(LABELS), NODES, prior={"wrong": 0.0}).exponents == {"wrong": 0}
 
 
 def test_without_labels_the_prior_stands() -> None:
@@ -66,24 +58,10 @@ def test_without_labels_the_prior_stands() -> None:
     for nodes in (NODES, NODES[:0]):
         pool = fit_pool(COMPONENTS, known(hidden), nodes)
         assert pool.exponents == {"good": 0.5, "noise": 0.5}
-        assert np.isnan(pool.nll)
     assert fit_pool(COMPONENTS, known(hidden), NODES, prior={"good": 1, "noise": 0}).exponents == {
         "good": 1,
         "noise": 0,
     }
-
-
-def test_penalty_holds_the_exponents_near_the_prior() -> None:
-    prior = {"good": 0.3, "noise": 0.0}
-    near = fit_pool(COMPONENTS, known(LABELS), NODES, prior=prior, strength=1e9).exponents
-    assert near["good"] == pytest.approx(0.3, abs=1e-3)
-
-
-def test_labels_of_others_are_not_read() -> None:
-    hidden = np.full(N, -1)
-    hidden[NODES] = LABELS[NODES]
-    seen, unseen = (fit_pool(COMPONENTS, known(labels), NODES) for labels in (LABELS, hidden))
-    assert np.array_equal(seen.log_probability, unseen.log_probability)
 
 
 def test_noisy_reports_give_the_exponents_of_the_true_labels() -> None:
@@ -100,8 +78,8 @@ def test_noisy_reports_give_the_exponents_of_the_true_labels() -> None:
 
 
 def test_cross_fitted_rows_come_from_the_other_folds() -> None:
-    found = cross_fitted(COMPONENTS, known(LABELS), NODES, seed=2)
-    own = folds_of(len(NODES), FOLDS, 2)
+    found = cross_fitted(COMPONENTS, known(LABELS), NODES)
+    own = folds_of(len(NODES), FOLDS, 0)
     for fold in range(FOLDS):
         expected = fit_pool(COMPONENTS, known(LABELS), NODES[own != fold]).log_probability
         np.testing.assert_allclose(found[NODES[own == fold]], expected[NODES[own == fold]], atol=1e-12)
@@ -109,7 +87,7 @@ def test_cross_fitted_rows_come_from_the_other_folds() -> None:
     assert np.array_equal(found[others], fit_pool(COMPONENTS, known(LABELS), NODES).log_probability[others])
     flipped = LABELS.copy()
     flipped[NODES[0]] = (flipped[NODES[0]] + 1) % CLASSES
-    assert np.array_equal(found[NODES[0]], cross_fitted(COMPONENTS, known(flipped), NODES, seed=2)[NODES[0]])
+    assert np.array_equal(found[NODES[0]], cross_fitted(COMPONENTS, known(flipped), NODES)[NODES[0]])
 
 
 def test_others_fit_the_exponents_too() -> None:
@@ -130,7 +108,6 @@ def test_a_late_component_joins_where_it_helps() -> None:
     honest = np.eye(CLASSES)[LABELS] + RNG.normal(size=(N, CLASSES))
     found = fit_pool({"good": GOOD}, known(LABELS), NODES, others=others, late={"more": honest})
     assert found.exponents["more"] > 0.3
-    assert found.nll < pool.nll
     both = {"good": GOOD, "more": honest}
     np.testing.assert_allclose(found.log_probability, pooled(both, np.array(list(found.exponents.values()))), atol=1e-9)
     hidden = np.where(np.isin(np.arange(N), NODES), -1, LABELS)  # nobody to join by
@@ -139,10 +116,13 @@ def test_a_late_component_joins_where_it_helps() -> None:
 
 @pytest.mark.parametrize("strength", [0.0, 5.0])
 @pytest.mark.parametrize("soft", [None, SOFT])
-def test_exponents_are_the_optimum_whatever_the_scale_of_a_component(soft: np.ndarray | None, strength: float) -> None:
+def test_exponents_are_the_optimum_whatever_the_scale_of_a_component(
+    soft: np.ndarray | None, strength: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = np.eye(CLASSES)[LABELS] + RNG.normal(size=(N, CLASSES))
     components, prior = {"large": 100 * GOOD, "small": 0.02 * other}, {"large": 0.003, "small": 1.0}
-    pool = fit_pool(components, known(LABELS, soft), NODES, prior=prior, strength=strength)
+    monkeypatch.setattr("ldpsim.curator.learning.pool.STRENGTH", strength)
+    pool = fit_pool(components, known(LABELS, soft), NODES, prior=prior)
     told = known(LABELS, soft).log_likelihood(NODES)
     stacked = np.stack([part[NODES] for part in components.values()])
 
@@ -154,4 +134,3 @@ def test_exponents_are_the_optimum_whatever_the_scale_of_a_component(soft: np.nd
     assert (best > 0).all()
     for factor in ((1.03, 1), (0.97, 1), (1, 1.03), (1, 0.97)):
         assert objective(best * factor) > objective(best)
-    assert pool.nll == pytest.approx(loss_of(best, stacked, told)[0] / len(NODES))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.ridge import PENALTIES, _downhill, ridge
+from ldpsim.curator.learning.ridge import PENALTIES, ridge
 
 N, CLASSES = 14, 3
 RNG = np.random.Generator(np.random.PCG64(7))
@@ -52,28 +51,12 @@ def test_penalty_has_the_smallest_leave_one_out_error() -> None:
     assert ridge(np.zeros((N, 2)), TRAIN, LABELS, CLASSES, (3.0, 1.0)).penalty == 3.0  # the first of equal ones
 
 
-@pytest.mark.parametrize("place", range(4))
-def test_a_valley_is_found_wherever_it_lies(place: int) -> None:
-    tried = []
-
-    def fit(penalty: float) -> Any:
-        tried.append(penalty)
-        return abs(penalty - PENALTIES[place]), penalty, None, None
-
-    assert _downhill(fit, PENALTIES)[1] == PENALTIES[place]
-    assert len(tried) == 3
-
-
 def test_only_labels_of_the_training_people_are_read() -> None:
     hidden = np.full(N, -1)
     hidden[TRAIN] = LABELS[TRAIN]
     for d in (4, 30):
         seen, unseen = (ridge(_rows(d), TRAIN, labels, CLASSES) for labels in (LABELS, hidden))
         assert np.array_equal(seen.scores, unseen.scores)
-
-
-def test_a_fit_prints_no_row_of_a_person() -> None:
-    assert set(re.findall(r"(\w+)=", repr(ridge(_rows(4), TRAIN, LABELS, CLASSES)))) == {"penalty", "error"}
 
 
 def test_one_person_and_rows_of_zeros() -> None:

@@ -42,11 +42,3 @@ def test_entries_are_kept_at_the_share_and_gradients_follow_them() -> None:
     assert abs(int(kept.sum()) - 75_000) < 4.9 * spread  # 1e-6, two-sided
     dropped.sum().backward()  # type: ignore[no-untyped-call]
     assert torch.equal(ones.grad, kept / 0.75)
-
-
-def test_without_a_generator_pytorch_draws_from_its_own_state() -> None:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(2)
-        first = Dropout(0.5, None)(torch.ones(50))
-        torch.manual_seed(2)
-        assert torch.equal(first, functional.dropout(torch.ones(50), 0.5))

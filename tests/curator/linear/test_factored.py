@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.networks import NETWORKS
-from ldpsim.curator.learning.training import TrainingSettings, train
 from ldpsim.curator.linear.factored import Factored, of_reports
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.scaling import standardise
 from ldpsim.curator.linear.torch_matrix import Constant, constant
-from ldpsim.curator.methods.base import Graph
 from ldpsim.curator.reports.estimates import smoothed
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts
@@ -74,21 +70,6 @@ def test_standardising_is_that_of_the_dense_matrix(graph: tuple[csr_array, np.nd
     np.testing.assert_allclose(deviation, scale, atol=1e-3)
 
 
-@pytest.mark.parametrize("name", ["gcn", "sage", "gat"])
-def test_networks_train_on_it_as_on_the_dense_matrix(name: str, graph: tuple[csr_array, np.ndarray, csr_array]) -> None:
-    product, wanted = _both(graph)
-    labels = np.arange(N) % 2
-    plain = Graph(wanted.astype(np.float32), graph[1], None, labels, np.arange(20), np.arange(20, 30))
-    settings = TrainingSettings(gnn=name, epochs=30, gnn_dropout=0.0)
-    first, second = (
-        train(given, settings=settings, classes=2, seed=1, device="cpu")
-        for given in (plain, replace(plain, features=product))
-    )
-    assert NETWORKS[name] is type(second.model)
-    assert np.mean(first.predictions == second.predictions) > 0.9  # rounding may turn a doubtful node
-    assert abs(first.val_accuracy - second.val_accuracy) <= 0.11
-
-
 def test_reports_stay_a_product_only_where_it_pays() -> None:
     rng = np.random.default_rng(1)
     edges = np.stack([np.arange(N - 1), np.arange(1, N)])
@@ -102,22 +83,11 @@ def test_reports_stay_a_product_only_where_it_pays() -> None:
         answered[3] = not silent
         signs[3] *= answered[3]
         reports = Reports(PublicFacts(N, width, 2), {"features": Ask("features", (mechanism,))},
-                          {"features": np.ones(N, np.bool_)}, answered, None, csr_array(signs))  # fmt: skip
+                          {"features": np.ones(N, np.bool_)}, answered, {"features": csr_array(signs)})  # fmt: skip
         got = smoothed(reports, matrix, 1)
         assert isinstance(got, Factored) is kept
         wanted = matrix @ mechanism.estimate(signs.astype(np.float32))
         np.testing.assert_allclose(got[:, :], wanted, rtol=1e-3, atol=1e-3)
-
-
-def test_a_plain_matrix_stays_one() -> None:
-    assert isinstance(constant(np.eye(3, dtype=np.float32), CPU), Constant)
-
-
-def test_a_sparse_constant_shares_the_arrays_of_its_matrix() -> None:
-    matrix = csr_array(np.eye(300, dtype=np.float32))
-    found = Constant(matrix, torch.device("cpu")).matrix
-    assert np.shares_memory(found.values().numpy(), matrix.data)
-    assert np.shares_memory(found.col_indices().numpy(), matrix.indices)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.ridge import ridge
 from ldpsim.curator.linear.similar_rows import LANDMARKS, kernel_rows, landmarks_of
 
 RNG = np.random.Generator(np.random.PCG64(2))
@@ -33,16 +32,6 @@ def test_landmarks_are_spread_over_the_people_and_few_among_many() -> None:
     assert len(np.unique(found)) == LANDMARKS and found[0] == 100 and found[-1] == 5099
     assert landmarks_of(people[:3], 10000).tolist() == [100, 101, 102]
     assert len(landmarks_of(people, 1 << 20)) == 64
-
-
-def test_ridge_on_kernel_rows_learns_what_is_not_linear() -> None:
-    labels = (ROWS[:, 0] * ROWS[:, 1] > 0).astype(np.int64)
-    train, test = np.arange(40), np.arange(40, 60)
-    hits = [
-        float(np.mean(ridge(rows, train, labels, 2).scores.argmax(axis=1)[test] == labels[test]))
-        for rows in (kernel_rows(ROWS, train, 0.2), ROWS)
-    ]
-    assert hits[0] > 0.75 > 0.65 > hits[1]
 
 
 def test_rows_of_zeros_and_one_landmark() -> None:

@@ -26,31 +26,6 @@ def adjacency() -> csr_array:
     return adjacency_matrix(N, np.concatenate([pairs, pairs[::-1]], axis=1))
 
 
-def pushed(adjacency: csr_array, column: np.ndarray, r: float, rmax: float) -> np.ndarray:
-    """PrivGE's code for one column: push each residue over the threshold to the neighbours, the rest counts alpha."""
-    degrees = np.maximum(np.asarray(adjacency.sum(axis=1)).ravel(), 1)
-    total = np.zeros(N)
-    for sign in (1, -1):
-        residue = np.maximum(sign * column, 0) / degrees**r
-        reserve, limit = np.zeros(N), rmax * residue.sum()
-        while residue.max() > limit:
-            v = int(residue.argmax())
-            given, residue[v] = residue[v], 0.0
-            reserve[v] += ALPHA * given
-            for u in adjacency.indices[adjacency.indptr[v] : adjacency.indptr[v + 1]]:
-                residue[u] += (1 - ALPHA) * given / degrees[u]
-        total += sign * (reserve + ALPHA * residue)
-    return total * degrees**r
-
-
-@pytest.mark.parametrize("r", [0.1, 0.5])
-def test_it_is_the_backward_push_of_the_published_code(adjacency: csr_array, r: float) -> None:
-    rows = np.random.default_rng(1).normal(size=(N, 3)).astype(np.float32)
-    found = personalized_pagerank(walk_matrix(adjacency, r), rows, ALPHA, tolerance=1e-7)
-    wanted = np.stack([pushed(adjacency, column, r, 1e-7) for column in rows.T.astype(np.float64)], axis=1)
-    np.testing.assert_allclose(found, wanted, atol=2e-6)
-
-
 @pytest.mark.parametrize("alpha", [0.05, 0.3, 1.0])
 def test_it_is_the_plain_sum(adjacency: csr_array, alpha: float) -> None:
     walk = walk_matrix(adjacency, 0.2)

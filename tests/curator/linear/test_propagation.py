@@ -62,14 +62,6 @@ def test_strips_of_bits_cover_every_column_once(d: int) -> None:
     assert [columns.start for columns, _ in strips] == [0] + [columns.stop for columns, _ in strips[:-1]]
 
 
-def test_labels_spread_along_a_path_and_the_known_ones_stay() -> None:
-    path = adjacency_matrix(6, np.array([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]]))
-    labels = np.array([1, -1, -1, -1, 0, 1])
-    got = label_propagation(path, labels, np.array([0, 4, 5]), classes=2)
-    # node 3 follows 4; node 5 is alone and keeps its own
-    assert got.tolist() == [1, 1, 1, 0, 0, 1]
-
-
 def test_a_node_that_no_label_reaches_gets_the_most_frequent_class() -> None:
     alone = csr_array((4, 4), dtype=np.float32)
     labels = np.array([2, 2, 1, -1])

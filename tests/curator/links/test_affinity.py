@@ -11,7 +11,7 @@ from ldpsim.curator.links.belief_propagation import (
     normalised,
     shrunk,
 )
-from ldpsim.curator.links.evidence import LinkEvidence
+from ldpsim.curator.links.edge_prior import LinkEvidence
 from tests.curator.links.test_belief_propagation import CLASSES, TREE, exact, model, run
 from tests.curator.links.test_moments import EDGES, N, outcomes
 

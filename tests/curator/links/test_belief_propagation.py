@@ -71,22 +71,6 @@ def test_no_own_label_comes_back_on_a_tree() -> None:
         assert np.abs(total[0] - totals[0][0]).max() > 1e-2  # power: the neighbours hear it
 
 
-def test_cavities_leave_out_the_other_end() -> None:
-    pairs, evidence, affinity = model(3, np.array([[0], [1]]), n=2)
-    found = run(pairs, evidence, np.zeros((2, CLASSES)), affinity)
-    for cavity, person in ((found.left_cavity, 0), (found.right_cavity, 1)):
-        np.testing.assert_allclose(np.log(cavity[0]), log_softmax(evidence[person]), atol=1e-5)
-
-
-def test_a_tempered_message_counts_less() -> None:
-    pairs, evidence, affinity = model(4, np.array([[0], [1]]), n=2)
-    own = np.zeros((2, CLASSES))
-    own[0] = [0, -np.inf, -np.inf]
-    full, half = (run(pairs, evidence, own, affinity, temper=t).total[1] - evidence[1] for t in (1.0, 0.5))
-    np.testing.assert_allclose(half, full / 2, atol=1e-6)
-    np.testing.assert_allclose(full, np.log1p(pairs.base[0] * affinity[0] * np.expm1(pairs.strength[0])), atol=1e-6)
-
-
 def test_the_field_is_what_absent_pairs_say() -> None:
     """Nobody has a pair in S: the factors 1 - D_j Om / n of absent partners, up to second order in the density."""
     n, partners = 400, 2.0

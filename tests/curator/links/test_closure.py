@@ -37,8 +37,3 @@ def test_the_own_pair_is_not_heard() -> None:
     assert common_partners(csr_array(dense), *pair) == before
     dense[2, 3] = dense[3, 2] = dense[5, 3] = dense[3, 5] = 0.9
     assert common_partners(csr_array(dense), *pair) != before
-
-
-def test_no_pair_is_fine() -> None:
-    none = np.zeros(0, np.int64)
-    assert len(common_partners(csr_array((N, N)), none, none)) == 0

@@ -7,8 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.special import expit
 
-from ldpsim.curator.links.edge_prior import Scored, fit_edge_prior, marginal_likelihood, sample_pairs
-from ldpsim.curator.links.evidence import LinkEvidence
+from ldpsim.curator.links.edge_prior import LinkEvidence, Scored, fit_edge_prior, marginal_likelihood, sample_pairs
 
 FLIP = 0.1
 
@@ -60,14 +59,6 @@ def test_a_sampled_pair_stands_for_as_many_as_say_nothing() -> None:
         assert sample.weight.sum() == pytest.approx(10 * chance)
         assert (sample.left < sample.right).all() and np.unique(sample.left * 5 + sample.right).size == 10
         np.testing.assert_allclose(sample.strength, reports * np.log((1 - FLIP) / FLIP))
-
-
-def test_pairs_without_a_report_are_not_sampled() -> None:
-    evidence = LinkEvidence(
-        np.zeros(0, np.int64), np.zeros(0, np.int64), np.array([True, False, False]), one_end=False, flip=FLIP
-    )
-    sample = sample_pairs(evidence, seed=0, size=300)
-    assert (sample.left == 0).all()
 
 
 def test_noisy_reports_give_the_true_prior_back() -> None:

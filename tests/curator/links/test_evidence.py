@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ldpsim.curator.links.evidence import PUBLIC_EDGE, LinkEvidence, public_links
+from ldpsim.curator.links.edge_prior import PUBLIC_EDGE, LinkEvidence, public_links
 
 NOBODY = np.zeros(0, np.int64)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpsim.curator.links.ldpgen_published import directed_probabilities, draw_links
+from ldpsim.curator.links.blink import directed_probabilities, draw_links
 
 
 def _literal(degrees: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -35,11 +35,6 @@ def test_probabilities_are_those_of_the_literal_formula() -> None:
         np.testing.assert_allclose(directed_probabilities(degrees, old, new), _literal(degrees, old, new), atol=1e-12)
 
 
-def test_in_one_group_half_the_degree_is_spread_over_everybody() -> None:
-    degrees, one = np.array([[0.0], [2.0], [4.0], [-3.0]]), np.zeros(4, np.int64)
-    np.testing.assert_allclose(directed_probabilities(degrees, one, one)[:, 0], [0, 2 / 8, 3 / 8, 0])  # 4 is cut to 3
-
-
 def test_a_drawn_graph_has_these_probabilities() -> None:
     """4,000 graphs; a pair's count is within 6 standard deviations of its expectation (1e-8 each, 20 pairs).
 
@@ -55,9 +50,3 @@ def test_a_drawn_graph_has_these_probabilities() -> None:
     spread = np.sqrt(4000 * pairs * (1 - pairs))
     assert np.all(np.abs(counts - 4000 * pairs) <= 6 * spread + 1e-9)
     assert np.max(np.abs(counts.T - 4000 * pairs) / np.maximum(spread, 1)) > 60
-
-
-def test_nothing_reported_is_no_graph() -> None:
-    groups = np.array([0, 1, 1])
-    p = directed_probabilities(np.zeros((3, 2)), groups, groups)
-    assert draw_links(p, groups, np.random.default_rng(0)).shape == (2, 0)

@@ -35,17 +35,19 @@ def _wanted(rows: Rows, gap: float) -> set[tuple[int, int]]:
     return set(zip(left[close].tolist(), right[close].tolist(), strict=True))
 
 
-@pytest.mark.parametrize("filter_", ["_Blocks", "_Prefixes"])
+@pytest.mark.parametrize("filter_", ["_blocks", "_prefixes"])
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.4])
 @pytest.mark.parametrize("gap", [0.0, 0.003, 0.02, 0.06, 0.15])
 def test_each_filter_alone_loses_nothing(
     filter_: str, share: float, gap: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = {"_Blocks": "_Prefixes", "_Prefixes": "_Blocks"}[filter_]
-    monkeypatch.setattr(getattr(near_duplicates, other), "fit", classmethod(lambda *_: None))
+    if filter_ == "_blocks":
+        monkeypatch.setattr(near_duplicates, "_MOST_ENTRIES", -1)
+    else:
+        monkeypatch.setattr(near_duplicates, "_blocks", lambda *_: None)
     for seed in range(3):
         rows = BitRows(np.packbits(_planted(seed, share), axis=1))
-        if filter_ == "_Blocks" and candidates(rows, gap, np.inf) is None:
+        if filter_ == "_blocks" and candidates(rows, gap, np.inf) is None:
             assert 2 * rows.ones.max() * gap >= rows.packed.shape[1]  # more blocks than bytes: not its case
             continue
         wanted = _wanted(rows, gap)
@@ -74,7 +76,3 @@ def test_too_many_candidates_are_left_to_the_caller() -> None:
     rows = BitRows(np.ones((50, 1), np.uint8))
     assert candidates(rows, 0.0, 1000) is None
     assert len(_found(rows, 0.0)) == 50 * 49 // 2
-
-
-def test_empty_rows_are_in_no_pair() -> None:
-    assert _found(BitRows(np.zeros((4, 3), np.uint8)), 0.5) == set()

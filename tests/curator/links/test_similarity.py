@@ -41,11 +41,6 @@ def test_identical_rows_have_cosine_one_exactly() -> None:
     assert rows.cosine(np.array([0]), np.array([1]))[0] == 1
 
 
-def test_an_empty_row_has_cosine_zero_and_is_said_to_be_empty() -> None:
-    rows = BitRows(np.packbits(_bits(), axis=1))
-    assert rows.empty[3] and rows.cosine(np.array([3]), np.array([3]))[0] == 0
-
-
 def test_real_rows_add_in_rising_order_of_columns() -> None:
     rng = np.random.default_rng(1)
     dense = rng.random((40, 90)) * (rng.random((40, 90)) < 0.5)
@@ -60,18 +55,8 @@ def test_real_rows_add_in_rising_order_of_columns() -> None:
     assert np.abs(rows.block(slice(0, 40), slice(0, 40)) - expected).max() < rows.slack
 
 
-def test_negative_cosines_count_as_zero() -> None:
-    rows = RealRows(csr_array(np.array([[1.0, 0.5], [-1.0, 0.1]])))
-    assert rows.cosine(np.array([0]), np.array([1]))[0] == 0
-
-
 def test_binary_public_features_are_packed_and_real_ones_are_not() -> None:
     bits = _bits()
     packed = public_rows(csr_array(bits.astype(np.float32)))
     assert isinstance(packed, BitRows) and np.array_equal(packed.packed, np.packbits(bits, axis=1))
     assert isinstance(public_rows(csr_array(bits * 0.5)), RealRows)
-
-
-def test_sparse_form_of_bits() -> None:
-    bits = _bits()
-    assert np.array_equal(BitRows(np.packbits(bits, axis=1)).sparse().toarray()[:, :131], bits)

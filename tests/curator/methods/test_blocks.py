@@ -83,7 +83,7 @@ def test_agreed_pairs_in_blocks_are_those_of_the_dense_rows(
     reports.answered[list(silent)] = False
     dense = reports.adjacency.toarray()  # type: ignore[union-attr]
     dense[list(silent)] = False
-    reports.__dict__["adjacency"] = csr_array(dense)
+    reports = reports.with_arrays(adjacency=csr_array(dense))
     heard = reports.answered
     said = dense | ~heard[:, None]
     wanted = (dense | dense.T) if reporting == "one-end" else said & said.T & (heard[:, None] | heard)

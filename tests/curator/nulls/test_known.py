@@ -12,12 +12,7 @@ from ldpsim.curator.nulls.models import known_from_graph, known_from_reports
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import (
-    GRR,
-    Mechanism,
-    OneBit,
-    RandomizedResponse,
-)
+from ldpsim.devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask
 
 N, D = 6, 40
@@ -33,7 +28,7 @@ def _reports(
 ) -> Reports:
     answered = np.arange(N) != silent
     asks = {} if mechanism is None else {attribute: Ask(attribute, (mechanism,))}
-    return Reports(FACTS, asks, {name: np.ones(N, np.bool_) for name in asks}, answered, **given)
+    return Reports(FACTS, asks, {name: np.ones(N, np.bool_) for name in asks}, answered, given)
 
 
 def test_public_knowledge_is_used_as_it_is() -> None:

@@ -50,21 +50,3 @@ def test_one_hit_more_is_not_enough() -> None:
     better[wrong] = np.log(np.full(3, 0.01) + 0.97 * (np.arange(3) == LABELS[wrong]))
     found = guarded_answer({"pool": pool}, {"features": better}, KNOWN, VAL, prior={"pool": 1.0})
     assert found.chosen == POOL and found.accuracy["features"] > found.accuracy[POOL]
-
-
-def test_only_validation_labels_are_read() -> None:
-    parts = {"a": _opinion(0.8, 2, 0), "b": _opinion(0.7, 2, 1)}
-    changed = LABELS.copy()
-    changed[60:] = (changed[60:] + 1) % 3
-    one, other = (
-        guarded_answer(parts, parts, LabelEvidence(labels, 3), VAL, prior={"a": 1.0, "b": 0.0})
-        for labels in (LABELS, changed)
-    )
-    assert one.log_probability.tobytes() == other.log_probability.tobytes() and one.chosen == other.chosen
-
-
-def test_without_validation_the_prior_is_published() -> None:
-    parts = {"a": _opinion(0.8, 2, 0)}
-    found = guarded_answer(parts, {"features": _opinion(0.9, 2, 1)}, KNOWN, VAL[:0], prior={"a": 1.0})
-    assert found.chosen == POOL and np.isnan(found.accuracy[POOL])
-    np.testing.assert_allclose(found.log_probability, parts["a"])

@@ -75,7 +75,7 @@ def world(
         ask("label", channel, of_labels)
         reported["labels"] = np.where(of_labels & answered, said, -1)
         known[:] = -1
-    reports = Reports(PublicFacts(N, D, CLASSES), asks, asked, answered, **reported)
+    reports = Reports(PublicFacts(N, D, CLASSES), asks, asked, answered, reported)
     edges = np.array(np.nonzero(truth)) if public_graph else None
     features_known = csr_array(features) if public else None
     return reports, PublicKnowledge(reports.facts, SPLIT, known, features_known, edges), labels

@@ -44,8 +44,8 @@ def _values(guarantee: Guarantee) -> dict[str, float | None]:
 
 @pytest.mark.parametrize(
     ("n", "d", "vector", "user", "node"),
-    [(2708, 1433, 2866, 8280, 13694), (3327, 3703, 7406, 14058, 20710), (7083, 7842, 15684, 29848, 44012)],
-    ids=["Cora", "CiteSeer", "LastFM"],
+    [(2708, 1433, 2866, 8280, 13694)],
+    ids=["Cora"],
 )
 def test_the_rows_of_hogs_in_the_privacy_reference(n: int, d: int, vector: float, user: float, node: float) -> None:
     guarantee = _hogs(n, d, epsilon=4, feature_share=0.5)
@@ -66,14 +66,6 @@ def test_public_features_are_unprotected_up_to_the_user() -> None:
     assert (guarantee.holds["user"].public, guarantee.holds["user"].counted) == (("features",), ("adjacency",))
     assert guarantee.holds["user"].private_value == pytest.approx(196)
     assert any("public" in reason for reason in guarantee.why_they_differ)
-
-
-def test_public_labels_are_unprotected_and_named_where_they_are_not_counted() -> None:
-    guarantee = _hogs(50, 20, epsilon=4)
-    assert guarantee.holds["label"].status == "unprotected"
-    for name in ("user", "node"):
-        assert guarantee.holds[name].status == "bounded"
-        assert guarantee.holds[name].not_counted == ("label",)
 
 
 def test_collections_multiply_every_level() -> None:
@@ -120,14 +112,6 @@ def test_deltas_add_over_mechanisms_questions_and_collections() -> None:
         for level in ("bit_feature", "vector", "user", "node"):
             assert holds[level].delta == pytest.approx(collections * (2 * 1e-6 + 1e-5), rel=1e-12), level
         assert holds["bit_adjacency"].delta == holds["relationship"].delta == 0
-
-
-def test_of_a_pair_whose_larger_end_reports_the_smaller_one_s_answers_do_not_count() -> None:
-    facts, response = PublicFacts(10, 4, 2), RandomizedResponse.from_epsilon(1, n=10, reporting="one-end")
-    questions = [_question(response, [0, 1, 2]), _question(response, [0])]  # device 0 reports about nobody
-    assert local_guarantee(facts, questions, claim=NO_CLAIM).holds["relationship"].value == pytest.approx(1)
-    again = [*questions, _question(response, [2])]
-    assert local_guarantee(facts, again, claim=NO_CLAIM).holds["relationship"].value == pytest.approx(2)
 
 
 def _worst(mechanism: RandomizedResponse | OneBit, size: int, changed: list[int]) -> float:

@@ -38,7 +38,7 @@ def levels(draw: st.DrawFn) -> Level:
 
 
 @given(levels())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 def test_the_text_has_every_figure_of_the_fields_and_no_other(level: Level) -> None:
     wanted = [level.private_value, level.private_delta or None, level.own, level.per_list, *level.figures.values()]
     found = [float(figure) for figure in _FIGURE.findall(level.detail)]
@@ -46,7 +46,7 @@ def test_the_text_has_every_figure_of_the_fields_and_no_other(level: Level) -> N
 
 
 @given(levels())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=20)
 def test_json_has_every_field(level: Level) -> None:
     made = level.to_dict()
     for name in ("value", "status", "delta", "kind", "private_value", "private_delta", "own", "per_list", "relation"):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import agreed_edges, agreed_pairs
+from ldpsim.curator.reports.rows import agreed_edges, agreed_pairs, flipped_rows, noisy_rows_of_bits
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import RandomizedResponse
 from ldpsim.devices.query import Ask
+from tests.curator.defences.lies import reports_of
 
 
 def _reports(ones: list[tuple[int, int]], n: int, silent: list[int], reporting: str = "both") -> Reports:
@@ -18,7 +20,7 @@ def _reports(ones: list[tuple[int, int]], n: int, silent: list[int], reporting: 
     asks = {"adjacency": Ask("adjacency", (RandomizedResponse.from_epsilon(2, n=n, reporting=reporting),))}  # type: ignore[arg-type]
     answered = np.ones(n, np.bool_)
     answered[silent] = False
-    return Reports(PublicFacts(n, 1, 2), asks, {"adjacency": np.ones(n, np.bool_)}, answered, matrix)
+    return Reports(PublicFacts(n, 1, 2), asks, {"adjacency": np.ones(n, np.bool_)}, answered, {"adjacency": matrix})
 
 
 def test_agreed_pairs_are_those_whose_every_report_is_a_one() -> None:
@@ -32,3 +34,21 @@ def test_agreed_pairs_are_those_whose_every_report_is_a_one() -> None:
     expected[[0, 1, 2, 3], [1, 0, 3, 2]] = 1
     assert np.array_equal(agreed_pairs(one_end).toarray(), expected)
     assert agreed_edges(one_end).tolist() == [[0, 2], [1, 3]]
+
+
+ROWS = np.zeros((5, 5), np.bool_)
+
+
+def test_the_law_is_that_of_the_question() -> None:
+    mechanism = RandomizedResponse.from_epsilon(3.0, n=5, reporting="one-end")
+    rows = flipped_rows(reports_of(ROWS, 3.0, "one-end"))
+    assert rows is not None and rows.one_end and rows.flip == noisy_rows_of_bits(reports_of(ROWS, 3.0, "one-end")).flip
+    assert (rows.flip, rows.odds) == (mechanism.flip_probability, mechanism.flip_odds)
+    assert rows.lengths.tolist() == [mechanism.targets(person) for person in range(5)]
+
+
+def test_without_rows_there_is_nothing() -> None:
+    reports = reports_of(ROWS, 3.0).with_arrays(adjacency=None)
+    assert flipped_rows(reports) is None
+    with pytest.raises(ValueError, match="the reports hold no adjacency"):
+        noisy_rows_of_bits(reports)

@@ -18,7 +18,7 @@ def _reports(mechanism: Mechanism, features: object, silent: tuple[int, ...] = (
     answered[list(silent)] = False
     facts = PublicFacts(N, D, 2)
     asked = {"features": np.ones(N, np.bool_)}
-    return Reports(facts, {"features": Ask("features", (mechanism,))}, asked, answered, None, features)
+    return Reports(facts, {"features": Ask("features", (mechanism,))}, asked, answered, {"features": features})
 
 
 @pytest.mark.parametrize("kind", ["multi_bit", "one_bit", "laplace", "clear"])

@@ -25,7 +25,7 @@ def told(mechanism: Mechanism, reports: Any, *, classes: int = K) -> LabelEviden
     n = len(found)
     split = Split(np.arange(n - 1), np.arange(n - 1, n), np.zeros(0, np.int64))
     facts, everybody = PublicFacts(n, 1, classes), np.ones(n, np.bool_)
-    asked = Reports(facts, {"label": Ask("label", (mechanism,))}, {"label": everybody}, everybody, labels=found)
+    asked = Reports(facts, {"label": Ask("label", (mechanism,))}, {"label": everybody}, everybody, {"labels": found})
     return label_evidence(asked, PublicKnowledge(facts, split, np.full(n, -1)))
 
 
@@ -64,10 +64,10 @@ def test_silent_people_and_labels_in_clear() -> None:
     facts, who = PublicFacts(2, 1, K), np.array([True, False])
     asks = {"label": Ask("label", (mechanism,))}
     public = PublicKnowledge(facts, Split(*(np.array([k]) for k in (0, 1, 1))), np.array([3, 3]))
-    found = label_evidence(Reports(facts, asks, {"label": who}, who, labels=rows), public)
+    found = label_evidence(Reports(facts, asks, {"label": who}, who, {"labels": rows}), public)
     assert found.labels[0] in (0, 1) and found.labels[1] == -1
     assert found.soft is not None and not found.soft[1].any() and not found.everybody()[1].any()
-    nobody = label_evidence(Reports(facts, asks, {"label": ~who & False}, who, labels=rows), public)
+    nobody = label_evidence(Reports(facts, asks, {"label": ~who & False}, who, {"labels": rows}), public)
     assert nobody.labels.tolist() == [-1, -1]
     clear = told(ClearLabel(K), [1, 3, -1])
     assert clear.soft is None and (clear.truth, clear.lie) == (1, 0) and clear.labels.tolist() == [1, 3, -1]

@@ -44,24 +44,12 @@ def _answers() -> dict[int, dict[str, tuple[bytes, ...]]]:
 
 def test_parts_are_one_collection() -> None:
     reports = Reports.from_bytes(FACTS, _questions(), _answers())
-    assert reports.votes is not None and reports.votes.tolist() == [0, 1, 2, 0, 1, -1]
+    assert reports.arrays["votes"].tolist() == [0, 1, 2, 0, 1, -1]
     assert reports.labels is not None and reports.labels.tolist() == [-1, 2, -1, -1, -1, -1]
     assert reports.answered.tolist() == [False, True, True, True, True, False]
     assert reports.asked["adjacency"].all() and np.flatnonzero(reports.asked["label"]).tolist() == [0, 1]
     assert [sorted(part.asks) for part in reports.parts] == [["label"], ["adjacency"], ["adjacency"]]
     assert [part.answered.sum() for part in reports.parts] == [1, 3, 2]
-
-
-def test_saved_parts_are_read_again_with_their_people(tmp_path: Path) -> None:
-    reports = Reports.from_bytes(FACTS, _questions(), _answers())
-    reports.save(tmp_path)
-    read = Reports.load(tmp_path)
-    assert np.array_equal(read.votes, reports.votes)  # type: ignore[arg-type]
-    assert np.array_equal(read.labels, reports.labels)  # type: ignore[arg-type]
-    assert np.array_equal(read.answered, reports.answered)
-    for ours, theirs in zip(_questions(), read.questions(), strict=True):
-        assert ours.query.plan == theirs.query.plan and np.array_equal(ours.devices, theirs.devices)  # type: ignore[arg-type]
-        assert ours.part == theirs.part
 
 
 def test_nobody_is_in_two_parts_for_one_attribute() -> None:
@@ -80,3 +68,15 @@ def test_sparse_rows_of_parts_are_added() -> None:
     reports = Reports.from_bytes(FACTS, questions, rows)
     assert reports.adjacency is not None
     assert np.diff(reports.adjacency.indptr).tolist() == [2, 2, 2, 2, 0, 0]
+
+
+def test_saved_parts_are_read_again_with_their_people(tmp_path: Path) -> None:
+    reports = Reports.from_bytes(FACTS, _questions(), _answers())
+    reports.save(tmp_path)
+    read = Reports.load(tmp_path)
+    assert np.array_equal(read.arrays["votes"], reports.arrays["votes"])  # type: ignore[arg-type]
+    assert np.array_equal(read.labels, reports.labels)  # type: ignore[arg-type]
+    assert np.array_equal(read.answered, reports.answered)
+    for ours, theirs in zip(_questions(), read.questions(), strict=True):
+        assert ours.query.plan == theirs.query.plan and np.array_equal(ours.devices, theirs.devices)  # type: ignore[arg-type]
+        assert ours.part == theirs.part

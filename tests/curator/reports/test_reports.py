@@ -88,26 +88,12 @@ def test_answers_about_one_attribute_come_from_other_people(attribute: str) -> N
     found = real.with_answers_of(strange, attribute)
     same = []
     for name in ("adjacency", "features", "labels"):
-        rows = [getattr(each, name) for each in (found, expected, real)]
+        rows = [each.arrays[name] for each in (found, expected, real)]
         dense = [each.toarray() if name == "adjacency" else each for each in rows]
         assert np.array_equal(dense[0], dense[1])
         same.append(np.array_equal(dense[0], dense[2]))
     assert sorted(same) == [False, True, True]
     assert found.query() == real.query() and np.array_equal(found.answered, real.answered)
-
-
-def test_saved_reports_come_back(tmp_path: Path) -> None:
-    questions = _questions()
-    answers, _ = _answers(questions, silent={3})
-    reports = Reports.from_bytes(FACTS, questions, answers)
-    reports.save(tmp_path / "reports")
-    loaded = Reports.load(tmp_path / "reports")
-    assert loaded.facts == reports.facts and dict(loaded.asks) == dict(reports.asks)
-    assert loaded.adjacency is not None and reports.adjacency is not None
-    assert np.array_equal(loaded.adjacency.toarray(), reports.adjacency.toarray())
-    for name in ("answered", "features", "labels"):
-        assert np.array_equal(getattr(loaded, name), getattr(reports, name)), name
-    assert all(np.array_equal(loaded.asked[a], reports.asked[a]) for a in reports.asks)
 
 
 def test_what_no_device_would_send_is_refused() -> None:

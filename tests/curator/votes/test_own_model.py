@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 from ldpsim.curator.learning.ridge import ridge
+from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.class_table import UNIT, whole_features
@@ -26,7 +26,7 @@ def _said(own: OwnModel, features: np.ndarray) -> np.ndarray:
 
 
 def test_a_model_of_words_is_ridge_and_complement_bayes_on_rows_of_length_one() -> None:
-    own = own_model(BITS[:M].astype(np.float32), TRUTH[:M], FACTS)
+    own = own_model(BITS[:M].astype(np.float32), LabelEvidence(TRUTH[:M], FACTS.classes), FACTS)
     rows = BITS / np.sqrt(np.maximum(BITS.sum(axis=1, keepdims=True), 1))
     fit = ridge(rows, np.arange(M), TRUTH, C, (0.03, 0.1, 0.3, 1.0, 3.0))
     counts = np.stack([rows[:M][TRUTH[:M] == c].sum(axis=0) for c in range(C)], axis=1)
@@ -43,7 +43,7 @@ def test_a_model_of_words_is_ridge_and_complement_bayes_on_rows_of_length_one() 
 
 
 def test_a_model_of_numbers_is_ridge_on_standardised_columns() -> None:
-    own = own_model(NUMBERS[:M], TRUTH[:M], FACTS)
+    own = own_model(NUMBERS[:M], LabelEvidence(TRUTH[:M], FACTS.classes), FACTS)
     assert own.levels == 255
     read = whole_features(NUMBERS, 255, 0.0, 1.0)
     rows = (read - read[:M].mean(axis=0)) / (read[:M].std(axis=0) * np.sqrt(D))
@@ -55,35 +55,13 @@ def test_a_model_of_numbers_is_ridge_on_standardised_columns() -> None:
     assert np.mean(said.argmax(axis=1) == TRUTH[M:]) > 0.6
 
 
-def test_sparse_words_give_the_model_of_the_same_dense_words() -> None:
-    dense = BITS[:M].astype(np.float32)
-    of_dense, of_sparse = (own_model(features, TRUTH[:M], FACTS) for features in (dense, csr_array(dense)))
-    assert of_dense.model.as_text() == of_sparse.model.as_text()
-    assert np.array_equal(of_dense.log_probability, of_sparse.log_probability)
-
-
 @pytest.mark.parametrize("features", [BITS.astype(np.float32), NUMBERS], ids=["words", "numbers"])
 def test_the_own_label_is_not_in_what_the_model_says_of_a_volunteer(features: np.ndarray) -> None:
     """With labels that say nothing, a model that has seen them guesses many; without the own one it is at chance."""
     labels = np.random.default_rng(3).integers(0, C, 40)
-    own = own_model(features[:40], labels, FACTS)
+    own = own_model(features[:40], LabelEvidence(labels, FACTS.classes), FACTS)
     left_out = float(np.mean(own.log_probability.argmax(axis=1) == labels))
     assert left_out < 0.55 and np.exp(own.log_probability).sum(axis=1) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("features", [
-    np.zeros((M, D), np.float32), np.ones((M, D), np.float32), np.full((M, D), np.nan, np.float32)],
-    ids=["empty", "constant", "missing"])  # fmt: skip
-def test_features_that_say_nothing_give_a_model_that_says_nothing(features: np.ndarray) -> None:
-    own = own_model(features, TRUTH[:M], FACTS)
-    assert not own.model.weights.any()
-
-
-def test_one_class_and_one_volunteer_are_enough() -> None:
-    for people, labels in ((M, np.zeros(M, np.int64)), (1, TRUTH[:1])):
-        own = own_model(BITS[:people].astype(np.float32), labels, FACTS)
-        assert np.isfinite(own.log_probability).all()
-        assert (_said(own, BITS[M:].astype(np.float32)).argmax(axis=1) == labels[0]).all()
 
 
 @pytest.mark.parametrize(("columns", "classes"), [(0, 2), (3, 1), (3, 0)])

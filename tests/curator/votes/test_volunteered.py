@@ -78,11 +78,11 @@ def test_volunteers_are_asked_first_and_everybody_else_once() -> None:
 
 def test_the_table_knows_volunteers_and_earlier_answers_alone() -> None:
     _, reports = asked(2)
-    assert reports is not None and reports.votes is not None
+    assert reports is not None
     known = volunteer_knowledge(reports, public())
     rows = known.table
     assert np.array_equal(rows[SPLIT.labelled], np.eye(CLASSES)[PEOPLE.labels[SPLIT.labelled]])
-    told = reports.votes >= 0
+    told = reports.arrays["votes"] >= 0
     assert rows[told].sum(axis=1) == pytest.approx(1)
     told[SPLIT.labelled] = True
     assert not rows[~told].any()
@@ -90,7 +90,7 @@ def test_the_table_knows_volunteers_and_earlier_answers_alone() -> None:
 
 def test_the_law_of_an_answer_is_counted_on_volunteers_who_answer_nothing() -> None:
     _, reports = asked(3)
-    assert reports is not None and reports.votes is not None
+    assert reports is not None
     known = volunteer_knowledge(reports, public())
     labels = PEOPLE.labels[SPLIT.labelled]
     said = known.own.log_probability.argmax(axis=1)
@@ -108,7 +108,9 @@ def test_the_law_of_an_answer_is_counted_on_volunteers_who_answer_nothing() -> N
         odds = []
         for c in range(CLASSES):
             chosen = [right * (v == c) + (1 - right) * overall[v] for v in range(CLASSES)]
-            told = [truth if v == reports.votes[person] else (1 - truth) / (CLASSES - 1) for v in range(CLASSES)]
+            told = [
+                truth if v == reports.arrays["votes"][person] else (1 - truth) / (CLASSES - 1) for v in range(CLASSES)
+            ]
             odds.append(shares[c] * float(np.dot(chosen, told)))
         assert known.probability[person] == pytest.approx(np.array(odds) / sum(odds), abs=1e-6)
     log_p, exponents = known.posterior(SPLIT.labelled)
@@ -126,15 +128,6 @@ def test_a_model_vouches_for_votes_by_its_agreement_beyond_chance(
     shares = (np.bincount(said, minlength=3) + 1) / (len(said) + 3)
     assert law == pytest.approx(expected * np.eye(3) + (1 - expected) * shares)
     assert law_of_the_model(np.array(said), np.array(labels), 3, 0.8)[0, 0] == pytest.approx(0.8 + 0.2 * shares[0])
-
-
-def test_answers_that_nothing_vouches_for_leave_everybody_at_the_largest_class() -> None:
-    votes = ClassReports(np.arange(N), np.arange(N) % CLASSES, 0.9)
-    shares = np.array([3, 2, 1]) / 6
-    nothing = votes.posterior(shares, law_of_witnesses(0.0, votes.shares(CLASSES), shares))
-    assert nothing == pytest.approx(np.tile(shares, (N, 1)))
-    by_list = votes.posterior(shares, 0.8 * np.eye(CLASSES) + 0.2 / CLASSES)
-    assert np.array_equal(by_list.argmax(axis=1), votes.reports)
 
 
 def test_features_alone_and_the_list_alone() -> None:
@@ -212,9 +205,9 @@ def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table
 def test_witnesses_say_how_often_votes_are_right() -> None:
     """Their answers decide the law of a vote, without the noise, and beyond the chance of independent draws."""
     _, reports = asked(2, replace(ASKED, labels=True))
-    assert reports is not None and reports.votes is not None
+    assert reports is not None
     witnesses = reports.parts[3]
-    said = witnesses.votes[witnesses.votes >= 0]  # type: ignore[index]
+    said = witnesses.arrays["votes"][witnesses.arrays["votes"] >= 0]  # type: ignore[index]
     assert set(said.tolist()) <= {0, 1} and len(said) == len(SPLIT.ordinary) // 8
     lie = 1 / (np.exp(4.0) + 1)
     mean = (said.sum() + 1) / (len(said) + 2)
@@ -248,6 +241,6 @@ def test_nobody_who_volunteered_answered() -> None:
     _, reports = asked(1)
     assert reports is not None
     silent = Reports(reports.facts, reports.asks, reports.asked, np.zeros(N, np.bool_),
-                     features=csr_array((N, 20)), labels=np.full(N, -1))  # fmt: skip
+                     {"features": csr_array((N, 20)), "labels": np.full(N, -1)})  # fmt: skip
     with pytest.raises(ValueError, match="no volunteer has given a label"):
         volunteer_knowledge(silent, public())

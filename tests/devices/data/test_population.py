@@ -1,15 +1,16 @@
-"""Populations: what is checked, what is cleaned, what comes back from disk."""
+"""Populations and records of several people: what is checked, what is cleaned, what comes back from disk."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.data.population import Population, Record, build_population, records_by_column, records_of
 
 
 def _build(**changes: Any) -> Population:
@@ -125,18 +126,44 @@ def test_arrays_that_do_not_fit_are_not_served(tmp_path: Path, name: str, array:
         Population.load(tmp_path)
 
 
-def test_a_size_in_a_file_takes_no_memory(tmp_path: Path) -> None:
-    """A header that says more than the file holds, and facts of impossible sizes."""
-    _build().save(tmp_path)
-    path = tmp_path / "labels.npy"
-    data = path.read_bytes()
-    path.write_bytes(data.replace(b"(4,), }            ", b"(4000000000000,), }"))
-    assert path.read_bytes() != data
-    with pytest.raises(ValueError):
-        Population.load(tmp_path)
-    path.write_bytes(data)
-    head = json.loads((tmp_path / "population.json").read_text())
-    head["facts"]["d"] = 1 << 62
-    (tmp_path / "population.json").write_text(json.dumps(head))
-    with pytest.raises(ValueError, match="facts need sizes up to"):
-        Population.load(tmp_path)
+WHO = [range(12), [0], [4, 5, 6], [0, 3, 4, 11], [11, 2, 2], []]
+
+
+def equal(found: Sequence[Record], wanted: Sequence[Record]) -> None:
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        for name in ("feature_indices", "feature_values", "neighbours"):
+            first, second = getattr(one, name), getattr(other, name)
+            assert first.dtype == second.dtype and np.array_equal(first, second)
+        assert one.label == other.label and type(one.label) is int
+
+
+@pytest.mark.parametrize("who", WHO, ids=str)
+def test_records_of_any_people(population: Population, who: Sequence[int]) -> None:
+    wanted = [population.record(person) for person in who]
+    found = records_of(population, who)
+    for records in (found, records_by_column(wanted)):
+        equal(list(records), wanted)
+        equal(records[1:3], wanted[1:3])
+        equal(records[2:1], [])
+        assert records.feature_counts.tolist() == [len(record.feature_indices) for record in wanted]
+        assert records.neighbour_counts.tolist() == [len(record.neighbours) for record in wanted]
+    assert records_by_column(found) is found
+
+
+def test_records_are_cut_into_runs_alone(population: Population) -> None:
+    records = records_of(population, range(5))
+    with pytest.raises(IndexError):
+        records[5]
+    with pytest.raises(ValueError, match="runs"):
+        records[::2]
+    assert records[-1].label == records[4].label
+
+
+@pytest.mark.parametrize("change", [lambda p: p[::-1], lambda p: p + 10_000, lambda p: p - 5])
+def test_rows_that_overlap_or_run_out_of_the_array_are_refused(
+    population: Population, change: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    damaged = replace(population, neighbour_indptr=np.ascontiguousarray(change(population.neighbour_indptr)))
+    with pytest.raises(ValueError, match="overlap"):
+        records_of(damaged, range(12))

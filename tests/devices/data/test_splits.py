@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,12 +90,6 @@ def test_the_nodes_of_a_label_rate_are_drawn(population: Population) -> None:
     assert len(full) == 101 and abs(places.mean() - 50) < 4.9 * deviation
 
 
-@pytest.mark.parametrize("rate", [0.0, -0.1, 0.6, float("nan"), float("inf"), 0.001])
-def test_impossible_label_rate(population: Population, rate: float) -> None:
-    with pytest.raises(ValueError, match=f"--label-rate {rate}: training nodes may be up to 0.498"):
-        make_split("random", population, seed=0, label_rate=rate)
-
-
 @pytest.mark.parametrize("kind", ["random", "split42"])
 def test_volunteers_are_some_of_the_labelled_people(population: Population, kind: str) -> None:
     whole, some, few = (make_split(kind, population, seed=3, volunteers=share) for share in (None, 0.4, 0.2))
@@ -108,9 +101,3 @@ def test_volunteers_are_some_of_the_labelled_people(population: Population, kind
         assert np.array_equal(part.ordinary, np.setdiff1d(whole.labelled, part.labelled))
     assert not len(whole.ordinary)
     assert set(few.train) <= set(some.train) and set(few.val) <= set(some.val)
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, 0.001, math.nan, math.inf])
-def test_an_impossible_share_of_volunteers(population: Population, share: float) -> None:
-    with pytest.raises(ValueError, match=r"--volunteers \S+: 3 to \d+ of these \d+ people can volunteer"):
-        make_split("random", population, seed=0, volunteers=share)

@@ -1,13 +1,13 @@
-"""The generated graph: the same by seed and on every machine, with the traits that it promises."""
+"""The generated graph, the same by seed and on every machine, and samples of a graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
-from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.datasets import load
 from ldpsim.devices.datasets.generated import (
     CLASSES,
@@ -19,6 +19,8 @@ from ldpsim.devices.datasets.generated import (
     heterophilous,
     partnered,
 )
+from ldpsim.devices.datasets.sampling import induced_population, induced_sample
+from ldpsim.devices.facts import Split
 
 
 def test_deterministic_by_seed() -> None:
@@ -42,15 +44,6 @@ def test_load_takes_clients_and_seed() -> None:
         load("generated", clients=3)
 
 
-@pytest.mark.parametrize(("n", "classes"), [(2, 1), (5, 5), (20, 6), (50, 5), (60, 3)])
-def test_small_graphs(n: int, classes: int) -> None:
-    population = generate(n, classes=classes, homophily=0.6, seed=0)
-    assert len(population) == n
-    assert len(np.unique(population.labels)) == classes
-    assert population.edges.shape[1] <= min(round(n * 2.5), n * (n - 1) // 2)
-    assert population.homophily == pytest.approx(0.6, abs=0.02) if n >= 50 else True
-
-
 @pytest.mark.parametrize("homophily", [0.0, 0.1, 0.76, 1.0])
 def test_homophily_is_exact(homophily: float) -> None:
     population = generate(homophily=homophily, seed=1)
@@ -58,30 +51,53 @@ def test_homophily_is_exact(homophily: float) -> None:
     assert population.homophily == pytest.approx(round(EDGES * homophily) / EDGES, abs=1e-12)
 
 
-def test_degrees_have_a_power_law_tail() -> None:
-    """Hill's estimate of the tail's exponent is near the one asked for; a Poisson tail is not."""
-
-    def hill(degrees: np.ndarray, count: int = 1500) -> float:
-        top = np.sort(degrees)[::-1][: count + 1].astype(float)
-        return 1 + count / np.sum(np.log(top[:count] / top[count]))
-
-    n = 20000
-    heavy = generate(n, exponent=2.5, closing=0.0, seed=2).degrees
-    assert hill(heavy) == pytest.approx(2.5, abs=0.3)
-    assert hill(np.random.default_rng(0).poisson(heavy.mean(), n)) > 5
-    assert heavy.mean() == pytest.approx(5.0, abs=1e-9)
-    assert heavy.max() > 20 * heavy.mean()
-    assert generate(n, exponent=4.0, seed=2).degrees.max() < heavy.max() / 2
-
-
-@pytest.mark.parametrize("kind", [heterophilous, partnered])
-def test_heterophilous(kind: Callable[..., Population]) -> None:
-    population = kind(seed=1)
-    by_chance = float(np.sum((np.bincount(population.labels) / len(population)) ** 2))
-    assert population.homophily == pytest.approx(0.1, abs=1e-3)
-    assert population.homophily < by_chance - 0.05
-
-
 def test_kinds_are_the_same_on_every_machine() -> None:
     digests = [kind(400, seed=2).digest[:16] for kind in (heterophilous, partnered, arxiv_like)]
     assert digests == ["1ba07e773d546827", "2f616c491e3c7e5d", "b42fe850572742a1"]
+
+
+def _components(population: Population) -> np.ndarray:
+    n = len(population)
+    indices, indptr = population.neighbour_indices, population.neighbour_indptr
+    _, component = connected_components(csr_array((np.ones(len(indices)), indices, indptr), shape=(n, n)))
+    return np.sort(np.bincount(component))[::-1]
+
+
+def _of_edges(n: int, edges: list[tuple[int, int]]) -> Population:
+    pairs = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    return build_population(
+        "small", n=n, d=n, edges=pairs, feature_indptr=np.arange(n + 1), feature_indices=np.arange(n),
+        feature_values=None, labels=np.zeros(n, np.int64), classes=1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 500, 2000, 2900, 3000])
+def test_size_and_connectedness(n: int) -> None:
+    whole = generate(3000, seed=3)
+    sample = induced_sample(whole, n, seed=1)
+    assert len(sample) == sample.facts.n == n
+    largest = _components(whole)[0]
+    if n <= largest:
+        assert len(_components(sample)) == 1
+    assert induced_sample(whole, n, seed=1).digest == sample.digest
+
+
+def test_induced_exactly() -> None:
+    whole = generate(200, seed=5)
+    nodes = np.arange(0, 200, 3)
+    part = induced_population(whole, nodes)
+    expected = {(int(a), int(b)) for a, b in whole.edges.T if a % 3 == 0 and b % 3 == 0}
+    assert {(int(nodes[a]), int(nodes[b])) for a, b in part.edges.T} == expected
+    for place, node in enumerate(nodes):
+        old, new = whole.record(int(node)), part.record(place)
+        np.testing.assert_array_equal(old.feature_indices, new.feature_indices)
+        assert old.label == new.label
+
+
+def test_own_split_follows_or_goes() -> None:
+    whole = _of_edges(6, [(i, i + 1) for i in range(5)])
+    object.__setattr__(whole, "own_split", Split(*(np.array(part) for part in ([0, 1], [2, 3], [4, 5]))))
+    part = induced_population(whole, np.array([1, 2, 5])).own_split
+    assert part is not None
+    assert [part.train.tolist(), part.val.tolist(), part.test.tolist()] == [[0], [1], [2]]
+    assert induced_population(whole, np.array([1, 2])).own_split is None

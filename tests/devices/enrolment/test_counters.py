@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,16 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Refusal
-from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.counters import check_place, counter_of, new_place
 from ldpsim.devices.enrolment.state import COUNTED, State, enrol
 from ldpsim.devices.ledger.counter_folder import FolderCounter
 from ldpsim.devices.ledger.counter_postgres import PostgresCounter
-from ldpsim.devices.ledger.rows import Head
 from ldpsim.devices.policy.policy import Policy
-from ldpsim.devices.query import Query
-from ldpsim.devices.vault.server import Vault
 
 ADDRESS = "postgresql://ldpsim@counters.example/ldpsim"
 
@@ -84,40 +78,6 @@ def test_a_folder_of_another_machine_is_refused(
         with pytest.raises(ValueError) as error:
             refuse()
         assert f"({kind})" in str(error.value) and "PostgreSQL" in str(error.value) and "\n" not in str(error.value)
-
-
-def test_a_device_with_such_counters_does_not_answer(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=tmp_path / "apart").close()
-    mounted(monkeypatch, {"/": "ext4", str(tmp_path / "apart"): "nfs"})
-    device = State(tmp_path / "s").device(1)
-    assert device.answer(ask_for()) is Refusal.LEDGER_DAMAGED
-    with pytest.raises(ValueError, match=r"\(nfs\)"):
-        Vault(State(tmp_path / "s"))
-    with pytest.raises(ValueError, match=r"\(nfs\)"):
-        enrol(tmp_path / "t", population, policy_of(population), seed=7, counters=tmp_path / "apart")
-    assert not (tmp_path / "t").exists()
-
-
-@pytest.mark.parametrize("shard", [1024, 5])
-def test_each_shard_counts_the_devices_that_live_there(
-    tmp_path: Path,
-    population: Population,
-    policy_of: Callable[..., Policy],
-    monkeypatch: pytest.MonkeyPatch,
-    shard: int,
-) -> None:
-    monkeypatch.setattr(enrolment, "SHARD", shard)
-    enrol(tmp_path / "s", population, policy_of(population), seed=7, residents=(1, 6, 11), counters=tmp_path / "apart")
-    place = State(tmp_path / "s").head["counters"]
-    found = [sorted(counter_of(place, at).entries(range(12))) for at in range(-(-12 // shard))]
-    assert found == ([[1, 6, 11]] if shard == 1024 else [[1], [6], [11]])
-    heads = counter_of(place, 0).entries([1])[1]
-    assert heads.head == Head() and len(heads.nonce) == 32
-    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "apart").iterdir()} == {0o600}
-    assert stat.S_IMODE((tmp_path / "apart").stat().st_mode) == 0o700
 
 
 def test_a_folder_whose_form_and_counter_do_not_fit(

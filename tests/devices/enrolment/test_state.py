@@ -10,11 +10,9 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.state import State, enrol, is_enrolled
 from ldpsim.devices.ledger.ledger import Ledger
@@ -81,30 +79,6 @@ def test_a_foreign_folder_is_left_alone(tmp_path: Path, population: Population, 
 
 class Interrupted(BaseException):
     pass
-
-
-def test_an_enrolment_is_on_the_disk_before_its_last_file_has_a_name(
-    tmp_path: Path, population: Population, policy: Policy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced: list[str] = []
-    sync, replace = os.fsync, os.replace
-
-    def recorded(handle: int) -> None:
-        sync(handle)
-        synced.append(Path(os.readlink(f"/proc/self/fd/{handle}")).name)
-
-    def named(source: Path, target: Path) -> None:
-        if Path(target).name == "enrolment.json":
-            before.extend(synced)
-        replace(source, target)
-
-    before: list[str] = []
-    monkeypatch.setattr(os, "fsync", recorded)
-    monkeypatch.setattr(os, "replace", named)
-    enrol(tmp_path / "s", population, policy, seed=1)
-    records = {path.name for path in (tmp_path / "s" / "population").iterdir()}
-    assert records | {"population", "s"} < set(before) and before[-1].startswith(".enrolment.json-")
-    assert any(name.startswith(".secrets.bin-") for name in before) and synced[-1] == "s"
 
 
 STEPS = [
@@ -199,17 +173,3 @@ def test_folders_that_are_not_read(tmp_path: Path, population: Population, polic
         (tmp_path / "s" / "enrolment.json").write_text(broken)
         with pytest.raises(ValueError, match="holds no enrolled devices"):
             State(tmp_path / "s")
-
-
-def test_devices_of_a_state(tmp_path: Path, population: Population, policy: Policy) -> None:
-    state = enrol(tmp_path, population, policy, seed=1)
-    for index in (-1, 12):
-        with pytest.raises(IndexError):
-            state.device(index)
-    assert np.array_equal(state.population.record(3).neighbours, population.record(3).neighbours)
-    assert state.seal_key(3) == State(tmp_path).seal_key(3) != state.seal_key(4)
-    state.close()
-    assert state.device(3).ledger.answers(3) == []  # opened again where it is needed
-    (tmp_path / "ledger.sqlite").write_bytes(b"x" * 4096)
-    damaged = State(tmp_path).device(3)
-    assert damaged.refuse(Refusal.MODE_REFUSED) is damaged.answer(b"") is Refusal.LEDGER_DAMAGED

@@ -76,16 +76,6 @@ def receive(folder: Path, own: ArrayRecord | None) -> int:
     return reply.error.code if reply.has_error() else 0
 
 
-def test_what_a_silo_keeps_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    size = sum(len(array.data) for array in sums().values())
-    for most, code in ((size, 0), (size - 1, Refusal.UNKNOWN_QUERY.value)):
-        monkeypatch.setattr("ldpsim.devices.federated.exchange.SILOS_QUOTA", most)
-        assert receive(folder, sums()) == code
-    monkeypatch.undo()
-    kept = kept_sums(folder, SUMS, 0)
-    assert kept is not None and kept.more["ids"].tolist() == [0, 1] and kept.rows.columns.tolist() == [0, 2]
-
-
 @pytest.mark.parametrize("wrong", [
     {"columns": (0, 3)}, {"columns": (0, 200)}, {"columns": (0, 2_000_000_000)}, {"columns": (0, -1)},
     {"starts": (0, 2, 1)}, {"starts": (0, 1, 3)}, {"starts": (0, 1, 1)}, {"starts": (0, 1, -1)}, {"starts": (1, 1, 2)},

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, RecordDict
+from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 
 from ldpsim.devices.federated.wire import (
     checked_record,
     read_own,
     read_round,
-    read_weights,
     record_of,
     round_content,
-    weights_record,
 )
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.training_task import Task
@@ -79,23 +76,3 @@ def test_arrays_of_other_names_types_or_numbers_are_refused(wrong: dict[str, np.
     assert [found[name].tolist() for name in ("a", "b")] == [[0.0, 0.0], [1.0]]
     with pytest.raises(InvalidQuery, match="^they "):
         checked_record("they", record_of(**wrong), **types)
-
-
-def test_sizes_in_weights_are_checked_before_memory_is_taken() -> None:
-    """The bytes of an array have a header of their own, which numpy would believe."""
-    weights = TASK.shape.initial(3)
-    good = weights_record(weights)
-    assert np.array_equal(read_weights(good, len(weights)), weights)
-    assert weights_record(weights)["weights"].data == Array(weights).data  # Flower's strategies send these
-    huge = io.BytesIO()
-    np.lib.format.write_array_header_1_0(huge, {"descr": "<f4", "fortran_order": False, "shape": (1 << 40,)})
-    head = len(good["weights"].data) - weights.nbytes
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Array, "numpy", lambda self: pytest.fail("numpy read the header"))
-        for data in (huge.getvalue(), huge.getvalue()[:head] + weights.tobytes(), good["weights"].data[:-1], b""):
-            bad = ArrayRecord()
-            bad["weights"] = Array("float32", (len(weights),), "numpy.ndarray", data)
-            with pytest.raises(InvalidQuery):
-                read_weights(bad, len(weights))
-        with pytest.raises(InvalidQuery):
-            read_weights(good, 1 << 62)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -12,16 +10,14 @@ import pytest
 from ldpsim.devices import wire
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.device import answer as answer_batch
 from ldpsim.devices.enrolment.counters import counter_of
 from ldpsim.devices.enrolment.state import COUNTED, State, enrol
 from ldpsim.devices.ledger.counter import Counter, CounterCheck, CounterMismatch, Entry
-from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, head_of
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report
-from tests.fleets import fleet_of, release_states
+from tests.fleets import fleet_of
 
 NONCE = b"n" * 32
 
@@ -120,106 +116,6 @@ def test_answers_are_counted_before_a_reply_leaves(counted: State, ask_for: Call
     for _ in fleet_of(counted.folder).answer(messages):
         seen.append(sum(heads(counted)))
     assert seen == [5, 5]
-
-
-def edit(folder: Path, *statements: str) -> None:
-    with sqlite3.connect(folder / "ledger.sqlite") as db:
-        for statement in statements:
-            db.execute(statement)
-    db.close()
-
-
-def lose_ledger(folder: Path, backup: Path) -> None:
-    for path in folder.glob("ledger.sqlite*"):
-        path.unlink()
-
-
-def put_back(folder: Path, backup: Path) -> None:
-    lose_ledger(folder, backup)
-    shutil.copy(backup, folder / "ledger.sqlite")
-
-
-def make_anew(folder: Path, backup: Path) -> None:
-    lose_ledger(folder, backup)
-    Ledger.create(folder / "ledger.sqlite").close()
-
-
-def lose_a_row(folder: Path, backup: Path) -> None:
-    edit(folder, "DELETE FROM answer WHERE device = 3")
-
-
-def replace_a_row(folder: Path, backup: Path) -> None:
-    """The number of rows stays: the row of device 3 is deleted, one without a seal is put in for nobody."""
-    lose_a_row(folder, backup)
-    edit(folder, "INSERT INTO answer VALUES (1000000000, 0, 'report', 'c', x'', x'')")
-
-
-def move_a_row(folder: Path, backup: Path) -> None:
-    edit(folder, "UPDATE answer SET device = 1000000000 WHERE device = 3")
-
-
-FAULTS = [lose_ledger, put_back, make_anew, lose_a_row, replace_a_row, move_a_row]
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_an_old_ledger_answers_nothing(
-    counted: State, ask_for: Callable[..., Query], tmp_path: Path, fault: Callable[[Path, Path], None]
-) -> None:
-    """Neither to the question of before, on the same data or on others, nor to anything else."""
-    answer(counted, ask_for(), 5)
-    counted.close()
-    shutil.copy(counted.folder / "ledger.sqlite", tmp_path / "backup")
-    first = answer(counted, ask_for())
-    assert isinstance(first, Report)
-    counted.close()
-    good = (counted.folder / "ledger.sqlite").read_bytes()
-    fault(counted.folder, tmp_path / "backup")
-    expected = Refusal.LEDGER_DAMAGED if fault is lose_ledger else Refusal.COUNTER_MISMATCH
-    for question in (ask_for(), ask_for("second"), ask_for(eps=0.5), b"", b"malformed"):
-        state = State(counted.folder)
-        assert answer(state, question) is expected
-        said = fleet_of(counted.folder).answer(
-            [wire.Message(wire.query_content(ask_for()), i + 1, wire.QUERY_TYPE) for i in (3, 5)]
-        )
-        told = [wire.read_reply(reply) for reply in said]
-        assert expected in told
-        if fault in (put_back, lose_a_row, replace_a_row, move_a_row):  # the other devices go on
-            assert any(isinstance(read, tuple) and read[0] == 5 and read[1].replayed for read in told)
-        state.close()
-    if fault is lose_ledger:
-        assert not (counted.folder / "ledger.sqlite").exists()  # nothing is put in its place
-    release_states()
-    for path in counted.folder.glob("ledger.sqlite*"):
-        path.unlink()
-    (counted.folder / "ledger.sqlite").write_bytes(good)
-    assert answer(State(counted.folder), ask_for()) == Report(first.data, replayed=True)
-
-
-class PowerLoss(BaseException):
-    """The process dies at this point."""
-
-
-@pytest.mark.parametrize("batch", [False, True])
-def test_a_crash_between_commit_and_counter(
-    counted: State, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch, batch: bool
-) -> None:
-    """The ledger is ahead, the retry gets the stored bytes, and before they leave the counter has caught up."""
-
-    def crash(*_: object) -> None:
-        raise PowerLoss
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(counter(counted)), "advance", crash)
-        with pytest.raises(PowerLoss):
-            answer_batch(counted, (3, 4) if batch else (3,), ask_for(attributes="a"))
-    counted.close()
-    state = State(counted.folder)
-    assert counter(state).entries([3])[3].head == Head()
-    assert len(state.ledger().answers()) == (2 if batch else 1)
-    assert answer(state, ask_for(eps=0.5, attributes="a")) is Refusal.REPORT_COLLECTED
-    again = answer(state, ask_for(attributes="a"))
-    assert isinstance(again, Report) and again.replayed
-    assert counter(state).entries([3])[3].head == head_of(state.ledger(3).answers(3))
 
 
 def test_a_counter_that_cannot_be_advanced_holds_the_reply_back(

@@ -1,28 +1,23 @@
-"""The ledger: durable and atomic; what a row holds, and what a training adds up."""
+"""The ledger: rows, seals, decisions, transactions."""
 
 from __future__ import annotations
 
+import hmac
+import struct
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from ldpsim.devices.ledger.decisions import NewRelease, Replay
-from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.devices.ledger import rows
+from ldpsim.devices.ledger.chain import seals, sound
+from ldpsim.devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay, decide
+from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, head_of, reports_of, training_answer
 from ldpsim.devices.mechanisms import Loss
 from ldpsim.devices.query import Query
-from tests.devices.ledger.entries import KEY, chain_of, harm, release, report_after, say, train
-
-
-def test_nobody_else_sees_a_row_before_the_commit(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
-    other = Ledger(ledger.path)
-    with ledger.transaction():
-        ledger.enter([report_after([], ask_for())], [b""], {3: KEY})
-        ledger.enter([], [], {})
-        assert isinstance(say(ledger, ask_for()), Replay)  # a second claim sees the first
-        assert say(other, ask_for()) == NewRelease() and other.answers(3) == []
-    assert other.answers(3) == ledger.answers(3) == chain_of(other) != []
+from tests.devices.ledger.entries import KEY, chain_of, harm, readable, release, report_after, train, training_after
 
 
 def test_a_row_holds_what_was_released(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
@@ -73,19 +68,6 @@ def test_a_transaction_is_all_or_nothing(ledger: Ledger, ask_for: Callable[..., 
     assert len(ledger.answers(3)) == 1
 
 
-def test_losses_of_a_training_add_up_beside_answers_to_queries(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
-    other = Ledger(ledger.path)  # opened before the first of them
-    for number in range(3):
-        train(ledger)
-        assert chain_of(ledger)[-1].total == Loss(
-            2.0 * number + 2, 2.0 * number + 2, pytest.approx(1e-6 * (number + 1))
-        )
-    release(ledger, ask_for())
-    train(ledger)
-    assert [row.kind for row in chain_of(other)] == ["update"] * 3 + ["report", "update"]
-    assert chain_of(other)[-1].total.vector == 8.0 and other.answers(3) == ledger.answers(3)
-
-
 def test_a_checked_training_is_checked_again_when_somebody_else_wrote(ledger: Ledger) -> None:
     train(ledger)
     with pytest.raises(RuntimeError), ledger.transaction():
@@ -107,3 +89,166 @@ def test_rows_that_exist_are_never_replaced(ledger: Ledger, ask_for: Callable[..
     with pytest.raises(LedgerDamaged), ledger.transaction():
         ledger.enter([report_after([], ask_for("other"))], [b""], {3: KEY})
     assert ledger.answers(3) == before
+
+
+def test_every_bit_of_a_row_is_under_the_seal(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
+    release(ledger, ask_for(attributes="a"))
+    for column in ("kind", "collection", "body", "seal"):
+        (value,) = ledger._db.execute(f"SELECT {column} FROM answer").fetchone()
+        data = value.encode() if isinstance(value, str) else value
+        for bit in range(8 * len(data)):
+            flipped = bytearray(data)
+            flipped[bit // 8] ^= 1 << bit % 8
+            kind = "TEXT" if isinstance(value, str) else "BLOB"
+            ledger._db.execute(f"UPDATE answer SET {column} = CAST(? AS {kind})", (bytes(flipped),))
+            assert not readable(ledger), (column, bit)
+        ledger._db.execute(f"UPDATE answer SET {column} = ?", (value,))
+    assert readable(ledger) and not readable(ledger, key=KEY[::-1][:-1] + b"x")
+
+
+KEYS = {3: KEY, 4: KEY}
+
+
+def trained(scope: tuple[str, ...], spent: Loss = Loss(1.0, 2.0, 0.25)) -> Answer:  # noqa: B008
+    return training_answer(
+        3, Head(1, b"s"), spent, collection="c", kind="update", scope=scope, fingerprint=b"f",
+        loss=Loss(0.5, 1.0, 0.5), data_digest=b"d", size=9,
+    )  # fmt: skip
+
+
+def test_the_bytes_of_a_row_and_its_seal_never_change(
+    ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that hold them are read for ever; ``test_ledger_damage.py`` has a whole file."""
+    monkeypatch.setattr(rows.time, "time", lambda: 1.5)
+    query = ask_for(attributes="l")
+    (report,) = reports_of(query, {3: Head()}, {"label": [b"\x02\x00"]}, {"label": [b"d" * 32]})
+    body = struct.pack("<dIB", 1.5, 0, 0) + struct.pack("<3d4I", 1.0, 1.0, 0.0, 5, 32, 2, 32)
+    body += b"label" + query.fingerprint("label") + b"\x02\x00" + b"d" * 32
+    assert report == (3, 0, "report", "first", body, b"")
+    (first,) = seals([report], [b""], [KEY])
+    assert first == hmac.digest(KEY, struct.pack("<qq3I", 3, 0, 6, 5, 0) + b"reportfirst" + body, "sha256")
+    assert first.hex() == "4b80ed56eb28695ab39383c7df421b776656a04b78ab7aa1f878246ea9d31974"
+    training = trained(("features", "label"))
+    body = struct.pack("<dQ3dB", 1.5, 9, 1.5, 3.0, 0.75, 14) + b"features,label"
+    body += struct.pack("<3d4I", 0.5, 1.0, 0.5, 8, 1, 0, 1) + b"training" + b"f" + b"d"
+    assert training == (3, 1, "update", "c", body, b"")
+    (second,) = seals([training], [first], [KEY])
+    assert second == hmac.digest(KEY, struct.pack("<qq3I", 3, 1, 6, 1, 32) + b"updatec" + first + body, "sha256")
+    assert second.hex() == "e98be339f76c7cc83e4215de815439063f9cfe35c36c732a7c94fdaa3a41cd59"
+    staged = Query("first", (query.asks, query.asks)).at_stage(1, (0,) * 12)
+    (later,) = reports_of(staged, {3: Head(2, second)}, {"label": [b"x"]}, {"label": [b""]})
+    assert later.body[:45] == struct.pack("<dIB", 1.5, 1, 32) + staged.grouping_digest and later.number == 2
+
+
+def test_an_answer_to_a_query_holds_its_attributes(ask_for: Callable[..., Query]) -> None:
+    query = ask_for(attributes="al")
+    reports, digests = {"adjacency": [b"aa"], "label": [b"l"]}, {"adjacency": [b"x"], "label": [b"y"]}
+    (answer,) = reports_of(query, {3: Head(4, b"s")}, reports, digests)
+    assert (*answer[:4], answer.stage, answer.grouping, answer.seal) == (3, 4, "report", "first", 0, b"", b"")
+    assert [(p.attribute, p.fingerprint, p.report, p.data_digest, p.loss) for p in answer.parts] == [
+        ("adjacency", query.fingerprint("adjacency"), b"aa", b"x", query.loss("adjacency")),
+        ("label", query.fingerprint("label"), b"l", b"y", query.loss("label")),
+    ]  # fmt: skip
+    assert answer.size == 3 and answer.releases == answer.parts and not answer.is_training
+
+
+# --- the chain ----------------------------------------------------------------------------------------------
+
+
+def chained(ask_for: Callable[..., Query]) -> list[Answer]:
+    answers: list[Answer] = []
+    for letter in ("a", "", "l", ""):
+        row = report_after(answers, ask_for(attributes=letter)) if letter else training_after(answers)
+        (seal,) = seals([row], [answers[-1].seal if answers else b""], [KEY])
+        answers.append(row._replace(seal=seal))
+    return answers
+
+
+def test_a_whole_chain_is_sound(ask_for: Callable[..., Query]) -> None:
+    chain = chained(ask_for)
+    assert sound(chain, KEYS) == [True] * 4 and head_of(chain) == Head(4, chain[-1].seal)
+    assert sound([], KEYS) == [] and head_of([]) == Head()
+    assert sound(chain, {3: b"x" * 32}) == [False] * 4
+    other = report_after([], ask_for(), 4)
+    both = [*chain, other._replace(seal=seals([other], [b""], [KEY])[0])]
+    assert sound(both, KEYS) == [True] * 5 and sound([*chain[:2], both[-1]], KEYS) == [True] * 3
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_an_edited_missing_repeated_or_moved_answer_breaks_it(ask_for: Callable[..., Query], at: int) -> None:
+    chain = chained(ask_for)
+    before, answer, after = chain[:at], chain[at], chain[at + 1 :]
+    last = before[-1].seal if before else b""
+    edited = answer._replace(collection="other")
+    (honest,), (foreign,), (alone,) = (
+        seals([edited], [seal], [key]) for seal, key in ((last, KEY), (last, b"x" * 32), (b"no", KEY))
+    )
+    broken = [
+        [*before, edited, *after],
+        [*before, answer, answer, *after],
+        [*before, answer._replace(device=4), *after],
+        [*before, answer._replace(kind="exchange"), *after],
+        [*before, edited._replace(seal=foreign), *after],
+        [*before, edited._replace(seal=alone), *after],
+    ]
+    if after:
+        broken += [[*before, *after], [*before, *after, answer]]
+        broken.append([*before, *(later._replace(number=later.number - 1) for later in after)])
+        # an honest seal in the middle does not help: the one after it covers another
+        broken.append([*before, edited._replace(seal=honest), *after])
+    for answers in broken:
+        told = sound(answers, KEYS)
+        assert told[:at] == [True] * at and not all(told)
+
+
+class Asked:
+    """A device's answers, and what it says to a question after them."""
+
+    def __init__(self, *queries: Query) -> None:
+        self.answers: list[Answer] = []
+        for query in queries:
+            self.release(query)
+
+    def __call__(self, query: Query, *, replay: bool = False) -> Decision:
+        return decide(self.answers, query, replay=replay)
+
+    def both(self, query: Query) -> Decision:
+        """Return what it says under either policy, where this is the same."""
+        assert self(query) == self(query, replay=True)
+        return self(query)
+
+    def release(self, query: Query) -> None:
+        self.answers.append(report_after(self.answers, query)._replace(seal=b"%d" % len(self.answers)))
+
+
+def test_the_table(ask_for: Callable[..., Query]) -> None:
+    query, other = ask_for(attributes="af"), ask_for("second", attributes="af")
+    assert Asked().both(query) == NewRelease()
+    say, stored = Asked(query), Replay((b"adjacency0", b"features0"))
+    assert say.both(query) == stored
+    assert say(other) == AlreadyCollected() and say(other, replay=True) == stored
+    # A subset, every fingerprint known; in the query's order.
+    assert say.both(ask_for(attributes="f")) == Replay((b"features0",))
+    assert say(ask_for("second", attributes="f")) == AlreadyCollected()
+    # Joined with an attribute that was never released; and that one alone.
+    assert say.both(ask_for(attributes="fl")) == say.both(ask_for(attributes="afl")) == AlreadyCollected()
+    fresh = say.both(ask_for("second", attributes="l"))
+    assert fresh == NewRelease(spent=21.0)  # 11 bits and 10 features
+    # Another budget, under either policy, alone or beside a known one.
+    for letters in ("a", "af", "al"):
+        assert say.both(ask_for(attributes=letters, eps=1.5)) == AlreadyCollected()
+
+
+def test_a_new_release_says_where_the_chain_ends_and_what_was_spent(ask_for: Callable[..., Query]) -> None:
+    say = Asked(ask_for("one", attributes="a"), ask_for("two", attributes="f"))
+    say.answers.append(training_after(say.answers, loss=0.5)._replace(seal=b"t"))
+    decision = say(ask_for(attributes="l"))
+    assert isinstance(decision, NewRelease)
+    assert decision.spent == 21.5 and decision.head == Head(3, b"t")
+
+
+def test_an_attribute_that_stands_there_twice_is_damage(ask_for: Callable[..., Query]) -> None:
+    say = Asked(ask_for("one", attributes="a"), ask_for("two", attributes="al"))
+    with pytest.raises(LedgerDamaged, match="twice"):
+        say(ask_for(attributes="f"))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hmac
-import os
 import sqlite3
-import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,12 +12,12 @@ import pytest
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
-from ldpsim.devices.ledger.decisions import Replay
+from ldpsim.devices.ledger import schema
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
-from ldpsim.devices.mechanisms import Loss
+from ldpsim.devices.ledger.rows import head_of
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
-from tests.devices.ledger.entries import KEY, chain_of, harm, readable, release, say
+from tests.devices.ledger.entries import KEY, chain_of, harm, readable, release, training_after
 
 TRIGGER = "CREATE TRIGGER t AFTER INSERT ON answer BEGIN DELETE FROM answer; END"
 
@@ -56,41 +53,6 @@ def test_a_planted_trigger_does_not_make_a_device_answer_twice(
         state.ledger(3)
 
 
-def damage(kind: str, path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    if kind == "garbage":
-        data = bytearray(os.urandom(len(data)))
-    elif kind == "blank":
-        data = bytearray()
-    elif kind == "truncated":
-        del data[len(data) // 2 :]
-    elif kind == "first page only":
-        del data[4096:]
-    elif kind == "text":
-        data = bytearray(b"this is no ledger\n" * 100)
-    elif kind == "zeros":
-        data = bytearray(len(data))
-    path.write_bytes(data)
-
-
-DAMAGES = ["garbage", "blank", "truncated", "first page only", "text", "zeros"]
-
-
-@pytest.mark.parametrize("kind", DAMAGES)
-def test_a_damaged_file_is_not_opened(tmp_path: Path, ask_for: Callable[..., Query], kind: str) -> None:
-    path = tmp_path / "ledger.sqlite"
-    ledger = Ledger.create(path)
-    for device in range(40):
-        release(ledger, ask_for(), device)
-    ledger.close()
-    assert not path.with_name("ledger.sqlite-wal").exists()
-    damage(kind, path)
-    before = path.read_bytes()
-    with pytest.raises(LedgerDamaged):
-        Ledger(path)
-    assert path.read_bytes() == before  # and nothing is written over it
-
-
 def test_one_rotten_byte_anywhere_hides_nothing(tmp_path: Path, ask_for: Callable[..., Query]) -> None:
     """Each byte of the file in turn: it does not open, a device is damaged, or every row stands as it was."""
     path = tmp_path / "ledger.sqlite"
@@ -122,33 +84,52 @@ def test_one_rotten_byte_anywhere_hides_nothing(tmp_path: Path, ask_for: Callabl
     assert unopened > 100 and damaged > 100
 
 
-def test_the_schema_4_file_of_today_is_read_for_ever(tmp_path: Path, ask_for: Callable[..., Query]) -> None:
-    """The table as schema 4 defines it, written by hand: names, order, bodies, seals."""
-    path, query = tmp_path / "old", ask_for(attributes="l")
-    body = struct.pack("<dIB3d4I", 1.5, 0, 0, 1.0, 1.0, 0.0, 5, 32, 2, 32)
-    body += b"label" + query.fingerprint("label") + b"\x02\x00" + b"d" * 32
-    first = hmac.digest(KEY, struct.pack("<qq3I", 3, 0, 6, 5, 0) + b"reportfirst" + body, "sha256")
-    later = struct.pack("<dQ3dB", 2.5, 9, 1.0, 2.0, 0.5, 8) + b"features"
-    later += struct.pack("<3d4I", 1.0, 2.0, 0.5, 8, 1, 0, 1) + b"training" + b"FD"
-    second = hmac.digest(KEY, struct.pack("<qq3I", 3, 1, 6, 1, 32) + b"updatet" + first + later, "sha256")
-    db = sqlite3.connect(path)
-    db.execute("PRAGMA application_id=1818521683")
-    db.execute("PRAGMA user_version=4")
-    db.execute("PRAGMA journal_mode=WAL")
-    db.execute(
-        "CREATE TABLE answer (device INTEGER NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL,\n"
-        "collection TEXT NOT NULL, body BLOB NOT NULL, seal BLOB NOT NULL, PRIMARY KEY (device, number))"
-    )
-    db.execute("INSERT INTO answer VALUES (3, 0, 'report', 'first', ?, ?)", (body, first))
-    db.execute("INSERT INTO answer VALUES (3, 1, 'update', 't', ?, ?)", (later, second))
-    db.commit()
+def test_an_empty_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    schema.create(path)
+    made = path.stat().st_ino
+    schema.create(path)  # one that is there stays
+    assert [p.name for p in tmp_path.iterdir()] == ["ledger"] and path.stat().st_ino == made
+    with sqlite3.connect(path) as db:
+        schema.check(db, path)
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert db.execute("SELECT * FROM answer").fetchall() == []
     db.close()
-    ledger = Ledger(path)
-    assert say(ledger, query) == Replay((b"\x02\x00",))
-    training = chain_of(ledger)[1]
-    assert (training.time, training.size, training.scope, training.total) == (
-        2.5,
-        9,
-        ("features",),
-        Loss(1.0, 2.0, 0.5),
-    )
+
+
+def test_the_devices_that_answered_in_a_collection_are_counted_once(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger")
+    assert schema.count_answered(ledger.path, "first") == 0
+    for device, collection in ((3, "first"), (3, "first"), (4, "first"), (5, "second")):
+        with ledger.transaction():
+            rows = chain_of(ledger, device)
+            row = training_after(rows, device)._replace(collection=collection)
+            ledger.enter([row], [head_of(rows).seal], {device: KEY})
+    before = sorted(path.name for path in tmp_path.iterdir())
+    counts = {collection: schema.count_answered(ledger.path, collection) for collection in ("first", "second", "third")}
+    assert counts == {"first": 2, "second": 1, "third": 0}
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    ledger.close()
+    (tmp_path / "text").write_text("no ledger" * 100)
+    for name in ("text", "missing"):
+        with pytest.raises(LedgerDamaged, match=f"{name} cannot be read"):
+            schema.count_answered(tmp_path / name, "first")
+    assert not (tmp_path / "missing").exists()
+
+
+def test_no_statement_reads_the_tables_of_another_form(tmp_path: Path) -> None:
+    """An integrity check evaluates the constraints of every row, and a constraint may take hours."""
+    Ledger.create(tmp_path / "ledger").close()
+    with sqlite3.connect(tmp_path / "ledger") as db:
+        db.execute("DROP TABLE answer")
+        db.execute("CREATE TABLE answer (device INTEGER, CHECK (length(hex(zeroblob(400000000))) > 0))")
+    db.close()
+    run: list[str] = []
+    with sqlite3.connect(tmp_path / "ledger") as db:
+        db.set_trace_callback(run.append)
+        with pytest.raises(LedgerDamaged, match="other tables, indexes, triggers or views"):
+            schema.check(db, tmp_path / "ledger")
+    db.close()
+    with pytest.raises(LedgerDamaged, match="other tables, indexes, triggers or views"):
+        schema.count_answered(tmp_path / "ledger", "c")
+    assert run == ["PRAGMA application_id", "PRAGMA user_version", schema._OBJECTS]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from ldpsim.devices.data.population import Population, Record
-from ldpsim.devices.device import Device, Refusal
-from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.devices.device import Device
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, unpack_report
@@ -99,34 +97,3 @@ def test_after_a_lost_ledger(
     # What the check would say of common noise: the same uniforms under two budgets.
     uniform = np.random.default_rng(0).random(2999)
     assert np.corrcoef(uniform < 0.269, uniform < 0.266)[0, 1] > 0.9
-
-
-def test_an_older_ledger_is_a_lost_one(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
-    """A backup that is put back: the same question gets the same bytes (another one is not covered)."""
-    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
-    state.close()
-    shutil.copy(tmp_path / "s" / "ledger.sqlite", tmp_path / "backup")
-    first = state.device(3).answer(ask_for())
-    state.close()
-    shutil.copy(tmp_path / "backup", tmp_path / "s" / "ledger.sqlite")
-    again = state.device(3).answer(ask_for("another"))
-    assert isinstance(first, Report) and isinstance(again, Report) and first.data == again.data
-
-
-def test_a_ledger_that_is_gone_is_not_made_anew(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
-    """With a vault or without: a second answer would follow."""
-    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
-    assert isinstance(state.device(3).answer(ask_for()), Report)
-    state.close()
-    (tmp_path / "s" / "ledger.sqlite").unlink()
-    for index in (3, 5):
-        assert State(tmp_path / "s").device(index).answer(ask_for()) is Refusal.LEDGER_DAMAGED
-        with pytest.raises(LedgerDamaged, match="gone; enrolment alone makes a ledger"):
-            State(tmp_path / "s").ledger(index)
-    assert not list((tmp_path / "s").glob("ledger*"))
-    with pytest.raises(LedgerDamaged, match="gone"):
-        Ledger(tmp_path / "new")

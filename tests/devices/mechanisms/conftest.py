@@ -2,51 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
-from fractions import Fraction
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 ONE = 1 << 64
-
-
-class Scripted:
-    """A noise stream that returns given draws and multiplies up their exact probability."""
-
-    def __init__(self, bits: tuple[bool, ...], integer: int = 0) -> None:
-        self.bits = list(bits)
-        self.integer = integer
-        self.probability = Fraction(1)
-
-    def bernoulli(self, threshold: int | np.ndarray, size: int) -> np.ndarray:
-        taken, self.bits = self.bits[:size], self.bits[size:]
-        thresholds = [threshold] * size if isinstance(threshold, int) else threshold.tolist()
-        assert len(taken) == size == len(thresholds) and all(0 < int(t) < ONE for t in thresholds)
-        for bit, t in zip(taken, thresholds, strict=True):
-            self.probability *= Fraction(int(t) if bit else ONE - int(t), ONE)
-        return np.array(taken, np.bool_)
-
-    bernoulli_by_bytes = bernoulli  # the same law, from fewer words
-
-    def uniform_integers(self, bound: int, size: int) -> np.ndarray:
-        assert 0 <= self.integer < bound and size == 1
-        self.probability *= Fraction(1, bound)
-        return np.array([self.integer])
-
-
-def scripts(bits: int, integers: int = 1) -> Iterator[Scripted]:
-    """Every outcome of that many trials and one uniform integer."""
-    for outcome in itertools.product((False, True), repeat=bits):
-        for integer in range(integers):
-            yield Scripted(outcome, integer)
-
-
-@pytest.fixture
-def all_noise():
-    return scripts
 
 
 class Pruned(Exception):
@@ -76,6 +38,8 @@ class Branch:
     def bernoulli(self, threshold: int | np.ndarray, size: int) -> np.ndarray:
         thresholds = [threshold] * size if isinstance(threshold, int) else threshold.tolist()
         return np.array([self.choose([1 - t / ONE, t / ONE]) == 1 for t in thresholds], np.bool_)
+
+    bernoulli_by_bytes = bernoulli  # the same law, from fewer words
 
     def uniform_integer(self, bound: int) -> int:
         return self.choose([1 / bound] * bound)

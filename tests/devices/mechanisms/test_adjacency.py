@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.data.population import Record
-from ldpsim.devices.mechanisms import ClearAdjacency, Degree, GroupDegrees, NoisyRow, RandomizedResponse
+from ldpsim.devices.mechanisms import ClearAdjacency, Degree, GroupDegrees, NoisyRow
 from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.counts import random_grouping
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.devices.query import Ask
 
 N = 5
 GROUPS = (0, 1, 1, 0, 1)
@@ -66,39 +65,6 @@ def test_losses_by_enumeration(kind: str, device: int, reporting: str) -> None:
     assert loss.bit == (1.2 if bits else 0.0) and loss.vector == pytest.approx(1.2 * bits, abs=2e-9)
     assert mechanism.loss().vector == pytest.approx(1.2 * (N - 1), abs=2e-9)  # the largest of any device
     assert loss.delta == 0
-
-
-def test_a_degree_beside_randomised_response_adds_its_loss() -> None:
-    """One question, two mechanisms: the joint law by enumeration over both reports."""
-    response, degree = RandomizedResponse.from_epsilon(0.7, n=3), Degree.from_epsilon(0.4, n=3)
-    ask = Ask("adjacency", (response, degree))
-    worst = {1: 0.0, 2: 0.0}
-    rows = [np.array(r) for r in itertools.product((False, True), repeat=2)]
-    for v, w in itertools.permutations(rows, 2):
-        k = int((v != w).sum())
-        ratio = max(
-            response.log_probability(r, v) - response.log_probability(r, w)
-            + degree.log_probability(z, int(v.sum())) - degree.log_probability(z, int(w.sum()))
-            for r in rows for z in range(-8, 11)
-        )  # fmt: skip
-        worst[k] = max(worst[k], ratio)
-    assert ask.loss().bit == pytest.approx(worst[1], abs=2e-9) and ask.loss().bit == pytest.approx(1.1, abs=2e-9)
-    assert ask.loss().vector == pytest.approx(worst[2], abs=4e-9) and ask.loss().vector == pytest.approx(2.2, abs=4e-9)
-
-
-def test_noisy_rows_by_enumeration() -> None:
-    mechanism = NoisyRow.from_epsilon(1.0, n=3, grid=2)
-    rows = [2 * np.array(r) for r in itertools.product((0, 1), repeat=2)]
-    reports = [np.array(r) for r in itertools.product(range(-25, 28), repeat=2)]
-    table = np.array([[mechanism.log_probability(r, v) for r in reports] for v in rows])
-    assert np.exp(table).sum(axis=1) == pytest.approx(1, abs=1e-4)
-    for k, level in ((1, mechanism.loss().bit), (2, mechanism.loss().vector)):
-        found = max((table[i] - table[j]).max() for i, j in itertools.permutations(range(4), 2)
-                    if (rows[i] != rows[j]).sum() == k)  # fmt: skip
-        assert level == pytest.approx(found, abs=2e-9) and level == k
-    weights = np.exp(table[1])
-    estimates = np.array([mechanism.estimate(r) for r in reports])
-    assert weights @ estimates == pytest.approx(rows[1] / 2, abs=1e-3)
 
 
 def test_integers_of_every_width_are_read_back() -> None:

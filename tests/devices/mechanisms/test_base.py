@@ -1,16 +1,17 @@
-"""Thresholds and losses: exact, and rounded in the safe direction."""
+"""Thresholds and losses: exact, and rounded in the safe direction; mechanisms by name."""
 
 from __future__ import annotations
 
 import math
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpsim.devices import mechanisms
-from ldpsim.devices.mechanisms import Loss, Mechanism, find
+from ldpsim.devices.mechanisms import Loss, Mechanism, SubsetSelection, find
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold, round_up
 
 
@@ -77,3 +78,14 @@ def test_unknown_names_are_not_remembered() -> None:
         assert find(f"stranger-{number}") is None
     assert mechanisms._installed.cache_info().currsize <= max(before, 1)
     assert not hasattr(find, "cache_info")
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(7, 0.5), (7, 1.0), (70, 1.0), (1000, 3.0), (3, 20.0)])
+def test_the_threshold_is_the_papers_probability_and_the_loss_never_exceeds_epsilon(k: int, epsilon: float) -> None:
+    mechanism = SubsetSelection.from_epsilon(epsilon, categories=k)
+    w, e = mechanism.size, math.exp(epsilon)
+    assert w == max(1, round(k / (e + 1)))
+    assert mechanism.truth_probability == pytest.approx(w * e / (w * e + k - w), rel=1e-12)
+    exact = Fraction((ONE - mechanism.miss) * (k - w), mechanism.miss * w)
+    assert math.log(exact) <= epsilon + 1e-15 * epsilon
+    assert epsilon - 1e-9 <= mechanism.loss().vector <= epsilon

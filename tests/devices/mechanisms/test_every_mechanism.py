@@ -9,7 +9,7 @@ import json
 import math
 import warnings
 from dataclasses import fields, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,46 +20,22 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import (
     GRR,
     GRRFS,
-    AnalyticGaussian,
     ClearAdjacency,
     ClearFeatures,
-    ClearLabel,
     Degree,
-    GroupDegrees,
-    Laplace,
     Mechanism,
     MultiBit,
-    NeighbourhoodVote,
-    NoisyRow,
     OneBit,
     RandomizedResponse,
     SubsetSelection,
-    Window,
 )
 from ldpsim.devices.mechanisms.base import IN_CLEAR
 from ldpsim.devices.mechanisms.stacked_reports import stacked
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
+from tests.devices.mechanisms.examples import EXAMPLES, FACTS, C, D, N
 
-N, D, C = 9, 11, 3
-FACTS = PublicFacts(N, D, C)
-_MADE: list[Mechanism] = [
-    RandomizedResponse.from_epsilon(1.0, n=N), Degree.from_epsilon(0.3, n=N),
-    GroupDegrees.from_epsilon(1.0, n=N, groups=3, seed=5), NoisyRow.from_epsilon(1.0, n=N),
-    NeighbourhoodVote.from_probabilities(np.eye(C)[np.arange(N) % C], 1.0, homophily=0.8),
-    ClearAdjacency(N),
-    OneBit.from_epsilon(1.0, d=D), MultiBit.from_epsilon(4.0, d=D),
-    Window.from_epsilon(2.0, d=D, m=2), GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2),
-    Laplace.from_epsilon(1.0, d=D), AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=D), ClearFeatures(D),
-    SubsetSelection.from_epsilon(0.5, categories=C), ClearLabel(C),
-]  # fmt: skip
-_EXAMPLE_OF = {made.name: made for made in _MADE}
-# A mechanism about labels needs no entry: it is made from an epsilon and the number of classes, as `run` makes it.
-EXAMPLES: list[Mechanism] = [
-    _EXAMPLE_OF[name] if name in _EXAMPLE_OF else cast(Any, kind).from_epsilon(1.0, categories=C)
-    for name, kind in mechanisms.BUILT_IN.items() if name in _EXAMPLE_OF or kind.reads == ("label",)
-]  # fmt: skip
 LISTS = [m for m in EXAMPLES if "adjacency" in m.reads]
 every = pytest.mark.parametrize("mechanism", EXAMPLES, ids=lambda m: m.name)
 

@@ -1,7 +1,7 @@
 """Mechanisms of another package, from a device to the curator, with no change to ldpsim.
 
 Two are about the adjacency: one reports bits, and one reports numbers in a field of its own. One is about the label.
-This file also covers ``ldpsim.devices.mechanisms.__init__``, and ``ldpsim.devices.mechanisms.adjacency`` as a base.
+This file also covers ``ldpsim.devices.mechanisms.__init__``, and its base classes.
 """
 
 from __future__ import annotations
@@ -27,16 +27,13 @@ from ldpsim.devices.device import Refusal
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import AdjacencyBits, Loss, Mechanism, Reporting, discrete_laplace
-from ldpsim.devices.mechanisms.base import DrawnTogether
-from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers, unpack_plain
+from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.labels import LabelMechanism
 from ldpsim.devices.mechanisms.stacked_reports import stacked
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, unpack_report
-from tests.devices.mechanisms.examples import person
 from tests.fleets import lone_device
 
 N = 9
@@ -102,43 +99,6 @@ class TwoCounts(Mechanism):
         return discrete_laplace.loss(self.t, self.s, shift=changed or self.n - 1)
 
 
-@dataclass(frozen=True)
-class Unary(LabelMechanism, DrawnTogether):
-    """A bit for each class: 1 at the own one with chance 1/2, at another one with chance ``lie`` / 2**64."""
-
-    lie: int
-    categories: int
-    name = "unary"
-
-    @classmethod
-    def from_epsilon(cls, epsilon: float, *, categories: int) -> Unary:
-        return cls(probability_threshold(epsilon), categories)
-
-    @property
-    def words(self) -> int:
-        return self.categories
-
-    def perturb(self, value: Any, noise: Any) -> np.ndarray:
-        return noise.bernoulli(self.chances(value), self.categories)
-
-    def chances(self, value: Any) -> np.ndarray:
-        own = np.arange(self.categories) == np.asarray(self.category(value))[..., None]
-        return np.where(own, np.uint64(ONE // 2), np.uint64(self.lie))
-
-    def encode_rows(self, reports: np.ndarray) -> list[bytes]:
-        return [row.tobytes() for row in np.packbits(reports, axis=1)]
-
-    def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        return unpack_plain(data, self.categories)
-
-    def log_probability(self, report: np.ndarray, value: int) -> float:
-        one = self.chances(value).astype(float) / ONE
-        return float(np.log(np.where(report, one, 1 - one)).sum())
-
-    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
-        return log_ratio(ONE - self.lie, self.lie)
-
-
 class Entry:
     def __init__(self, kind: type[Mechanism]) -> None:
         self.name, self._kind = kind.name, kind
@@ -149,7 +109,7 @@ class Entry:
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    offered = [Entry(UnlikeFlips), Entry(TwoCounts), Entry(Unary)]
+    offered = [Entry(UnlikeFlips), Entry(TwoCounts)]
     mechanisms._installed.cache_clear()
     monkeypatch.setattr(mechanisms, "entry_points", lambda group: offered if group == "ldpsim.mechanisms" else [])
     yield
@@ -201,22 +161,10 @@ def test_numbers_in_a_field_of_their_own(tmp_path: Path) -> None:
     query = Query("c", ((Ask("adjacency", (TwoCounts.from_epsilon(20.0, n=N),)),),))
     reports = collected(query, tmp_path)
     true = [TwoCounts(1, 1, N).value_of(record, device=0).tolist() for record in people()]
-    assert reports.adjacency is None and reports.others["two_counts"].tolist() == true  # so little noise is none
+    assert reports.arrays["two_counts"].tolist() == true  # so little noise is none
     reports.save(tmp_path / "saved")
     loaded = Reports.load(tmp_path / "saved")
-    assert list(loaded.others) == ["two_counts"] and loaded.others["two_counts"].tolist() == true
-
-
-def test_devices_that_draw_together_report_what_each_does_alone() -> None:
-    """Also where the upper words of two devices tie with a threshold."""
-    keys = [bytes([number]) * 32 for number in range(12)]
-    records = [person(label=k % 5 - 1) for k in range(12)]
-    drawn = [int(np.frombuffer(NoiseStream(key).first_words(1), "<u4")[0]) for key in keys]
-    for lie in (1 << 60, *((word << 32) + (1 << 32) - 1 for word in drawn if word >> 31 == 0)):
-        mechanism = Unary(lie, 3)
-        together = mechanism.respond(records, [NoiseStream(key) for key in keys], devices=range(12))
-        alone = [mechanism.respond([r], [NoiseStream(k)], devices=[0])[0] for r, k in zip(records, keys, strict=True)]
-        assert together == alone and len(set(together)) > 1
+    assert list(loaded.arrays) == ["two_counts"] and loaded.arrays["two_counts"].tolist() == true
 
 
 def test_a_row_of_numbers_is_not_taken_for_bits() -> None:
@@ -228,7 +176,7 @@ def test_a_row_of_numbers_is_not_taken_for_bits() -> None:
         stacked(Numbers.from_epsilon(1.0, n=N).stacker(N), {3: b""})
 
 
-@pytest.mark.parametrize("kind", [UnlikeFlips, TwoCounts, Unary])
+@pytest.mark.parametrize("kind", [UnlikeFlips, TwoCounts])
 def test_they_are_audited(kind: type[Mechanism]) -> None:
     assert mechanisms.every()[kind.name] is kind
     rows = audit_mechanism(kind, Effort(trials=400, rows=20), stream=NoiseStream)

@@ -6,13 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom, chi2
 
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms import RandomizedResponse
 from ldpsim.devices.mechanisms import randomized_response as rows
 from ldpsim.devices.mechanisms.bits import pack_bits, unpack_positions
-from ldpsim.devices.mechanisms.exact_loss import ONE
 from ldpsim.devices.mechanisms.sampling import binomial
 from ldpsim.devices.noise import NoiseStream
 
@@ -86,26 +84,6 @@ def test_a_tie_is_left_to_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     found = rows.sparse_reports(law, records, streams(8), range(8), one_end=False)
     assert [number for number, data in enumerate(found) if data is None] == [3]
     assert mechanism.respond(records, streams(8), devices=range(8))[3] == wanted[3]
-
-
-def test_counts_and_places_of_a_large_row() -> None:
-    """Chi-square at n = 100,000 against the binomial law and uniform places, false alarm 1e-6 (fixed keys)."""
-    n, rows, mechanism = 100_000, 3000, RandomizedResponse.from_epsilon(8, n=100_000)
-    reports = mechanism.respond([record([])] * rows, streams(rows), devices=[n - 1] * rows)
-    places = [unpack_positions(data, n - 1) for data in reports]
-    counts = np.array([len(found) for found in places])
-
-    def alarm(observed: np.ndarray, expected: np.ndarray) -> bool:
-        return bool(np.sum((observed - expected) ** 2 / expected) > chi2.isf(1e-6, len(expected) - 1))
-
-    def strange(flip: int) -> bool:
-        edges = np.arange(20, 48)
-        below = np.concatenate(([0.0], binom.cdf(edges, n - 1, flip / ONE), [1.0]))
-        return alarm(np.bincount(np.searchsorted(edges, counts), minlength=len(edges) + 1), rows * np.diff(below))
-
-    assert not strange(mechanism.flip) and strange(mechanism.flip * 21 // 20)
-    hundreds = np.bincount(np.concatenate(places) // 1000, minlength=100)
-    assert not alarm(hundreds, np.full(100, hundreds.sum() / 100))
 
 
 def test_the_words_that_are_taken_do_not_depend_on_the_list(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What is inside a policy, level by level and fact by fact."""
+"""What is inside a policy, level by level and fact by fact, and its file."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, Loss, Mechanism, OneBit, RandomizedResponse
-from ldpsim.devices.policy.policy import Cap, Policy, policy_for, policy_for_training
+from ldpsim.devices.policy.policy import Cap, Policy, policy_for, policy_for_training, read_policy, write_policy
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.training_task import GaussianUpdate, Task
 
@@ -28,15 +29,6 @@ OWN = policy_for([ALL], FACTS)
 
 def one(attribute: str, *mechanisms: Mechanism) -> Query:
     return Query("c", ((Ask(attribute, mechanisms),),))
-
-
-def test_the_default_caps_are_the_query_s_own_loss() -> None:
-    assert OWN.caps == {
-        "adjacency": Cap(2.0, 16.0, 16.0), "features": Cap(1.0, 4.0, 4.0), "label": Cap(1.0, 1.0, 1.0),
-    }  # fmt: skip
-    assert OWN.allows(ALL, device=3)
-    assert OWN.allows(one("label", LABEL), device=3)
-    assert (OWN.mode, OWN.reporting, OWN.on_requery) == ("report", "both", "refuse")
 
 
 @pytest.mark.parametrize(
@@ -58,11 +50,6 @@ def test_more_loss_or_other_facts_are_outside(asked: Query) -> None:
     assert not OWN.allows(asked, device=3)
     joined = Query("c", (tuple(sorted((*asked.plan[0],), key=lambda a: a.attribute)), *asked.plan[1:]))
     assert not OWN.allows(joined, device=3)
-
-
-def test_one_attribute_outside_puts_the_whole_query_outside() -> None:
-    asked = Query("c", ((Ask("adjacency", (RR,)), Ask("label", (GRR.from_epsilon(5.0, categories=3),))),))
-    assert not OWN.allows(asked, device=3)
 
 
 def test_a_later_stage_outside_puts_the_first_outside() -> None:
@@ -109,11 +96,6 @@ def test_a_one_ended_device_reports_nothing_about_later_ones() -> None:
     assert not policy.allows(one("adjacency", RR), device=0)
     assert not policy.allows(one("adjacency", ONE_END, Degree()), device=5)
     assert replace(policy, reporting="both").allows(one("adjacency", Degree()), device=5)
-
-
-def test_a_one_ended_device_is_judged_by_its_own_loss() -> None:
-    policy = policy_for([one("adjacency", ONE_END)], FACTS, reporting="one-end", caps={"vector": 6.0})
-    assert [policy.allows(one("adjacency", ONE_END), device=i) for i in range(6)] == [True] * 4 + [False] * 2
 
 
 def test_a_policy_is_saved_and_read_back() -> None:
@@ -206,3 +188,54 @@ def test_no_loss_is_computed_for_a_question_that_is_refused_anyway(
         assert not policy.allows(query, device=3)
     with pytest.raises(AssertionError, match="a loss"):  # power
         everything.allows(ask_for(), device=3)
+
+
+def test_a_policy_and_its_file(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> None:
+    pins = {"collector": "0a" * 32, "questions": frozenset({"1b" * 32}), "volunteers": frozenset({3, 1})}
+    policy = policy_of(population, on_requery="replay", user_cap=3.5, **pins)
+    (tmp_path / "p.json").write_text(write_policy(policy))
+    assert read_policy(tmp_path / "p.json").to_dict() == policy.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"mode": "open"}, "mode is one of"),
+        ({"reporting": "all"}, "reporting is one of"),
+        ({"on_requery": "answer"}, "on_requery is one of"),
+        ({"mechanisms": ["grr", "none"]}, "no mechanism is called none"),
+        ({"caps": {"name": {"bit": 1, "vector": 1, "user": 1}}}, "no attribute name"),
+        ({"caps": {"label": {"bit": float("nan"), "vector": 1, "user": 1}}}, "label's cap on bit"),
+        ({"caps": {"label": {"bit": 1, "vector": -1, "user": 1}}}, "label's cap on vector"),
+        ({"caps": {"label": {"bit": 1, "vector": 1, "user": "1"}}}, "label's cap on user"),
+        ({"caps": {"label": {"bit": 1, "all": 1}}}, "not a policy"),
+        ({"caps": []}, "not a policy"),
+        ({"user_cap": -1}, "user_cap"),
+        ({"facts": {}}, "not a policy"),
+        ({"more": 1}, "no others"),
+        ({"collector": "ab"}, "64 hexadecimal digits"),
+        ({"collector": 5}, "64 hexadecimal digits"),
+        ({"questions": ["ab"]}, "questions are"),
+        ({"questions": 5}, "not a policy"),
+        ({"volunteers": ["1"]}, "volunteers are public numbers"),
+        ({"volunteers": [-1]}, "volunteers are public numbers"),
+        ({"volunteers": 5}, "not a policy"),
+        ({"mode": "federated", "collector": "ab" * 32}, "not signed"),
+    ],
+)
+def test_a_bad_policy_is_one_line(
+    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], change: dict[str, Any], says: str
+) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps({**policy_of(population).to_dict(), **change}))
+    with pytest.raises(ValueError, match=says) as caught:
+        read_policy(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="No such file"):
+        read_policy(tmp_path / "none")
+    (tmp_path / "x").write_text("[1")
+    with pytest.raises(ValueError, match="not a policy"):
+        read_policy(tmp_path / "x")

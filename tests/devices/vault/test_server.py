@@ -11,7 +11,6 @@ import os
 import shutil
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -32,10 +31,9 @@ from ldpsim.devices.report import Report
 from ldpsim.devices.vault import folder as vault_home
 from ldpsim.devices.vault import server
 from ldpsim.devices.vault.client import VaultDevice
-from ldpsim.devices.vault.protocol import FrameKind, pack_question, write_frame
+from ldpsim.devices.vault.protocol import FrameKind
 from ldpsim.devices.vault.server import Vault
 from tests.devices.conftest import serving
-from tests.waiting import wait_until
 
 Open = Callable[..., "Running"]
 
@@ -191,24 +189,6 @@ def test_a_ledger_that_is_gone_is_not_made_anew(
     assert not (tmp_path / "bare" / "ledger.sqlite").exists()
 
 
-def test_a_ledger_that_is_deleted_after_the_start_is_not_made_anew(
-    folder: Callable[..., Path], tmp_path: Path, ask_for: Callable[..., Query]
-) -> None:
-    """Issue 17, break 3: released, restarted, ledger deleted before the first question, asked something else."""
-    home = folder()
-    with running(home, tmp_path / "v") as vault:
-        assert isinstance(vault.device().answer(ask_for().to_bytes()), Report)
-    with running(home, tmp_path / "v") as vault:
-        assert vault.vault.damaged == {}
-        for path in home.glob("ledger*"):
-            path.unlink()
-        for question in (ask_for("second", eps=2.0), ask_for(), ask_for("second", attributes="l")):
-            assert vault.device().answer(question.to_bytes()) is Refusal.LEDGER_DAMAGED
-    assert not (home / "ledger.sqlite").exists()
-    with running(home, tmp_path / "v") as vault:
-        assert vault.device().answer(ask_for("second", eps=2.0).to_bytes()) is Refusal.LEDGER_DAMAGED
-
-
 def test_a_ledger_that_is_replaced_while_it_is_served_answers_nothing(
     folder: Callable[..., Path], tmp_path: Path, ask_for: Callable[..., Query]
 ) -> None:
@@ -220,16 +200,6 @@ def test_a_ledger_that_is_replaced_while_it_is_served_answers_nothing(
         assert vault.device().answer(ask_for().to_bytes()) is Refusal.LEDGER_DAMAGED
         (tmp_path / "own").rename(home / "ledger.sqlite")
         assert isinstance(vault.device().answer(ask_for().to_bytes()), Report)
-
-
-def test_a_damaged_ledger_is_known_at_the_start(
-    folder: Callable[..., Path], tmp_path: Path, ask_for: Callable[..., Query]
-) -> None:
-    home = folder()
-    (home / "ledger.sqlite").write_bytes(b"rotten" * 2000)
-    with running(home, tmp_path / "v") as vault:
-        assert "is damaged" in vault.vault.damaged["ledger.sqlite"]
-        assert vault.device().answer(ask_for().to_bytes()) is Refusal.LEDGER_DAMAGED
 
 
 def test_many_at_once_get_one_report(opened: Open, ask_for: Callable[..., Query]) -> None:
@@ -254,17 +224,6 @@ def test_who_drips_or_stays_silent_keeps_nobody_out(opened: Open, ask_for: Calla
     assert isinstance(vault.device().answer(ask_for().to_bytes()), Report)
     for connection in idle:
         connection.close()
-
-
-def test_who_never_takes_the_answer_loses_it_and_gets_it_again(opened: Open, ask_for: Callable[..., Query]) -> None:
-    vault = opened(options={"seconds": 0.4})
-    question = ask_for().to_bytes()
-
-    with vault.connect() as connection:
-        write_frame(connection, pack_question(FrameKind.REPORT, 3, question), deadline=time.monotonic() + 600)
-    wait_until(vault.rows)
-    again = vault.device().answer(question)
-    assert isinstance(again, Report) and again.replayed
 
 
 def test_a_question_that_is_too_long_is_no_question(opened: Open) -> None:

@@ -3,84 +3,72 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ldpsim.strategies.attacks import campaign as module
-from ldpsim.strategies.attacks.campaign import AttackRow, Campaign, CampaignResult
-from ldpsim.strategies.experiments.sweep import Failed
+from ldpsim.strategies.attacks.campaign import Campaign, CampaignResult
+from ldpsim.strategies.experiments.cells import Failed
 
 
-@dataclass(frozen=True)
-class Number:
-    value: int
-
-    @property
-    def name(self) -> str:
-        return f"number {self.value}"
-
-
-def half_of(cell: Number) -> dict[str, float]:
+def half_of(number: int) -> dict[str, float]:
     """Return the half of an even number."""
-    if cell.value % 2:
+    if number % 2:
         raise ValueError("is odd,\nand has none")
-    return {"half": cell.value / 2}
+    return {"half": number / 2}
 
 
-class Halves(Campaign):
-    command = "halves"
-    columns = ("value", "half", "passed")
-    exact = frozenset({"value"})
-    trains = False
-    measure = half_of
-
-    def __init__(self, *values: float, workers: int = 1, people: str = "p", **settings: Any) -> None:
-        cells = [Number(int(value)) for value in values]
-        super().__init__(cells, {"dataset": "d", "seed": 4, **settings}, people=people, workers=workers)
-
-    def rows(self, results: Mapping[str, Any]) -> Sequence[AttackRow]:
-        return [{"value": float(cell.value), **results[cell.name], "passed": None, "more": 1}
-                for cell in self.cells if cell.name in results]  # fmt: skip
-
-    def record(self, result: CampaignResult) -> dict[str, Any]:
-        return {"rows": list(result.rows)}
+def halves(*numbers: int, measure: Callable[[int], Any] = half_of) -> Campaign:
+    return Campaign(
+        "halves", {f"number {number}": number for number in numbers}, measure,
+        lambda results: [{"value": name, **each, "more": 1} for name, each in results.items()], ("value", "half"),
+        lambda result: {"rows": list(result.rows)}, {"dataset": "d", "seed": 4}, "p", trains=False,
+    )  # fmt: skip
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_failed_cell_does_not_end_the_others_and_is_done_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
-) -> None:
-    told: list[tuple[str, float | None]] = []
-    result, folder = Halves(4, 3, 2, workers=workers).run_and_write(
-        tmp_path, progress=lambda phase, share: told.append((phase, share))
-    )
-    assert result.failures == [("number 3", Failed("is odd, and has none"))] and result.found == 0
+def test_a_failed_cell_does_not_end_the_others_and_is_done_again(tmp_path: Path) -> None:
+    shares: list[float | None] = []
+    result = halves(4, 3, 2).run(tmp_path, progress=lambda phase, share: shares.append(share))
+    folder = result.folder
+    assert folder is not None and result.failures == [("number 3", Failed("is odd, and has none"))]
     assert [row["half"] for row in result.rows] == [2.0, 1.0] and result.passed
-    assert told == [("cells", 0.0), ("cells", 1 / 3), ("cells", 2 / 3), ("cells", 1.0)]
+    assert shares == [0.0, 1 / 3, 2 / 3, 1.0]
     assert sorted(path.name for path in folder.iterdir()) == ["cells", "table.csv"]
-    assert (folder / "cells" / "number_4.json").read_text() == '{"half": 2.0}\n'
-    assert (folder / "table.csv").read_text() == "value,half,passed\n4.0,2.000000,\n2.0,1.000000,\n"
+    assert (folder / "table.csv").read_text() == "value,half\nnumber 4,2.0\nnumber 2,1.0\n"
     (folder / "cells" / "number_2.json").write_text("{")  # a damaged one is measured again
-    monkeypatch.setattr(Halves, "measure", lambda cell: {"half": 0.5})
-    again, same = Halves(4, 3, 2).run_and_write(tmp_path)
-    assert same == folder and again.found == 1 and [row["half"] for row in again.rows] == [2.0, 0.5, 0.5]
+    again = halves(4, 3, 2, measure=lambda number: {"half": 0.5}).run(tmp_path)
+    assert again.folder == folder and [row["half"] for row in again.rows] == [2.0, 0.5, 0.5]
     assert json.loads((folder / "result.json").read_text())["rows"] == list(again.rows)
-    assert Halves(4, 3, 2).run_and_write(tmp_path)[1].name == f"{folder.name}-2"
+    assert halves(4, 2).run(tmp_path).folder == folder.with_name(f"{folder.name}-2")
+
+
+def stopped(number: int) -> dict[str, float]:
+    if number == 2:
+        raise KeyboardInterrupt
+    return half_of(number)
+
+
+def test_a_stopped_one_says_what_is_kept(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt) as stop:
+        halves(4, 2, measure=stopped).run(tmp_path)
+    (folder,) = tmp_path.iterdir()
+    assert stop.value.__notes__ == [f"1 of 2 cells are finished and kept in {folder}; the same command goes on"]
+    assert [path.name for path in (folder / "cells").iterdir()] == ["number_4.json"]
 
 
 def test_a_folder_is_named_after_settings_people_and_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = Halves(2).digest
-    assert first == Halves(4, workers=2).digest
-    assert len({first, Halves(2, people="q").digest, Halves(2, shares=[0.1]).digest}) == 3
+    first = halves(2)
+    others = replace(first, people="q"), replace(first, settings={**first.settings, "shares": [0.1]})
+    digest = first.digest
+    assert digest == halves(4).digest and len({digest, *(other.digest for other in others)}) == 3
     monkeypatch.setattr(module, "ldpsim_version", lambda: "another")
-    assert Halves(2).digest != first
+    assert halves(2).digest != digest
 
 
 def test_a_row_without_theory_passes() -> None:
     rows = [{"passed": None}, {"passed": True}]
     assert CampaignResult(rows, {}).passed and not CampaignResult([*rows, {"passed": False}], {}).passed
-    assert Halves.table_csv([]) == "value,half,passed\n"

@@ -9,7 +9,6 @@ from ldpsim.curator.methods import find
 from ldpsim.curator.methods.base import Budget
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.strategies.estimate.asked import (
-    few_people,
     largest_question,
     mechanisms_asked,
     ones_reported,
@@ -74,11 +73,6 @@ def test_a_later_stage_tells_everybody_the_group_of_everybody() -> None:
     sent = question.query.at_stage(1, tuple(i % groups for i in range(n)))
     assert largest_question((question,), n) == pytest.approx(len(sent.to_bytes()), rel=0.01)
     assert largest_question(on_paper("ldpgen", 3 * 10**6), 3 * 10**6) > 6e6
-
-
-def test_few_people_are_enough_for_every_class() -> None:
-    assert few_people(PublicFacts(n=50, d=1, classes=2)) == 50
-    assert few_people(PublicFacts(n=10**6, d=1, classes=40)) == 2400
 
 
 def test_the_mechanisms_are_those_of_the_questions_each_once() -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ldpsim.strategies.estimate import fits
-from ldpsim.strategies.estimate.fits import check_fits, in_gib, memory_of
+from ldpsim.strategies.estimate.fits import check_fits, in_gib, memory_bytes, memory_of
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
@@ -51,3 +53,14 @@ def test_pairs_that_noise_makes_likely_are_counted() -> None:
     facts = GraphFacts(3000)
     quiet, noisy = (memory_of(RunOptions(epsilon=epsilon), facts) for epsilon in (8.0, 0.01))
     assert noisy > 1.5 * quiet
+
+
+def test_the_memory_is_that_of_the_container_where_it_is_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert memory_bytes() > 1 << 27
+    monkeypatch.setattr(fits.psutil, "virtual_memory", lambda: SimpleNamespace(total=3 << 30))
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(fits, "_CGROUP", limit)
+    assert memory_bytes() == 3 << 30  # no container
+    for said, wanted in (("max\n", 3 << 30), (f"{2 << 30}\n", 2 << 30), (f"{4 << 30}\n", 3 << 30)):
+        limit.write_text(said)
+        assert memory_bytes() == wanted

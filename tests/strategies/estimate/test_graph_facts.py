@@ -9,7 +9,7 @@ import pytest
 from ldpsim.devices import datasets
 from ldpsim.strategies import simulate
 from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before, measured
-from ldpsim.strategies.importing import import_graph
+from ldpsim.strategies.importing.graph_import import import_graph
 from ldpsim.strategies.setup.options import RunOptions
 
 
@@ -40,10 +40,6 @@ def test_import_plan_and_result_have_one_homophily(tmp_path: Path) -> None:
 def test_without_labelled_neighbours_the_homophily_is_that_of_chance() -> None:
     people = datasets.load("generated", clients=400)
     assert measured(replace(people, labels=np.full(400, -1))).homophily == pytest.approx(1 / people.facts.classes)
-
-
-def test_nothing_is_known_of_a_file_that_is_not_read() -> None:
-    assert known_before(RunOptions(dataset="own.npz")) is None
 
 
 @pytest.mark.parametrize("given", [

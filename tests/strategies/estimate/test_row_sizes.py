@@ -9,23 +9,7 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.mechanisms import NoisyRow, RandomizedResponse
-from ldpsim.devices.mechanisms.exact_loss import ONE
 from ldpsim.strategies.estimate.row_sizes import bytes_of_bits, expected_bytes, expected_ones
-
-
-@pytest.mark.parametrize(("n", "reporting", "degree", "flip", "ones"), [
-    (11, "both", 2, 4, 3.5), (11, "one-end", 2, 4, 1.75),
-    (11, "both", 2, 16, 8 / 16 + 2 * 15 / 16), (11, "both", 2, 15, 8 / 15 + 2 * 14 / 15),
-])  # fmt: skip
-def test_what_randomised_response_is_expected_to_take(
-    n: int, reporting: Any, degree: int, flip: int, ones: float
-) -> None:
-    mechanism = RandomizedResponse(ONE // flip, n, reporting)
-    assert expected_ones(mechanism, degree) == pytest.approx(ones, rel=1e-12)
-    share = ones / 10 * (1 if reporting == "both" else 2)
-    rows = [10] if reporting == "both" else np.linspace(0, 10, 2001)
-    mean = np.mean([bytes_of_bits(row, share) for row in rows])
-    assert expected_bytes(mechanism, degree) == pytest.approx(float(mean), rel=0.02)
 
 
 @pytest.mark.parametrize(

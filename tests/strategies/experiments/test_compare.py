@@ -98,7 +98,7 @@ def test_public_features_go_to_the_methods_that_have_them(tmp_path: Path) -> Non
     assert vote["config"]["public_features"] and not rgnn["config"]["public_features"]
     assert not mlp["config"]["public_features"]  # it asks nobody
     assert vote["config"]["epsilon"] == pytest.approx(4) and "list in clear" in found.match.unmatched["rgnn"]
-    assert found.match.of_reports == ("vote",) and not found.failures
+    assert "its features are public" in found.match.unmatched["vote"] and not found.failures
 
 
 def test_a_method_runs_without_the_options_that_it_does_not_read(tmp_path: Path) -> None:
@@ -138,10 +138,7 @@ def kept_files(folder: Path) -> dict[str, bytes]:
 def test_a_comparison_of_other_options_leaves_the_first_one_as_it_is(tmp_path: Path) -> None:
     first = small(tmp_path, "hogs", "mlp")
     before = kept_files(first.folder)
-    others: list[dict[str, object]] = [
-        {"epsilon": 3.0}, {"gnn": "sage"}, {"nulls": True}, {"settings": {"epochs": "2"}}, {"public_features": True},
-        {"matching": ("relationship", 2.0)},
-    ]  # fmt: skip
+    others: list[dict[str, object]] = [{"nulls": True}, {"matching": ("relationship", 2.0)}]
     folders = {small(tmp_path, "hogs", "mlp", **more).folder for more in others}  # type: ignore[arg-type]
     assert len(folders) == len(others) and first.folder not in folders
     assert kept_files(first.folder) == before
@@ -155,15 +152,3 @@ def test_a_comparison_of_other_options_leaves_the_first_one_as_it_is(tmp_path: P
 )  # fmt: skip
 def test_every_option_that_a_comparison_shows_names_the_folder(given: dict[str, object]) -> None:
     assert _name(RunOptions(**given)) != _name(RunOptions())  # type: ignore[arg-type]
-
-
-def test_options_that_change_nothing_do_not_name_the_folder(tmp_path: Path) -> None:
-    same = RunOptions(workers=2, engine="local", method="raw", data_dir=tmp_path, force=True, out=tmp_path)
-    assert _name(same) == _name(RunOptions()) != _name(same, ("user", 2.0))
-
-
-def test_one_method_less_uses_the_results_that_are_there(tmp_path: Path) -> None:
-    first = small(tmp_path, "hogs", "mlp")
-    fewer = small(tmp_path, "hogs")
-    assert (fewer.folder, fewer.found, len(fewer.records)) == (first.folder, 1, 1)
-    assert len(list(first.folder.glob("*/result.json"))) == 2

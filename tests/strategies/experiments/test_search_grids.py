@@ -12,13 +12,13 @@ from dataclasses import fields, replace
 
 import pytest
 
-from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import Method, OwnerMethod, find, table
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies import RunOptions
 from ldpsim.strategies.experiments import tune as search
 from ldpsim.strategies.experiments.tune import SearchResult, ValueGrid, built_in
-from ldpsim.strategies.setup.run_setup import load_population
+from ldpsim.strategies.setup.run_setup import RunSetup, load_population
+from ldpsim.strategies.setup.settings import Settings
 
 SEARCHED = sorted(
     name
@@ -65,8 +65,8 @@ class Scripted:
     def reconstruct(self, method: Method) -> Method:
         return method
 
-    def score(self, graph: Method, training: TrainingSettings, method: Method) -> tuple[float, float]:
-        return self.law(training.lr, training.weight_decay), 0.0
+    def score(self, graph: Method, settings: Settings) -> float:
+        return self.law(settings.training.lr, settings.training.weight_decay)
 
 
 def searched(
@@ -77,7 +77,7 @@ def searched(
     asked: list[int] = []
     told: list[tuple[str, float | None]] = []
 
-    def gather(options: RunOptions, repeat: int) -> Scripted:
+    def gather(setup: RunSetup, repeat: int) -> Scripted:
         asked.append(repeat)
         return Scripted(score)
 

@@ -20,7 +20,8 @@ from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.federated import NormalisedAverage
-from ldpsim.strategies.rounds.training_grid import TrainingGrid, run_rounds
+from ldpsim.strategies.rounds.checkpoint import Standing, run_rounds
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
 from tests.fleets import release_states
 
 PEOPLE, D = 8, 20
@@ -42,7 +43,7 @@ def closed() -> Iterator[None]:
 def trained(folder: Path, people: Population, strategy: FedAvg) -> np.ndarray:
     enrol(folder, people, policy_for_training(TASK, people.facts, answers=100), seed=4).close()
     grid = TrainingGrid(LocalGrid(folder, PEOPLE), train=lambda number: NODES[number])
-    return run_rounds(strategy, grid, TASK.shape.initial(1, np.float64), TASK.to_bytes(), rounds=len(NODES))
+    return run_rounds(strategy, grid, Standing(TASK.shape.initial(1, np.float64)), TASK.to_bytes(), rounds=len(NODES))
 
 
 def step(people: Population, person: int, weights: np.ndarray) -> None:

@@ -25,7 +25,8 @@ from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.federated import EVERYBODY, Scaffold
-from ldpsim.strategies.rounds.training_grid import TrainingGrid, run_rounds
+from ldpsim.strategies.rounds.checkpoint import Standing, run_rounds
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
 from tests.fleets import release_states
 
 PEOPLE, D = 8, 20
@@ -66,7 +67,7 @@ def alike(people: Population) -> Population:
 def trained(folder: Path, people: Population, strategy: FedAvg, nodes: Nodes, rounds: int = 3) -> np.ndarray:
     enrol(folder, people, policy_for_training(TASK, people.facts, answers=100), seed=4).close()
     grid = TrainingGrid(LocalGrid(folder, PEOPLE), train=nodes)
-    return run_rounds(strategy, grid, TASK.shape.initial(1, np.float64), TASK.to_bytes(), rounds=rounds)
+    return run_rounds(strategy, grid, Standing(TASK.shape.initial(1, np.float64)), TASK.to_bytes(), rounds=rounds)
 
 
 def gradient(people: Population, person: int, weights: np.ndarray) -> np.ndarray:

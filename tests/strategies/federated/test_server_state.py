@@ -30,8 +30,8 @@ from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.federated import TrainingPlan, strategy_for
-from ldpsim.strategies.rounds.checkpoint import restore_state, state_of
-from ldpsim.strategies.rounds.training_grid import TrainingGrid, draw_nodes, run_rounds
+from ldpsim.strategies.rounds.checkpoint import Standing, run_rounds, state_of
+from ldpsim.strategies.rounds.training_grid import TrainingGrid, draw_nodes
 from ldpsim.strategies.seeded import seeded
 from tests.fleets import release_states
 
@@ -105,7 +105,7 @@ class Rounds:
         """Run all rounds, or those after ``done`` from what another training had then."""
         found = Trace()
         grid = TrainingGrid(self.devices, train=lambda number: draw_nodes(range(1, PEOPLE + 1), 0.7, [5, number]))
-        weights = self.task.shape.initial(1)
+        start = Standing(self.task.shape.initial(1))
 
         def note(number: int, arrays: FloatArray) -> None:
             found.weights[number], found.arrays[number] = arrays.tobytes(), arrays
@@ -115,15 +115,11 @@ class Rounds:
 
         with seeded(7):
             if before is not None:
-                weights = before.arrays[done]
-                restore_state(strategy, before.states[done])
-                random.setstate(before.generators[done][0])
-                np.random.set_state(before.generators[done][1])
-                grid.go_on(done, grid.tally)
+                start = Standing(before.arrays[done], done, server=before.states[done],
+                                 randomness=before.generators[done])  # fmt: skip
             elif hasattr(strategy, "subscribe"):
-                strategy.subscribe(grid, weights_record(weights))
-            found.attributes[-1] = copy.deepcopy(plain(strategy))
-            run_rounds(strategy, grid, weights, self.task.to_bytes(), rounds=ROUNDS, after=note, done=done)
+                strategy.subscribe(grid, weights_record(start.weights))
+            run_rounds(strategy, grid, start, self.task.to_bytes(), rounds=ROUNDS, after=note)
         return found
 
 
@@ -142,7 +138,7 @@ def check_restored(rounds: Rounds, make: Make) -> Trace:
     for done in range(ROUNDS):
         later = rounds.run(make(), done=done, before=whole)
         if any(later.weights[number] != whole.weights[number] for number in range(done + 1, ROUNDS + 1)):
-            had, has = whole.attributes[done], later.attributes[-1]
+            had, has = whole.attributes[done], later.attributes[done]
             changed = [name for name in had if not same(had[name], has.get(name))]
             raise AssertionError(
                 f"{type(make()).__name__} goes on in another way after round {done}: give state() and restore() what "

@@ -17,7 +17,8 @@ from torch_geometric.data import Data
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import load
 from ldpsim.devices.datasets.pyg_file import people_of
-from ldpsim.strategies.importing import ImportOptions, WrongFiles, import_graph
+from ldpsim.strategies.importing.graph_import import import_graph
+from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 
 N = 40
 RING = torch.stack([torch.arange(N), (torch.arange(N) + 1) % N])

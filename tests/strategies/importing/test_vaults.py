@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.record_file import read_own_data
-from ldpsim.strategies.flower_app.deployed import PublicFile
-from ldpsim.strategies.importing import import_graph
-from ldpsim.strategies.importing.vaults import write_vaults
+from ldpsim.strategies.importing.graph_import import import_graph
 
 EDGES = "source,target\nann,bob\nbob,cy\ndee,ann\n"
 PEOPLE = (
@@ -51,12 +48,6 @@ def test_every_device_gets_its_own_record(tmp_path: Path) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_labels_of_training_and_validation_people_alone_are_public(tmp_path: Path) -> None:
-    _import(tmp_path)
-    public = PublicFile.load(tmp_path / "vaults" / "facts.json")
-    assert public.labels.tolist() == [0, 1, -1, -1] and public.facts.class_names == ("x", "y")
-
-
 def test_without_masks_no_label_is_public(tmp_path: Path) -> None:
     people = "".join(",".join(line.split(",")[:4]) + "\n" for line in PEOPLE.splitlines())
     found = _import(tmp_path, people)["vaults"]
@@ -88,14 +79,6 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(OSError, match="No space left"):
         _import(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "people.csv"]
-
-
-def test_people_without_names(tmp_path: Path) -> None:
-    from ldpsim.devices.datasets import load
-
-    people: Population = load("generated", clients=20, seed=1)
-    assert write_vaults(people, tmp_path / "v", None)["next"]
-    assert not (tmp_path / "v" / "people.csv").exists() and len(list((tmp_path / "v").iterdir())) == 21
 
 
 def test_people_of_whom_nothing_can_be_asked_have_no_next_command(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from ldpsim.strategies.outputs.notebook import html_of_comparison, html_of_run, text_of_run
-from ldpsim.strategies.outputs.sums import AskedInAll
+from ldpsim.strategies.experiments.cells import Failed
+from ldpsim.strategies.experiments.sweep import SweepResult
+from ldpsim.strategies.outputs.run_lines import html_of_run, text_of_run
 from ldpsim.strategies.results.in_words import privacy_in_words
 from tests.cli.conftest import RECORD, WITH_NULLS
 
@@ -45,15 +46,11 @@ def test_a_run_shows_accuracy_beside_nulls_the_claim_privacy_in_words_and_the_co
     assert "null models: not taken" in text_of_run(RECORD, None)
 
 
-def test_foreign_words_are_text() -> None:
+def test_foreign_words_are_text_and_a_sweep_has_a_row_a_group() -> None:
     record = {**RECORD, "method": HOSTILE, "dataset": {**RECORD["dataset"], "name": HOSTILE}}
-    for shown in (html_of_run(record, Path(HOSTILE)), html_of_comparison([record], {HOSTILE: HOSTILE})):
+    asked = {**record, "simulation_seeded": False}
+    swept = SweepResult([], Path(HOSTILE), 0, [asked, {**asked, "config_hash": "b"}], [(HOSTILE, Failed(HOSTILE))])
+    for shown in (html_of_run(record, Path(HOSTILE)), swept._repr_html_()):
         Reader(shown)
         assert HOSTILE not in shown and len(shown) < 10_000
-
-
-def test_a_comparison_has_a_row_a_method_and_the_sum() -> None:
-    asked = AskedInAll("mine", 2, {"user": {"status": "bounded", "value": 4.0, "delta": 0.0}})
-    shown = html_of_comparison([RECORD], {"rgnn": "no memory"}, [asked])
-    Reader(shown)
-    assert "1 method on the same people" in shown and "no memory" in shown and asked.text in shown
+    assert "61.2" in shown and "21,797.6" in shown

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ldpsim.curator.methods import BUILT_IN, find
-from ldpsim.strategies.outputs.shell import command_of, comparison_of, page_of
+from ldpsim.strategies.outputs.shell import command_of, comparison_of
 from ldpsim.strategies.setup.options import RunOptions
 
 
@@ -81,7 +81,3 @@ def test_every_method_has_a_comparison_with_its_own_kind(method: str) -> None:
         any(find(name).spec.trained_by == find(method).spec.trained_by for name in compared)
         or find(method).spec.trained_by == "alone"
     )
-
-
-def test_a_page_of_a_folder_with_a_blank_reads_back() -> None:
-    assert shlex.split(page_of(Path("my runs/sweep-a's"))) == ["ldpsim", "report", "my runs/sweep-a's"]

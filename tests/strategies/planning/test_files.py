@@ -4,11 +4,12 @@ import json
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from ldpsim.curator.methods.local.hogs_ablation import HoGSAblation
+from ldpsim.curator.methods.local.hogs import HoGS
 from ldpsim.curator.reports.question import keys_of
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.flower_app.alone import default_config
@@ -53,7 +54,7 @@ def test_a_deployment_asks_the_question_of_the_plan(tmp_path: Path) -> None:
     facts = GraphFacts(300).public()
     public = PublicFile(facts, np.full(300, -1))
     method, budget, training = _method_of(config, public)
-    assert (method, training.gnn, training.epochs) == (HoGSAblation(tau=0.7), "sage", 5)
+    assert (method, training.gnn, training.epochs) == (HoGS(tau=0.7), "sage", 5)
     assert budget == budget_of(options, public_features=False)
     split = public.split(0)
     asked = _questions(method, public, split, budget, "c")
@@ -71,41 +72,6 @@ def test_what_a_deployment_cannot_carry_leaves_no_file(tmp_path: Path) -> None:
     assert "deployment.toml" not in {path.name for path in write_files(made, tmp_path)}
 
 
-def test_the_text_of_a_deployment(made: Plan) -> None:
-    assert made.choice is not None
-    lines = deployment(made, made.choice).splitlines()
-    assert lines[:5] == [
-        "# vote, planned for 60,000 people: 4 holds at the level of a person.",
-        "# ldpsim collector sign deployment.toml --collector-key KEY > run.toml   (docs/deployment.md has all steps)",
-        "# flwr run APP SUPERLINK --run-config run.toml",
-        '# facts.json: {"facts": {"n": 60000, "d": 600, "classes": 6}}, with the public labels'.replace(
-            '"d": 600, "classes": 6', f'"d": {made.facts.features}, "classes": {made.facts.classes}'
-        ),
-        "# rehearsal: ldpsim run --method vote --dataset generated --clients 60000 --epsilon 4 --set homophily=0.6",
-    ]
-    assert not any(line.startswith("#") for line in lines[5:]) and 'facts = "facts.json"' in lines
-    few = plan_on_paper(["vote"], RunOptions(clients=300, label_rate=0.25), GraphFacts(300), Wishes())
-    assert few.choice is not None
-    text = deployment(few, few.choice)
-    assert "with the public labels of 0.25 of the people\n" in text and "--clients 300 --label-rate 0.25" in text
-    assert "label-rate" not in tomllib.loads(text) and tomllib.loads(text)["epsilon"] == 8.0
-    assert "# 8 holds at the level of a person." not in text and "planned for 300 people: 8 holds" in text
-    some = plan_on_paper(["vote"], RunOptions(volunteers=0.25), GraphFacts(300), Wishes())
-    assert some.choice is not None and not undeployable(some.choice)
-    text = deployment(some, some.choice)
-    assert 'with the numbers of the "volunteers", 0.25 of the people\n' in text and "--volunteers 0.25" in text
-    assert "volunteers" not in tomllib.loads(text) and "labelled" not in text
-    told = plan_on_paper(["vote"], RunOptions(volunteers=0.25, private_labels=True), GraphFacts(300), Wishes())
-    assert told.choice is not None and not undeployable(told.choice)
-    text = deployment(told, told.choice)
-    assert 'and of the "labelled", who are other people' in text and "private_labels" not in tomllib.loads(text)
-    open_ = plan_on_paper(["fedavg-mlp"], RunOptions(), GraphFacts(300), Wishes())
-    (row,) = open_.rows
-    text = deployment(open_, row)
-    assert "# fedavg-mlp, planned for 300 people: nothing is bounded at the level of a person in owned data.\n" in text
-    assert "# ldpsim simulates this method; its Flower app deploys methods with one private report." in text
-
-
 def test_files_of_an_earlier_choice_are_removed(made: Plan, tmp_path: Path) -> None:
     first = write_files(made, tmp_path)
     folder = first[0].parent
@@ -116,3 +82,16 @@ def test_files_of_an_earlier_choice_are_removed(made: Plan, tmp_path: Path) -> N
     assert write_files(replace(made, rows=[replace(made.rows[0], why=("no",))]), tmp_path) == (folder / "plan.json",)
     assert sorted(path.name for path in folder.iterdir()) == ["mine.txt", "plan.json"]
     assert write_files(made, tmp_path) == first and not (folder / "plan.html").exists()
+
+
+@pytest.mark.parametrize(("method", "options", "words", "left_out"), [
+    ("vote", {"label_rate": 0.25}, ("8 holds", "with the public labels of 0.25 of the people\n"), "label-rate"),
+    ("vote", {"volunteers": 0.25}, ('with the numbers of the "volunteers", 0.25 of the people\n',), "labelled"),
+    ("vote", {"volunteers": 0.25, "private_labels": True}, ('and of the "labelled", who are other',), "private-labels"),
+    ("fedavg-mlp", {}, ("nothing is bounded at the level of a person in owned data", "ldpsim simulates this method"),
+     "volunteers"),
+])  # fmt: skip
+def test_the_text_of_a_deployment(method: str, options: dict[str, Any], words: tuple[str, ...], left_out: str) -> None:
+    made = plan_on_paper([method], RunOptions(**options), GraphFacts(300), Wishes())
+    text = deployment(made, made.rows[0])
+    assert all(each in text for each in words) and left_out not in tomllib.loads(text)

@@ -3,14 +3,12 @@ from __future__ import annotations
 import tracemalloc
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ldpsim.curator.methods import find
 from ldpsim.curator.privacy.level import Level
-from ldpsim.strategies.estimate.asked import few_people
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.estimate.traffic import miniature
 from ldpsim.strategies.experiments.compare import guarantee_before
@@ -78,14 +76,6 @@ def test_levels_lie_on_a_line_through_two_sizes() -> None:
     assert on_paper._at(small, replace(large, value=1 + 1e-9), 0.25).value == 1.000000001  # rounded up
 
 
-@pytest.mark.parametrize(("n", "few"), [(2000, None), (10**6, None), (150, None)])
-def test_two_sizes_of_few_people(n: int, few: int | None) -> None:
-    paper = OnPaper(replace(FACTS, n=n))
-    first, second = paper.sizes
-    assert first == few_people(paper.facts.public()) <= n and second == min(2 * first, n)
-    assert [len(people) for people in paper.people] == [first, second]
-
-
 def test_an_owner_has_the_full_numbers_of_people() -> None:
     paper = OnPaper(replace(FACTS, n=10**6))
     owner = paper._in_full(paper.set_up(RunOptions(method="pate-m")))
@@ -99,32 +89,6 @@ def test_an_owner_has_the_full_numbers_of_people() -> None:
     assert [len(each) for each in (full.train, full.val, full.test)] == [
         round(share * len(each)) for each in (part.train, part.val, part.test)
     ]
-
-
-def test_what_holds_for_a_few_people_is_measured_on_all_of_them() -> None:
-    few = OnPaper(replace(FACTS, n=150))
-    options = RunOptions(method="rr", epsilon=2.0)
-    assert few.sizes == (150, 150)
-    holds = few.guarantee(few.set_up(options)).holds
-    assert holds["user"].private_value == pytest.approx(2.0 * 149) and holds["relationship"].value == 4.0
-
-
-def test_the_set_up_is_that_of_the_smaller_graph_and_writes_nothing(paper: OnPaper) -> None:
-    given = RunOptions(method="vote", out=Path("x"), save_reports=True, clients=7, engine="ray", device="cuda",
-                       split="split42", collector_key=Path("k"))  # fmt: skip
-    options = paper.set_up(given).options
-    changed = {"dataset": "generated", "clients": None, "split": "random", "out": None, "save_reports": False,
-               "collector_key": None, "device": "cpu", "engine": "local"}  # fmt: skip
-    assert {name: getattr(options, name) for name in changed} == changed
-    assert len(paper.set_up(given).population) == paper.sizes[0]
-
-
-def test_an_owner_asks_as_many_queries_as_everybodys_public_people_allow() -> None:
-    paper = OnPaper(replace(FACTS, n=10**6))
-    asked = paper.set_up(RunOptions(method="pate-m", settings={"queries": "90000"}))
-    assert asked.settings.method.queries == 90_000 and asked.options.settings == {"queries": "90000"}
-    few = paper.set_up(RunOptions(method="pate-m", settings={"queries": "10"}))
-    assert few.settings.method.queries == 10
 
 
 def test_the_share_of_features_is_that_of_all_people() -> None:

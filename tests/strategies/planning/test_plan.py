@@ -12,7 +12,7 @@ from ldpsim.cli.main import app
 from ldpsim.curator.methods import names
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.planning import plan
-from ldpsim.strategies.planning.on_paper import METHODS, listed_as
+from ldpsim.strategies.planning.on_paper import METHODS, asks_of
 from ldpsim.strategies.planning.plan import FACTS as GIVEN
 from ldpsim.strategies.planning.plan import PlanRow, Wishes, planned_people
 from ldpsim.strategies.results.in_words import guess
@@ -30,9 +30,9 @@ def _row(method: str, wishes: Wishes, options: RunOptions | None = None, facts: 
 
 def test_all_listed_methods_say_what_they_ask() -> None:
     assert set(METHODS) <= set(names()) and len(set(METHODS)) == len(METHODS)
-    assert all(listed_as(name).asks for name in METHODS)
-    assert listed_as("hogs").asks == "links and features" and listed_as("gap").asks == "the raw record, for an owner"
-    assert listed_as("vote", volunteers=True, labels=True).asks == "one vote on list and features, or the label"
+    assert all(asks_of(name) for name in METHODS)
+    assert asks_of("hogs") == "links and features" and asks_of("gap") == "the raw record, for an owner"
+    assert asks_of("vote", volunteers=True, labels=True) == "one vote on list and features, or the label"
 
 
 def test_a_method_that_cannot_be_asked_has_its_reason_and_the_others_have_rows() -> None:

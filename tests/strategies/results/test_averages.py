@@ -8,7 +8,6 @@ from scipy import stats
 
 from ldpsim.strategies.results.averages import (
     Interval,
-    even_tail,
     few,
     gain,
     margin,
@@ -92,9 +91,9 @@ def test_few_repeats_have_the_wider_interval_of_people_and_repeats() -> None:
     assert apart is not None and apart.high - apart.value == pytest.approx(stats.t.ppf(0.975, 2) * 0.2 / 3)
 
 
-@pytest.mark.parametrize("repeats", [3, 4])
+@pytest.mark.parametrize("repeats", [3])
 @pytest.mark.parametrize("shared", [True, False], ids=["same-people", "own-people"])
-@pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0, 2.0, 20.0])
+@pytest.mark.parametrize("ratio", [0.0, 1.0, 20.0])
 def test_intervals_of_few_repeats_cover_whatever_repeats_differ_by(repeats: int, shared: bool, ratio: float) -> None:
     """The spread between repeats is ``ratio`` times the error of a repeat's test people, who may be the same ones.
 
@@ -136,7 +135,13 @@ def models(rng: np.random.Generator, people: int, repeats: int, several: int, be
 
 
 @pytest.mark.parametrize(
-    ("repeats", "between", "people"), [(1, 0.0, 400), (3, 0.1, 100), (6, 0.1, 60)], ids=["one", "few", "many"]
+    ("repeats", "between", "people"),
+    [
+        pytest.param(1, 0.0, 400, marks=pytest.mark.slow),
+        (3, 0.1, 100),
+        pytest.param(6, 0.1, 60, marks=pytest.mark.slow),
+    ],
+    ids=["one", "few", "many"],
 )
 def test_a_null_model_beats_an_equal_method_in_one_of_forty_runs(repeats: int, between: float, people: int) -> None:
     """The best of six is chosen on test people. Uncorrected, it beats the method in 5 % of the runs or more."""
@@ -178,7 +183,7 @@ def test_the_tail_of_each_null_model_follows_from_how_alike_they_are() -> None:
     assert apart is not None and apart.upper_tail == pytest.approx(1 - 0.975**0.25, abs=0.001)
     assert margin([own], {"a": [first]}).upper_tail == 0.025  # type: ignore[union-attr]
     unpaired = margin([Score(0.7)] * 5, {"a": [Score(0.6)] * 5, "b": [Score(0.65)] * 5})
-    assert unpaired is not None and unpaired.upper_tail == even_tail(2) == 0.0125
+    assert unpaired is not None and unpaired.upper_tail == 0.0125
     assert margin([Score(None)], {"a": [Score(None)]}) is None
 
 
@@ -199,25 +204,6 @@ def test_without_people_few_repeats_have_students_interval_within_what_shares_ca
     found = gain(scores(0.7, 0.9, 0.1), scores(0.6, 0.6, 0.6))
     assert found is not None and (found.low, found.high) == (-1, 1)
     assert gain(scores(0.7, 0.9), scores(0.6, 0.6)) is None  # two runs tell nothing about their spread
-
-
-def test_people_are_paired_where_both_models_have_them() -> None:
-    known = one(np.arange(30) % 3 > 0)
-    assert gain(known, scores(0.5)) is None and gain(scores(0.5), known) is None
-
-
-def test_equal_models_differ_by_nothing() -> None:
-    right = np.arange(30) % 3 > 0
-    found = gain(one(right), one(right))
-    assert found is not None and (found.value, found.low, found.high) == (0, 0, 0)
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [(scores(0.5), scores(0.4)), (scores(None), scores(None)), (scores(None, 0.3), scores(None, 0.2))],
-)
-def test_no_interval_without_people_to_pair(ours: list[Score], theirs: list[Score]) -> None:
-    assert gain(ours, theirs) is None
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.3, 0.3), (0.3, 0.42), (0.1, -0.1)])

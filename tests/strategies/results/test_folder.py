@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.strategies.results.folder import (
     hold_folder,
-    origin_of,
     read_result,
     write_result,
 )
@@ -27,43 +25,15 @@ NAME = {"method": "hogs", "dataset": "generated", "digest": "abc", "seed": 0}
 
 
 def test_an_interrupted_run_is_found_again_and_a_finished_one_is_not(tmp_path: Path) -> None:
-    with hold_folder(tmp_path / "runs", **NAME) as (first, made):
+    with hold_folder(tmp_path / "runs", **NAME) as first:
         assert first == tmp_path / "runs" / "hogs-generated-abc-0"
-        assert made == (first, tmp_path / "runs")
-    with hold_folder(tmp_path / "runs", **NAME) as (again, made):
-        assert (again, made) == (first, ())
+    with hold_folder(tmp_path / "runs", **NAME) as again:
+        assert again == first
         write_result(again, {})
     for name in ("hogs-generated-abc-0-2", "hogs-generated-abc-0-3"):
-        with hold_folder(tmp_path / "runs", **NAME) as (folder, _):
+        with hold_folder(tmp_path / "runs", **NAME) as folder:
             assert folder.name == name
             write_result(folder, {})
-
-
-def test_no_run_goes_on_in_a_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with hold_folder(tmp_path, **NAME) as (first, _):
-        (first / "log.txt").write_text("2030-01-01 00:00:00,001 INFO hogs\n")
-        shutil.copytree(first, tmp_path / f"{first.name}-2")
-        write_result(first, {})
-    before = sorted((tmp_path / f"{first.name}-2").iterdir())
-    with hold_folder(tmp_path, **NAME) as (folder, _):
-        assert folder.name == f"{first.name}-3"
-    assert sorted((tmp_path / f"{first.name}-2").iterdir()) == before
-    assert capsys.readouterr().err == f"warning: {first}-2 is a copy of {first}; no run goes on in it\n"
-
-
-def test_the_origin_of_a_folder_is_that_of_its_copies(tmp_path: Path) -> None:
-    for name, log, result in (
-        ("a", "1\n", "{}"),
-        ("b", "1\nmore", ""),
-        ("c", "", "{}"),
-        ("d", "", "{}"),
-        ("e", "", ""),
-    ):
-        (tmp_path / name).mkdir()
-        for file, text in (("log.txt", log), ("result.json", result)):
-            if text:
-                (tmp_path / name / file).write_text(text)
-    assert [origin_of(tmp_path / name) for name in "abcdef"] == [b"1\n", b"1\n", b"{}", b"{}", None, None]
 
 
 HOLD = """
@@ -73,7 +43,7 @@ from ldpsim.strategies.results.folder import hold_folder
 
 for _ in range(4):  # a fork loads nothing again
     if not os.fork():
-        with hold_folder(Path(sys.argv[1]), method="hogs", dataset="generated", digest="abc", seed=0) as (folder, _):
+        with hold_folder(Path(sys.argv[1]), method="hogs", dataset="generated", digest="abc", seed=0) as folder:
             os.write(1, f"{os.getpid()} {folder.name}\\n".encode())  # at once, so that lines stay whole
             sys.stdin.read()
         os._exit(0)
@@ -92,8 +62,8 @@ def test_processes_at_once_hold_folders_of_their_own_and_death_frees_them(tmp_pa
         assert sorted(held) == names
         os.kill(int(held[names[1]]), signal.SIGKILL)
         assert processes.stdout.readline().split() == [held[names[1]], "ended"]
-        with hold_folder(tmp_path, **NAME) as (folder, made):
-            assert (folder.name, made) == (names[1], ())
+        with hold_folder(tmp_path, **NAME) as folder:
+            assert folder.name == names[1]
         processes.communicate()
 
 

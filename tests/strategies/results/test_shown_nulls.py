@@ -34,11 +34,6 @@ def test_null_models_in_the_order_of_their_names() -> None:
     assert [shown_nulls_of(record) for record in ({}, {"nulls": None})] == [{}, {}]
 
 
-def test_every_name_has_its_attribute() -> None:
-    attributes = {name: spec.shuffled for name, spec in NULLS.items() if spec.shuffled}
-    assert attributes == {f"shuffled_{name}": name for name in ("features", "adjacency", "label", "all")}
-
-
 def test_chance_is_a_null_model_as_the_others_are() -> None:
     found = shown_nulls_of({"nulls": SECTION})
     assert best_null(found) == "chance"
@@ -90,31 +85,11 @@ def test_columns_are_the_same_for_every_result() -> None:
     assert set(null_columns({}, None).values()) == {None}
 
 
-PUBLIC, REPORTED = {"status": "unprotected", "public": ["adjacency"]}, {"status": "bounded"}
-IN_CLEAR = {"status": "unprotected"}  # the attribute is reported without noise: it is not public
-
-
-@pytest.mark.parametrize(
-    ("edges", "features", "label", "asked", "expected"),
-    [
-        (REPORTED, REPORTED, PUBLIC, 9, "chance"), (REPORTED, IN_CLEAR, PUBLIC, 9, "chance"),
-        (PUBLIC, REPORTED, PUBLIC, 9, "graph_alone"), (PUBLIC, PUBLIC, PUBLIC, 9, "features_alone"),
-        (PUBLIC, PUBLIC, REPORTED, 9, "chance"), (PUBLIC, PUBLIC, PUBLIC, 0, None),
-    ],
-)  # fmt: skip
-def test_asking_nobody_leaves_what_public_data_give_also_in_results_of_before(
-    edges: dict[str, Any], features: dict[str, Any], label: dict[str, Any], asked: int, expected: str | None
-) -> None:
+def test_asking_nobody_leaves_what_public_data_give() -> None:
     nulls = {"chance": {"test": 0.2}, "graph_alone": {"test": 0.5}, "features_alone": {"test": 0.6}}
-    levels = {"relationship": edges, "bit_feature": features, "label": label}
-    holds = {name: {"public": [], **entry} for name, entry in levels.items()}
-    record = {"nulls": nulls, "privacy": {"holds": holds}, "devices": {"asked": asked}}
-    assert asking_nobody(record) == expected
-    assert asking_nobody({**record, "nulls": None}) is None
-    nulls["shuffled"] = {"features": {"test": 0.8}, "all": {"test": 0.7}}
-    assert asking_nobody(record) == (None if expected is None else "shuffled_all")
-    named = {**record, "verdict": {"ask_nobody": ["chance", "graph_alone"]}}
-    assert asking_nobody(named) == (None if expected is None else "graph_alone")
+    record = {"nulls": nulls, "devices": {"asked": 9}, "verdict": {"ask_nobody": ["chance", "graph_alone"]}}
+    assert asking_nobody(record) == "graph_alone"
+    assert asking_nobody({**record, "devices": {"asked": 0}}) is None is asking_nobody({**record, "verdict": None})
 
 
 @pytest.mark.parametrize(

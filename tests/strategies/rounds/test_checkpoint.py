@@ -17,11 +17,12 @@ from ldpsim.strategies.engines.grids import DirectGrid
 from ldpsim.strategies.federated import EVERYBODY
 from ldpsim.strategies.results.folder import remove_unfinished
 from ldpsim.strategies.rounds.checkpoint import (
+    Best,
     CheckpointFile,
     Standing,
-    run_kept_rounds,
+    run_rounds,
 )
-from ldpsim.strategies.rounds.training_grid import Best, Phase, RoundTally, TrainingGrid
+from ldpsim.strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid
 from ldpsim.strategies.seeded import seeded
 
 KEY = ("config", "collection")
@@ -134,12 +135,12 @@ def test_a_training_that_goes_on_returns_the_best_weights_of_all_rounds(tmp_path
         kept = CheckpointFile(tmp_path, 0, KEY)
         start = kept.load() or Standing(np.zeros(2, np.float32))
         grid = TrainingGrid(Counting(right=2), train=lambda r: [1], evaluate=lambda r: [1])
-        return run_kept_rounds(FedAvg(**EVERYBODY), grid, start, b"task", rounds=rounds, kept=kept,
+        return run_rounds(FedAvg(**EVERYBODY), grid, start, b"task", rounds=rounds, kept=kept,
                                after=lambda number, weights: asked.append(number))  # fmt: skip
 
     go_on(killed_after)
     assert go_on(5).tolist() == [2.0, 2.0]
-    assert asked == [1, 2, 3, 4, 5]
+    assert asked == [*range(killed_after + 1), *range(killed_after, 6)]
     found = CheckpointFile(tmp_path, 0, KEY).load()
     assert found is not None and found.weights.tolist() == [5.0, 5.0] and found.best.accuracy == 1.0
 
@@ -181,8 +182,8 @@ def test_a_round_is_saved_before_it_is_asked_and_told_after_it_was_saved(tmp_pat
 
     start = Standing(np.zeros(2, np.float32), again=2, lost=5)
     with seeded(3):
-        run_kept_rounds(Remembering(**EVERYBODY), grid(), start, b"t", rounds=2, kept=kept, after=after)
-    assert told == [(1, 1, 1.0, 1), (2, 2, 2.0, 2)]
+        run_rounds(Remembering(**EVERYBODY), grid(), start, b"t", rounds=2, kept=kept, after=after)
+    assert told == [(0, 0, 0.0, 0), (1, 1, 1.0, 1), (2, 2, 2.0, 2)]
     found = CheckpointFile(tmp_path, 0, KEY).load()
     assert found is not None and (found.again, found.lost, found.tally.rounds_answered) == (2, 5, 2)
     with seeded(8):
@@ -190,11 +191,11 @@ def test_a_round_is_saved_before_it_is_asked_and_told_after_it_was_saved(tmp_pat
         strategy, more = Remembering(**EVERYBODY), grid()
         kept = CheckpointFile(tmp_path, 0, KEY)
         assert kept.load() is not None
-        run_kept_rounds(strategy, more, found, b"t", rounds=4, kept=kept, after=after)
+        run_rounds(strategy, more, found, b"t", rounds=4, kept=kept, after=after)
         assert strategy.rounds == 4
         random.setstate(state[0])
         np.random.set_state(state[1])
         assert strategy.seen == generators()
-    assert told[2:] == [(3, 3, 3.0, 3), (4, 4, 4.0, 4)] and more.tally.rounds_answered == 4
+    assert told[4:] == [(3, 3, 3.0, 3), (4, 4, 4.0, 4)] and more.tally.rounds_answered == 4
     models = np.frombuffer((tmp_path / "checkpoint-0.models").read_bytes(), np.float32)
     assert models.tolist() == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0]

@@ -23,7 +23,8 @@ from ldpsim.devices.network import LARGEST, FloatArray
 from ldpsim.devices.wire import reply
 from ldpsim.strategies.engines.grids import DirectGrid
 from ldpsim.strategies.federated import EVERYBODY
-from ldpsim.strategies.rounds.training_grid import Best, Phase, RoundTally, TrainingGrid, draw_nodes, run_rounds
+from ldpsim.strategies.rounds.checkpoint import Best, Standing, run_rounds
+from ldpsim.strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid, draw_nodes
 
 TASK = b"task"
 START = np.zeros(2, np.float32)
@@ -46,12 +47,12 @@ class Counting(DirectGrid):
                 yield round_reply(message, people=1, right=int(int(weights[0]) in self.right))
 
 
-def rounds(right: Sequence[int] | None, **more: object) -> tuple[FloatArray, list[tuple[int, float]]]:
+def rounds(right: Sequence[int] | None, **more: Any) -> tuple[FloatArray, list[tuple[int, float]]]:
     """Run five rounds; return the weights and what was told after each. ``right`` None: nobody evaluates."""
     inner, told = Counting(right or ()), list[tuple[int, float]]()
     grid = TrainingGrid(inner, train=lambda r: [1], evaluate=lambda r: [] if right is None else [1])
-    weights = run_rounds(FedAvg(**EVERYBODY), grid, START, TASK, rounds=5,
-                         after=lambda number, weights: told.append((number, float(weights[0]))), **more)  # type: ignore[arg-type]  # fmt: skip
+    weights = run_rounds(FedAvg(**EVERYBODY), grid, Standing(START, **more), TASK, rounds=5,
+                         after=lambda number, weights: told.append((number, float(weights[0]))))  # fmt: skip
     return weights, told
 
 
@@ -107,7 +108,7 @@ def test_weights_that_add_up_to_more_than_a_device_accepts_are_sent_as_the_large
             super().aggregate_train(*given)
             return weights_record(np.float32([4 * LARGEST, -np.inf])), None
 
-    run_rounds(Doubling(**EVERYBODY), TrainingGrid(Counting(), train=lambda r: [1]), START, TASK, rounds=2)
+    run_rounds(Doubling(**EVERYBODY), TrainingGrid(Counting(), train=lambda r: [1]), Standing(START), TASK, rounds=2)
     assert sent[1].tolist() == [LARGEST, -LARGEST] and sent[1].dtype == np.float32
 
 
@@ -132,7 +133,7 @@ class Mixed(DirectGrid):
 
 def test_every_reply_of_a_round_is_counted_for_what_it_is() -> None:
     grid = TrainingGrid(Mixed(), train=lambda r: [1, 2, 3, 4])
-    weights = run_rounds(FedAvg(**EVERYBODY), grid, START, TASK, rounds=2)
+    weights = run_rounds(FedAvg(**EVERYBODY), grid, Standing(START), TASK, rounds=2)
     assert weights.tolist() == [1.0, 1.0]
     tally = grid.tally
     assert (tally.asked, tally.answered, tally.heard) == ({1, 2, 3, 4}, {4: 2}, 2)

@@ -19,7 +19,7 @@ from ldpsim.curator.owner.teachers import answering as randomness
 from ldpsim.strategies import RunOptions, RunResult, simulate
 from ldpsim.strategies import federated as flower_strategies
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.runs import graph_owner, training
+from ldpsim.strategies.runs import graph_owner, in_rounds
 
 OS = {"noise": None}
 LEFT = {"result.json", "config.toml", "log.txt", "model.safetensors", "state"}
@@ -72,7 +72,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, str]]:
         found.add((seed, re.sub(r"^noise [\d.e-]+$", "noise", purpose)))
         return plain(seed, purpose, number)
 
-    for module in (randomness, flower_strategies, training, graph_owner):
+    for module in (randomness, flower_strategies, in_rounds, graph_owner):
         monkeypatch.setattr(module, "derive", watched)
     return found
 

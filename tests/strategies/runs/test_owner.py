@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from ldpsim.curator.owner.privacy.label import shared_label_epsilon
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.datasets.generated import CLASSES
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import Refused, RunOptions, simulate
 from ldpsim.strategies.people.owner_graphs import divide
@@ -52,32 +50,22 @@ def test_a_run_ends_with_a_student_three_epsilons_and_the_trust_model(tmp_path: 
     assert {path.name for path in folder.iterdir()} >= {"result.json", "model.safetensors", "config.toml", "state"}
 
 
-def test_the_same_seed_gives_the_same_student_and_another_lambda_needs_no_teacher(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_student_and_another_lambda_other_labels(tmp_path: Path) -> None:
     first = simulate(options(tmp_path / "a")).record
     again = simulate(options(tmp_path / "b")).record
     assert first["accuracy"] == again["accuracy"] and first["teachers"] == again["teachers"]
     other = simulate(options(tmp_path / "a", settings={"lambda_": "1.0"})).record["teachers"]
-    assert (other["reused"], other["labels_released_in_all"]) == (45, 90)
-    assert first["teachers"]["reused"] == 0
-    assert first["teachers"]["epsilon_in_all"] == first["teachers"]["epsilon"]["label"]
-    both = shared_label_epsilon([0.4, 1.0], queries=45, classes=CLASSES, delta=0.01, gamma=0.3)
-    assert other["epsilon_in_all"] == pytest.approx(both, abs=1e-8) and both > other["epsilon"]["label"]
+    assert (other["reused"], other["labels_released_in_all"]) == (0, 45)
+    assert other["epsilon_in_all"] == other["epsilon"]["label"] > first["teachers"]["epsilon"]["label"]
     assert other["labels_sha256"] != first["teachers"]["labels_sha256"]
     unbounded = simulate(options(tmp_path / "a", settings={"scores": "log-posterior"})).record["teachers"]
-    assert (unbounded["labels_released_in_all"], unbounded["epsilon_in_all"]) == (135, None)
+    assert unbounded["epsilon_in_all"] is None
 
 
 def test_only_its_owner_may_read_what_lies_in_clear(tmp_path: Path) -> None:
     result = simulate(options(tmp_path / "out"))
     assert result.folder is not None
-    (room,) = (tmp_path / "out" / "teachers").iterdir()
-    for folder in (room, room / "private", room / "public", result.folder / "state"):
-        assert folder.stat().st_mode & 0o077 == 0, folder
-    for file in room.rglob("*"):
-        assert file.stat().st_mode & 0o077 == 0, file
-    room.chmod(0o755)  # as a copy may have it
-    simulate(options(tmp_path / "out", settings={"lambda_": "1.0"}))
-    assert room.stat().st_mode & 0o077 == 0
+    assert (result.folder / "state").stat().st_mode & 0o077 == 0
 
 
 def test_devices_hand_over_once(tmp_path: Path) -> None:
@@ -145,16 +133,14 @@ def test_a_kill_among_the_teachers_and_a_second_start(tmp_path: Path) -> None:
     died = warm.run([sys.executable, "-c", script], cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
                           check=False)  # fmt: skip
     assert died.returncode == -signal.SIGKILL
-    assert [path.name for path in out.glob("teachers/*/chunk-*.npy")] == ["chunk-00000.npy"]
+    assert [path.name for path in out.glob("*/teachers-*/chunk-*.npy")] == ["chunk-00000.npy"]
     assert not list(out.glob("*/result.json"))
     result = simulate(options(out))
     assert result.record["accuracy"] == whole["accuracy"]
     same = ("labels_sha256", "pseudo_label_accuracy", "teacher_accuracy", "epsilon")
     assert {k: result.record["teachers"][k] for k in same} == {k: whole["teachers"][k] for k in same}
     assert (result.record["teachers"]["reused"], whole["teachers"]["reused"]) == (20, 0)
-    for path in (tmp_path / "whole").glob("teachers/*/chunk-*.npy"):
-        (again,) = out.glob(f"teachers/*/{path.name}")
-        assert again.read_bytes() == path.read_bytes()
+    assert not list(out.glob("*/teachers-*"))  # the records in clear go with the result
     # nobody was asked a second time: the one release of each was given again
     assert result.record["devices"]["replayed"] == 64 and result.record["devices"]["reported"] == 0
     assert result.folder is not None

@@ -105,12 +105,12 @@ def test_the_same_state_is_refused_and_nothing_moves(tmp_path: Path) -> None:
     simulate(options(tmp_path, state=state))
     loss = lifetime_in(state)
     open_state.cache_clear()
-    before = listing(tmp_path)
+    before = listing(state)
     for given in ({}, {"epsilon": 4.0}, {"epsilon": 20.0}, {"seed": 9, "seeds": {"population": 55153914974108}}):
         with pytest.raises(Refused, match=r"none of 60 devices reported \((REPORT_COLLECTED|POLICY_REFUSED) 60\)"):
             simulate(options(tmp_path, state=state, **given))
         open_state.cache_clear()
-        assert listing(tmp_path) == before
+        assert listing(state) == before
     assert lifetime_in(state) == loss
 
 
@@ -135,10 +135,10 @@ def test_a_damaged_ledger_answers_nothing(tmp_path: Path) -> None:
     (state / "ledger.sqlite").write_bytes(b"rubbish" * 1000)
     for extra in ("-wal", "-shm"):
         (state / f"ledger.sqlite{extra}").unlink(missing_ok=True)
-    before = listing(tmp_path)
+    before = listing(state)
     with pytest.raises(Refused, match="LEDGER_DAMAGED 60"):
         simulate(options(tmp_path, state=state))
-    assert listing(tmp_path) == before
+    assert listing(state) == before
 
 
 def test_repeats_ask_people_of_their_own(tmp_path: Path) -> None:

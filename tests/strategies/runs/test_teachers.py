@@ -15,7 +15,7 @@ from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.sage import SageSettings
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.strategies.people.owner_graphs import divide, owned_people, public_graph
-from ldpsim.strategies.runs.teachers import CHUNK, Classroom
+from ldpsim.strategies.runs.owner import CHUNK, Classroom
 from tests import warm
 from tests.waiting import wait_until
 
@@ -53,12 +53,12 @@ def test_ray_gives_the_same_bytes(tmp_path: Path, truth: np.ndarray, ray_here: N
     assert room(tmp_path).posteriors(QUERIES, ray_address="auto").tobytes() == truth.tobytes()
 
 
-def test_labels_given_away_add_up_over_lambdas(tmp_path: Path) -> None:
-    classroom = room(tmp_path)
-    assert classroom.note_release(0.1, 20, of="posterior") == 20
-    assert classroom.note_release(0.4, 30, of="posterior") == 50
-    assert classroom.note_release(0.4, 10, of="posterior") == 50
-    assert classroom.note_release(0.4, 10, of="log-posterior") == 60
+def test_only_its_owner_may_read_what_lies_in_clear(tmp_path: Path) -> None:
+    folder = room(tmp_path).folder
+    for path in (folder, *folder.rglob("*")):
+        assert path.stat().st_mode & 0o077 == 0, path
+    folder.chmod(0o755)  # as a copy may have it
+    assert room(tmp_path).folder.stat().st_mode & 0o077 == 0
 
 
 _SCRIPT = """

@@ -1,9 +1,14 @@
-"""Runs in threads of one process: each owns its open devices."""
+"""Runs in threads of one process own their open devices; trainings side by side stop when nobody waits."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
+import pytest
+
+from ldpsim.curator.steps import track
+from ldpsim.strategies.runs.nulls import side_by_side
 from ldpsim.strategies.runs.simulate import simulate
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -21,3 +26,22 @@ def test_runs_at_once_have_the_results_that_they_have_alone() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(result, [0, 1] * 4)) == alone * 4
     assert [reported for reported, *_ in alone] == [100, 100]
+
+
+def test_an_error_in_the_block_stops_what_runs_at_its_next_step() -> None:
+    begun, go_on, seen = threading.Event(), threading.Event(), []
+
+    def training() -> None:
+        for epoch in track(range(200), 200):
+            seen.append(epoch)
+            begun.set()
+            go_on.wait(5)
+
+    with pytest.raises(KeyboardInterrupt), side_by_side(2) as start:
+        running = start(training)
+        begun.wait()
+        threading.Timer(0.1, go_on.set).start()
+        raise KeyboardInterrupt
+    with pytest.raises(CancelledError):
+        running()
+    assert len(seen) < 200

@@ -6,18 +6,16 @@ from typing import Any
 
 import pytest
 
-from ldpsim.cli.summary import summary
 from ldpsim.curator import methods
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.base import Budget, MethodSpec
-from ldpsim.curator.methods.feature_share import RULE
+from ldpsim.curator.methods.feature_share import feature_share
 from ldpsim.curator.methods.local.hogs import HoGS
 from ldpsim.curator.methods.local.links import LPAnd
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.strategies.experiments.compare import guarantee_before, match
 from ldpsim.strategies.runs.set_up import set_up
-from ldpsim.strategies.runs.simulate import simulate
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import RunSetup, load_population
 from ldpsim.strategies.setup.settings import CHOSEN
@@ -60,7 +58,7 @@ def test_a_share_is_chosen_from_public_facts_and_hashed_as_if_it_were_given(popu
     facts, split = population.facts, made(population).repeats[0].split
     for epsilon in (0.5, 40.0):
         setup = made(population, epsilon=epsilon)
-        share = RULE.share(facts, len(split.train), epsilon)
+        share = feature_share(facts, len(split.train), epsilon)
         assert setup.budget.feature_share == share and (share > 0) == (epsilon > 10)
         assert setup.settings.provenance["feature_share"] == CHOSEN
         given = made(population, epsilon=epsilon, feature_share=share)
@@ -120,23 +118,6 @@ def test_a_share_that_does_not_fit_is_one_line(given: dict[str, Any], said: str,
     with pytest.raises(ValueError, match=said) as caught:
         made(population, **given)
     assert "\n" not in str(caught.value)
-
-
-def test_the_result_and_the_panel_say_the_chosen_share(population: Population) -> None:
-    from ldpsim.cli.output import console
-
-    said = []
-    for options in (replace(OPTIONS, epsilon=0.5), replace(OPTIONS, epsilon=40.0), replace(OPTIONS, feature_share=0.0)):
-        record = simulate(options).record
-        screen = console()
-        with screen.capture() as capture:
-            screen.print(summary(record, folder=None))
-        said.append(" ".join(capture.get().split()))
-        share = record["config"]["budget"]["feature_share"]
-        assert record["privacy"]["holds"]["bit_feature"]["status"] == ("bounded" if share else "not asked")
-    assert "not asked, chosen from public facts" in said[0]
-    assert f"{share_of(40.0, population):g} of epsilon, chosen from public facts" in said[1]
-    assert CHOSEN not in said[2]
 
 
 def share_of(epsilon: float, population: Population) -> float:

@@ -14,6 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ldpsim.strategies.attacks.stress.campaign import StressOptions
+from ldpsim.strategies.experiments.sweep_file import read_sweep
+from ldpsim.strategies.importing.options import ImportOptions
+from ldpsim.strategies.planning.plan import Wishes
+from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.option_spec import RUNNING, declared, option
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -37,7 +42,7 @@ from ldpsim.strategies import RunOptions
 from ldpsim.strategies.experiments.compare import _name
 from ldpsim.strategies.experiments.sweep_file import read_sweep
 from ldpsim.strategies.outputs.groups import groups_of
-from ldpsim.strategies.outputs.rows import data_frame, failed_row, row_of
+from ldpsim.strategies.results.rows import data_frame, failed_row, row_of
 from ldpsim.strategies.flower_app.deployed import options_given
 
 def ldpsim(*words):
@@ -153,7 +158,7 @@ def test_a_declaration_checks_values() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "own"),
     [
-        ("clients", np.int64(100), 100), ("clients", 100.0, 100), ("seed", np.uint8(1), 1), ("epsilon", 4, 4),
+        ("clients", np.int64(100), 100), ("clients", 100.0, 100), ("seed", np.uint8(1), 1), ("epsilon", 4, 4.0),
         ("epsilon", np.float32(4), 4.0), ("epsilon", Fraction(1, 2), 0.5), ("label_rate", np.array(0.25), 0.25),
         ("feature_share", np.float64(0.5), 0.5), ("nulls", np.bool_(False), False), ("out", "folder", Path("folder")),
         ("state", Path("folder"), Path("folder")), ("dataset", Path("people.npz"), "people.npz"), ("out", None, None),
@@ -189,3 +194,17 @@ def test_values_of_numpy_and_paths_as_text_are_read(name: str, value: Any, own: 
 def test_a_value_of_another_type_is_one_line(given: dict[str, Any], line: str) -> None:
     with pytest.raises(ValueError, match=f"^{line}$"):
         RunOptions(**given)
+
+
+def test_numpy_values_are_read_wherever_options_are_given() -> None:
+    """One place converts them: runs, grids, wishes, imports and stress tests; 4 and 4.0 are one budget."""
+    cells = read_sweep(None, {"epsilon": np.arange(3, 5), "settings.tau": [np.float64(0.7)]})
+    assert [(cell.options.epsilon, cell.options.settings) for cell in cells] == [
+        (3.0, {"tau": "0.7"}), (4.0, {"tau": "0.7"}),
+    ]  # fmt: skip
+    stress = StressOptions(clients=np.int64(40), asks=(np.int64(2), 1), epsilon_bit=np.float32(1))
+    wishes = Wishes(holds=np.float32(4), max_bytes=np.int64(5))
+    assert json.loads(json.dumps([vars(wishes), stress.clients, stress.asks]))[1:] == [40, [1, 2]]
+    assert ImportOptions(feature_range=np.array([0, 2]), ignore=["a"]).feature_range == (0, 2)
+    hashes = {setup.digest for setup in (set_up(RunOptions(clients=40, epsilon=value)) for value in (4, 4.0))}
+    assert len(hashes) == 1

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from ldpsim.devices import datasets
-from ldpsim.devices.data.splits import make_split
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 
@@ -89,14 +87,6 @@ def test_stored_hashes_depend_on_these_options() -> None:
     }  # fmt: skip
 
 
-def test_help_says_of_whom_the_label_rate_is_a_share() -> None:
-    """LPGNN's rate is one of all nodes: of 60 people and a rate of .1, six train."""
-    options = RunOptions(method="hogs", clients=60, label_rate=0.1)
-    people = datasets.load(options.dataset, clients=60)
-    assert len(make_split("random", people, 0, options.label_rate).train) == 6
-    assert "share of all people" in declared(RunOptions)["label_rate"].help
-
-
 def test_seeds_outside_their_range() -> None:
     for name in declared(Seeds):
         for seed in (0, (1 << 63) - 1, None) if name == "noise" else (0, (1 << 63) - 1):
@@ -106,17 +96,3 @@ def test_seeds_outside_their_range() -> None:
                 RunOptions(seeds={name: seed})
     with pytest.raises(ValueError, match=r"seeds has no nois; did you mean noise\?"):
         RunOptions(seeds={"nois": 1})
-
-
-@pytest.mark.parametrize("vary", ["all", "split", "noise"])
-def test_what_a_repeat_does_not_vary_stays(vary: str) -> None:
-    options = RunOptions(repeats=3, repeats_vary=vary, seed=5, seeds={"split": 7})  # type: ignore[arg-type]
-    base = Seeds.derive(5, split=7)
-    first, second, third = (options.seeds_of(repeat) for repeat in range(3))
-    assert first == base
-    varied = {"all": {"split", "noise", "training"}, "split": {"split"}, "noise": {"noise", "training"}}[vary]
-    for name in declared(Seeds):
-        seeds = {getattr(each, name) for each in (first, second, third)}
-        assert len(seeds) == (3 if name in varied else 1), name
-    secret = RunOptions(repeats=2, repeats_vary=vary, seeds={"noise": None})  # type: ignore[arg-type]
-    assert secret.seeds_of(0).noise is secret.seeds_of(1).noise is None

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from ldpsim.curator.methods import Blink, HoGS, HoGSAblation
+from ldpsim.curator.methods import Blink, HoGS
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
 from ldpsim.curator.methods.local.links import LPAnd
 from ldpsim.curator.methods.local.lpgnn import LPGNN
 from ldpsim.curator.methods.local.solitude import Solitude
-from ldpsim.curator.methods.owner.privgnn import PrivGnn
+from ldpsim.curator.methods.owner.owner import PrivGnn
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.settings import resolve
 
@@ -35,7 +35,7 @@ def test_set_goes_to_the_method_or_the_training() -> None:
 )
 def test_a_mistake_names_the_parameter(given: dict[str, str], line: str) -> None:
     with pytest.raises(ValueError, match=line):
-        resolve(RunOptions(settings=given), HoGSAblation, Budget())
+        resolve(RunOptions(settings=given), HoGS, Budget())
 
 
 def test_nothing_stored_is_said() -> None:
@@ -51,27 +51,6 @@ def test_the_selection_of_an_epoch_is_a_parameter_where_it_plays_a_part() -> Non
         name = method.spec.name
         with pytest.raises(ValueError, match=f"--set selection: {name} chooses its epoch by a rule of its own"):
             resolve(RunOptions(method=name, settings={"selection": "loss"}), method, Budget())
-
-
-def test_whether_a_node_attends_to_itself_is_a_parameter_of_a_gat() -> None:
-    without = resolve(RunOptions(gnn="gat", settings={"gat_loops": "false"}), HoGS, Budget())
-    assert without.training.gat_loops is False and without.parameters()["gat_loops"] is False
-    assert "gat_loops" not in resolve(RunOptions(gnn="gat"), HoGS, Budget()).parameters()
-    with pytest.raises(ValueError, match="--set gat_loops=no: not a value of type bool"):
-        resolve(RunOptions(gnn="gat", settings={"gat_loops": "no"}), HoGS, Budget())
-    with pytest.raises(ValueError, match="--set gat_loops: a gcn has no attention heads"):
-        resolve(RunOptions(settings={"gat_loops": "false"}), HoGS, Budget())
-
-
-def test_how_often_weights_count_is_a_parameter_of_a_gat() -> None:
-    twice = resolve(RunOptions(gnn="gat", settings={"gat_weights": "twice"}), HoGS, Budget())
-    assert twice.training.sizes == {"hidden": 16, "heads": 4, "loops": True, "twice": True}
-    assert twice.parameters()["gat_weights"] == "twice"
-    assert "gat_weights" not in resolve(RunOptions(gnn="gat"), HoGS, Budget()).parameters()
-    with pytest.raises(ValueError, match="--set gat_weights=2: must be once or twice"):
-        resolve(RunOptions(gnn="gat", settings={"gat_weights": "2"}), HoGS, Budget())
-    with pytest.raises(ValueError, match="--set gat_weights: a gcn has no attention heads"):
-        resolve(RunOptions(settings={"gat_weights": "twice"}), HoGS, Budget())
 
 
 def test_heads_are_a_parameter_of_a_gat_alone() -> None:

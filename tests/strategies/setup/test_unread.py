@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ldpsim.curator.methods import OwnerMethod, Reference, find, table
-from ldpsim.curator.options import ASKING, BUDGET, OF_METHODS
+from ldpsim.curator.options import ASKING, BUDGET
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.runs import set_up as setting_up
 from ldpsim.strategies.runs.run import public_knowledge
@@ -72,11 +72,6 @@ def seen(options: RunOptions, people: Population) -> Iterator[Any]:
     yield [part.tolist() for part in (repeat.split.train, repeat.split.val)]
     yield repeat.silent if policy is not None else None
     yield setup.settings.training if setup.method.in_force().trains_network else None
-
-
-def test_the_groups_hold_options_and_every_one_is_tried() -> None:
-    assert OF_METHODS == VALUES.keys() <= declared(RunOptions).keys()
-    assert all(kind.spec.options <= OF_METHODS and set(kind.spec.finer) <= BUDGET for kind in table().values())
 
 
 @pytest.mark.parametrize("name", EVERY)

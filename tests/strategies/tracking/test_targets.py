@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from ldpsim.strategies import RunFailed, simulate
+from ldpsim.strategies.results.rows import figures
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.tracking import targets
-from ldpsim.strategies.tracking.clients import MLflowTracker, TrackedRun, Tracker
-from ldpsim.strategies.tracking.targets import check_targets, reason, tracker_of, without_password
+from ldpsim.strategies.tracking.targets import check_targets, tracker_of
 from tests.strategies.tracking.conftest import small
 
 
-class Recorder(Tracker):
+class Recorder:
     """Tracker that keeps what it gets, and fails where it is told to."""
 
-    module = "json"
     fails_in: ClassVar[str] = ""
     calls: ClassVar[list[tuple[str, Any]]] = []
+
+    def __init__(self, place: str) -> None:
+        self.place = place
 
     def _note(self, name: str, given: Any) -> None:
         self.calls.append((name, given))
@@ -31,19 +36,19 @@ class Recorder(Tracker):
     def check(self) -> None:
         self._note("check", None)
 
-    def start(self, run: TrackedRun) -> None:
-        self._note("start", run)
+    def start(self, *given: Any) -> None:
+        self._note("start", given)
 
-    def metric(self, name: str, value: float, step: int) -> None:
-        self._note("metric", (name, value, step))
+    def metric(self, *given: Any) -> None:
+        self._note("metric", given)
 
-    def finish(self, tags: Mapping[str, str], result: str | None) -> None:
-        self._note("finish", (tags, result))
+    def finish(self, *given: Any) -> None:
+        self._note("finish", given)
 
 
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> type[Recorder]:
-    monkeypatch.setattr(targets, "tracker_of", Recorder)
+    monkeypatch.setattr(targets, "tracker_of", lambda text: Recorder(text))
     monkeypatch.setattr(Recorder, "calls", [])
     return Recorder
 
@@ -56,13 +61,15 @@ def names(recorder: type[Recorder]) -> list[str]:
 def test_a_run_is_logged_from_its_options_to_its_result(tmp_path: Path, recorder: type[Recorder]) -> None:
     result = simulate(small(tmp_path), track=["x"])
     assert names(recorder) == ["check", "start", "metric", "finish"]
-    start = next(given for name, given in recorder.calls if name == "start")
-    assert result.folder is not None and start.name == result.folder.name
-    assert start.parameters["parameters.epochs"] == "3" and start.parameters["method"] == "hogs"
+    name, options, _ = next(given for name, given in recorder.calls if name == "start")
+    assert result.folder is not None and name == result.folder.name
+    assert options["parameters.epochs"] == "3" and options["method"] == "hogs" and "out" not in options
+    given = {name for name, spec in declared(RunOptions).items() if not spec.personal and not spec.is_table}
+    assert given <= set(options)
     told = [given for name, given in recorder.calls if name == "metric"]
     assert ("repeat/test", result.record["accuracy"]["test"], 0) in told
     assert [step for name, _, step in told if name == "train/val_loss"] == [1, 2, 3]
-    assert ("privacy.holds.relationship", pytest.approx(14.4), 0) in told
+    assert ("holds_relationship", pytest.approx(14.4), 0) in told
     tags, text = recorder.calls[-1][1]
     assert tags["holds.label"] == "unprotected" and len(tags["reports_sha256"]) == 64
     assert json.loads(text)["accuracy"] == result.record["accuracy"]
@@ -73,16 +80,14 @@ def test_no_path_of_the_person_and_no_secret_is_logged(tmp_path: Path, recorder:
     from ldpsim.devices.collector import generate
 
     generate(tmp_path / "secret-key")
-    simulate(small(tmp_path / "runs", collector_key=tmp_path / "secret-key", state=tmp_path / "people"), track=["x"])
-    logged = repr([(name, vars(given) if isinstance(given, TrackedRun) else given) for name, given in recorder.calls])
-    assert str(tmp_path) not in logged and "secret-key" not in logged
-    assert max(map(len, _lists(json.loads(recorder.calls[-1][1][1])))) < 60  # no list of 60 people
-
-
-def _lists(value: Any) -> list[list[Any]]:
-    """Return all lists in a JSON value."""
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return ([value] if isinstance(value, list) else []) + [found for each in inside for found in _lists(each)]
+    path = tmp_path / "friends.npz"
+    rng = np.random.default_rng(0)
+    np.savez(path, edge_index=rng.integers(0, 60, (2, 90)), labels=np.arange(60) % 3, x=np.eye(60, 9))
+    places = {"collector_key": tmp_path / "secret-key", "state": tmp_path / "people", "data_dir": tmp_path}
+    simulate(small(tmp_path / "runs", dataset=str(path), clients=None, **places), track=["x"])
+    logged = repr(recorder.calls)
+    assert str(tmp_path) not in logged and "secret-key" not in logged and "hogs-friends-" in logged
+    assert not re.search(r"(\d[\d.]*, ){60}", recorder.calls[-1][1][1].replace("\n", " "))  # no list of 60 people
 
 
 @pytest.mark.parametrize("where", ["metric", "finish"])
@@ -110,44 +115,79 @@ def test_a_tracker_that_does_not_answer_is_one_line_before_anybody_is_asked(
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_run_that_fails_ends_as_failed_there(tmp_path: Path, recorder: type[Recorder]) -> None:
-    def angry(*figure: Any) -> None:
-        raise ValueError("no more")
-
-    with pytest.raises(RunFailed, match="^on_metric: ValueError: no more$"):
-        simulate(small(tmp_path), track=["x"], on_metric=angry)
-    assert names(recorder) == ["check", "start", "metric", "finish"] and recorder.calls[-1][1] == ({}, None)
-    assert len(list(tmp_path.glob("hogs-*/state"))) == 1  # what was collected is kept
-
-
 @pytest.mark.parametrize("text, line", [
-    ("mlflo:x", r"mlflo is no tracker; did you mean mlflow\? \(known: mlflow, tensorboard, wandb\)"),
+    ("no_client:https://me:secret@a", r"no_client is not installed: pip install 'ldpsim\[no_client\]'"),
+    ("mlflo:x", r"mlflo is no tracker; did you mean mlflow\? \(known: mlflow, tensorboard, wandb, no_client\)"),
     ("tensorboard", "give the folder: tensorboard:DIR"),
     ("mlflow", "give a URI or a folder, mlflow:URI, or set MLFLOW_TRACKING_URI"),
 ])  # fmt: skip
 def test_a_mistake_is_one_line(text: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setattr(Tracker, "is_installed", classmethod(lambda cls: True))
-    with pytest.raises(ValueError, match=f"^--track {text}: {line}$"):
+    monkeypatch.setattr(targets, "find_spec", lambda name: True)
+    monkeypatch.setattr(targets, "find_spec", lambda name: None if name == "no_client" else True)
+    monkeypatch.setattr(targets, "TRACKERS", {**targets.TRACKERS, "no_client": Recorder})
+    with pytest.raises(ValueError, match=f"^--track {text.replace('me:secret', '...')}: {line}$"):
         check_targets([text])
-
-
-def test_a_client_that_is_missing_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MLflowTracker, "module", "no_such_client")
-    with pytest.raises(ValueError, match=r"no_such_client is not installed: pip install 'ldpsim\[mlflow\]'$"):
-        tracker_of("mlflow:https://me:secret@example.org")
 
 
 def test_a_worker_gets_whole_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Tracker, "is_installed", classmethod(lambda cls: True))
+    monkeypatch.setattr(targets, "find_spec", lambda name: True)
     places = {text: tracker_of(text).place for text in ("mlflow:runs", "mlflow:sqlite:///runs.db", "mlflow:http://a:5",
                                                         "tensorboard:events", "wandb:team/project")}  # fmt: skip
     assert list(places.values()) == [(tmp_path / "runs").as_uri(), f"sqlite:///{tmp_path}/runs.db", "http://a:5",
                                      str(tmp_path / "events"), "team/project"]  # fmt: skip
 
 
-def test_passwords_are_not_shown_and_lines_are_short() -> None:
-    assert without_password("mlflow:http://a:b@c/d@e") == "mlflow:http://...@c/d@e"
-    assert reason(ValueError("see http://a:b@c\n" + "x" * 300)) == "see http://...@c " + "x" * 183 + " ..."
-    assert reason(KeyError()) == "KeyError"
+Figure = tuple[str, float, int, str]
+
+
+def test_on_metric_hears_every_epoch_every_repeat_and_the_result() -> None:
+    heard: list[Figure] = []
+    record = simulate(small(None, repeats=2, nulls=True), on_metric=lambda *figure: heard.append(figure)).record
+    by_phase = {phase: [figure for figure in heard if figure[3] == phase] for _, _, _, phase in heard}
+    assert list(by_phase) == ["train", "repeat", "train-1", "result"]
+    # null models and shuffled runs train too; only the method's own training is heard
+    for name in ("train", "train-1"):
+        assert [step for _, _, step, _ in by_phase[name]] == [1] * 4 + [2] * 4 + [3] * 4
+    tests = [value for name, value, _, _ in by_phase["repeat"] if name == "test"]
+    assert tests == record["accuracy"]["per_repeat"]
+    assert [(name, value) for name, value, _, _ in by_phase["result"]] == list(figures(record))
+    assert all(type(value) is float for _, value, _, _ in heard)
+
+
+def test_a_watched_run_gives_the_same_record_and_weights(tmp_path: Path) -> None:
+    def done(name: str, **more: Any) -> tuple[dict[str, Any], bytes]:
+        result = simulate(small(tmp_path / name), **more)
+        assert result.folder is not None
+        record = json.loads((result.folder / "result.json").read_text())
+        for part in ("seconds", "memory", "config"):
+            del record[part]
+        return record, (result.folder / "model.safetensors").read_bytes()
+
+    assert done("plain") == done("seen", on_metric=lambda *figure: None)
+
+
+def test_rounds_tell_the_validation_accuracy_that_the_server_hears() -> None:
+    heard: list[Figure] = []
+    settings = {"rounds": "4", "evaluate_every": "2", "fraction": "0.2"}
+    with np.errstate(all="ignore"):
+        simulate(small(None, method="fedavg-mlp", settings=settings), on_metric=lambda *figure: heard.append(figure))
+    rounds = [(name, step, value) for name, value, step, phase in heard if phase == "rounds"]
+    assert [(name, step) for name, step, _ in rounds] == [("val_accuracy", 2), ("val_accuracy", 4)]
+    assert all(0 <= value <= 1 for _, _, value in rounds)
+
+
+def test_an_error_of_the_callback_is_one_line_and_keeps_the_collection(
+    tmp_path: Path, recorder: type[Recorder]
+) -> None:
+    """The same command continues: the devices give the stored bytes. A tracker has a run that failed."""
+
+    def angry(name: str, value: float, step: int, phase: str) -> None:
+        if step == 2:
+            raise KeyError("step")
+
+    with pytest.raises(RunFailed, match="^on_metric: KeyError: 'step'$"):
+        simulate(small(tmp_path), track=["x"], on_metric=angry)
+    assert recorder.calls[-1] == ("finish", ({}, None))
+    assert simulate(small(tmp_path)).record["devices"]["replayed"] == 60

@@ -35,7 +35,8 @@ def test_the_rounds_that_the_accountant_sees() -> None:
     assert method.asked(3).sample == 1  # one at least
     assert DPFedAvg(rounds=7, fraction=0.1, delta=1e-6).asked(100).delta == 1e-6
     budget = Budget(epsilon=3.0)
-    assert method.multiplier(100, budget) == noise_multiplier_for(method.asked(100), 3.0)
+    everybody = DPFedAvg(rounds=7)
+    assert everybody.multiplier(100, budget) == noise_multiplier_for(everybody.asked(100), 3.0)
     assert DPFedAvg(noise_multiplier=1.5).multiplier(100, budget) == 1.5
 
 
@@ -50,7 +51,7 @@ def test_the_guarantee_of_the_models(fraction: float) -> None:
     assert found.holds["user"].status == found.holds["vector"].status == "unprotected"  # the server sees updates
     assert found.holds["relationship"].status == "not asked"
     # before a run: half of the people train, two at least, in all rounds of all collections
-    for n, people in ((400, 200), (401, 200), (4, 2), (3, 2)):
+    for n, people in ((401, 200), (3, 2)):
         once, twice = (
             method.guarantee(PublicFacts(n, 5, 2), (), Budget(epsilon=3.0), **given)
             for given in ({}, {"collections": 2})
@@ -78,3 +79,15 @@ def test_the_guarantee_of_the_updates() -> None:
     assert once.holds["relationship"].status == once.holds["central_node"].status == "not asked"
     twice = method.guarantee(facts, (), budget, collections=2).holds["user"]
     assert twice.value > whole.value + 1 and twice.delta == pytest.approx(2e-3)
+
+
+@pytest.mark.parametrize(
+    "rounds, fraction, answers", [(10, 0.2, 2), (11, 0.2, 3), (1, 0.2, 1), (8, 0.25, 2), (3, 1, 3)]
+)
+def test_the_answers_of_a_device_are_those_of_the_one_that_is_asked_most(
+    rounds: int, fraction: float, answers: int
+) -> None:
+    """Devices take turns; where the rounds are no multiple of the turns, some have a turn more than others."""
+    turns = round(1 / fraction)
+    given = [len(range(first, rounds, turns)) for first in range(turns)]
+    assert LDPFedAvg(rounds=rounds, fraction=fraction).answers == max(given) == answers

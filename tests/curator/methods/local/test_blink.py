@@ -1,11 +1,7 @@
-"""Blink and FP-Blink.
-
-It covers ``ldpsim.curator.methods.local.feature_perturbation`` too.
-"""
+"""Blink and FP-Blink."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -16,7 +12,7 @@ from ldpsim.curator.methods import Blink, Budget, FPBlink, Graph
 from ldpsim.curator.methods.local.blink import usable_degrees
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR, Degree, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms import Degree, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask
 
 N, D, CLASSES = 60, 30, 3
@@ -45,8 +41,8 @@ def _world(
         "features": Ask("features", (OneBit.from_epsilon(3.0, d=D),)),
     }
     reports = Reports(
-        FACTS, asks, dict.fromkeys(asks, np.ones(N, np.bool_)), answered, csr_array(noisy),
-        np.packbits(bits, axis=1), degrees=degrees,
+        FACTS, asks, dict.fromkeys(asks, np.ones(N, np.bool_)), answered,
+        {"adjacency": csr_array(noisy), "features": np.packbits(bits, axis=1), "degrees": degrees},
     )  # fmt: skip
     labels = np.where(np.arange(N) < 45, rng.integers(0, CLASSES, N), -1)
     public = PublicKnowledge(FACTS, SPLIT, labels, csr_array(features.astype(np.float32)))
@@ -55,7 +51,7 @@ def _world(
 
 def _literal(reports: Reports, noisy: np.ndarray) -> np.ndarray:
     """Blink on n x n arrays: clip, 200 steps of the beta-model, Bayes with both bits."""
-    degrees = usable_degrees(reports.degrees, reports.answered).astype(float)  # type: ignore[arg-type]
+    degrees = usable_degrees(reports.arrays["degrees"], reports.answered).astype(float)  # type: ignore[arg-type]
     beta = np.zeros(N)
     for _ in range(200):
         terms = 1 / (np.exp(-beta)[None, :] + np.exp(beta)[:, None])
@@ -80,7 +76,7 @@ def _matrix(graph: Graph) -> np.ndarray:
     return dense
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("silent", [(), (3, 17, 50)])
 @pytest.mark.parametrize("eps_a", [0.5, 2.5, 5.0])
 def test_it_is_the_papers_formula(seed: int, silent: tuple[int, ...], eps_a: float) -> None:
@@ -110,26 +106,6 @@ def test_degrees_are_clipped_and_a_silent_device_has_the_mean() -> None:
     assert usable_degrees(degrees, np.zeros(6, bool)).tolist() == [1] * 6
 
 
-def test_questions_and_what_holds() -> None:
-    budget = Budget(epsilon=5, public_features=True)
-    (question,) = Blink().questions(FACTS, SPLIT, budget, "c")
-    response, degree = question.query.asks[0].mechanisms
-    assert response.loss().bit == pytest.approx(4.5) and degree.loss().bit == pytest.approx(0.5)
-    guarantee = Blink().guarantee(FACTS, (question,), budget)
-    assert guarantee.claimed.value == 5
-    values = {name: level.value for name, level in guarantee.holds.items() if level.value is not None}
-    assert values["bit_adjacency"] == pytest.approx(5)
-    assert values["relationship"] == pytest.approx(10)  # 2 (eps_a + eps_d)
-    assert guarantee.holds["vector"].status == guarantee.holds["user"].status == "unprotected"
-    assert "alone: 295" in guarantee.holds["user"].detail  # 59 bits of 5 each
-    assert guarantee.holds["label"].status == "unprotected"
-    labelled, rest = Blink().questions(
-        FACTS, SPLIT, dataclasses.replace(budget, private_labels=True, eps_labels=1.0), "c"
-    )
-    assert labelled.query.attributes == ("adjacency", "label") and len(rest.devices) == 15  # type: ignore[arg-type]
-    assert isinstance(labelled.query.asks[1].mechanisms[0], GRR)
-
-
 def test_an_edge_loses_twice_both_budgets_by_enumeration() -> None:
     """Every pair of rows and clearly all degrees of a pair of devices: the worst log-ratio is 2 (eps_a + eps_d)."""
     n = 4
@@ -154,33 +130,6 @@ def test_an_edge_loses_twice_both_budgets_by_enumeration() -> None:
     assert holds == pytest.approx(2 * one_end, rel=1e-9) and holds == pytest.approx(4, rel=1e-6)
 
 
-def test_bad_budgets() -> None:
-    with pytest.raises(ValueError, match="blink protects links alone: it needs public features"):
-        Blink().questions(FACTS, SPLIT, Budget(), "c")
-    with pytest.raises(ValueError, match="--reporting one-end does not report"):
-        Blink().questions(FACTS, SPLIT, Budget(public_features=True, reporting="one-end"), "c")
-    with pytest.raises(ValueError, match="at least 4 people"):
-        Blink().questions(PublicFacts(3, 1, 2), SPLIT, Budget(public_features=True), "c")
-    with pytest.raises(ValueError, match="--private-labels needs --eps-labels"):
-        Blink().questions(FACTS, SPLIT, Budget(public_features=True, private_labels=True), "c")
-
-
-def test_fp_blink_splits_the_budget_as_hogs_says() -> None:
-    budget = Budget(epsilon=8)
-    method = FPBlink(delta1=0.75, delta2=0.66)
-    (question,) = method.questions(FACTS, SPLIT, budget, "c")
-    (response, degree), (bits,) = (ask.mechanisms for ask in question.query.asks)
-    assert degree.loss().bit == pytest.approx(0.75 * 0.34 * 8)
-    assert response.loss().bit == pytest.approx(0.75 * 0.66 * 8)
-    assert bits.loss().bit == pytest.approx(0.25 * 8)
-    guarantee = method.guarantee(FACTS, (question,), budget)
-    assert guarantee.claimed.value == pytest.approx(8)
-    assert guarantee.holds["relationship"].value == pytest.approx(12)
-    assert guarantee.holds["vector"].value == pytest.approx(2 * D)
-    assert guarantee.holds["user"].value == pytest.approx(59 * 6 + 2 * D)
-    assert guarantee.holds["node"].value == pytest.approx(2 * 59 * 6 + 2 * D)
-
-
 @pytest.mark.parametrize("times", [0, 1, 2])
 def test_fp_blink_averages_features_by_blinks_posterior(times: int) -> None:
     reports, public, noisy = _world(silent=(3, 17))
@@ -193,14 +142,3 @@ def test_fp_blink_averages_features_by_blinks_posterior(times: int) -> None:
     for _ in range(times):
         expected = weights @ expected / weights.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(graph.features, expected, atol=1e-5)
-
-
-def test_fp_blink_refuses_what_does_not_fit() -> None:
-    with pytest.raises(ValueError, match="--set delta2=1.0"):
-        FPBlink(delta2=1.0)
-    with pytest.raises(ValueError, match="--set l=-1"):
-        FPBlink(l=-1)
-    with pytest.raises(ValueError, match="fp-blink protects features"):
-        FPBlink().questions(FACTS, SPLIT, Budget(public_features=True), "c")
-    with pytest.raises(ValueError, match="have none"):
-        FPBlink().questions(PublicFacts(N, 0, 2), SPLIT, Budget(), "c")

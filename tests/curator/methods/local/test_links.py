@@ -1,9 +1,4 @@
-"""Link methods: randomised response, its thinned and symmetric forms, L-DPGCN and label propagation.
-
-It covers ``ldpsim.curator.methods.local.links``, ``ldpsim.curator.methods.local.links``,
-``ldpsim.curator.methods.local.links``, ``ldpsim.curator.methods.local.ldpgcn``, ``ldpsim.curator.methods.local.links``
-too.
-"""
+"""Link methods: randomised response, its thinned and symmetric forms, L-DPGCN and label propagation."""
 
 from __future__ import annotations
 
@@ -17,9 +12,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import DPRR, LDPGCN, RR, Budget, LPAnd, SymRR
 from ldpsim.curator.methods.base import Method
-from ldpsim.curator.methods.local import ldpgcn as ldpgcn_module
-from ldpsim.curator.methods.local.ldpgcn import largest_entries, largest_pairs
-from ldpsim.curator.methods.local.links import survival, with_labels
+from ldpsim.curator.methods.local.links import largest_pairs, survival, with_labels
 from ldpsim.curator.nulls.models import graph_alone, known_from_reports
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
@@ -42,10 +35,9 @@ def _reports(rows: np.ndarray = ROWS, *mechanisms: Any, **given: Any) -> Reports
     mechanisms = mechanisms or (RandomizedResponse.from_epsilon(2, n=N),)
     everybody = np.ones(N, np.bool_)
     asks = {"adjacency": Ask("adjacency", mechanisms)}
-    return Reports(
-        FACTS, asks, {"adjacency": everybody}, given.pop("answered", everybody),
-        None if rows is None else csr_array(rows), **given,
-    )  # fmt: skip
+    answered = given.pop("answered", everybody)
+    return Reports(FACTS, asks, {"adjacency": everybody}, answered,
+                   ({} if rows is None else {"adjacency": csr_array(rows)}) | given)  # fmt: skip
 
 
 def _directed(edge_index: np.ndarray) -> np.ndarray:
@@ -92,7 +84,8 @@ def test_dprr_thins_rows_and_one_set_of_reports_gives_one_graph() -> None:
     np.fill_diagonal(noisy, False)
     asks = {"adjacency": Ask("adjacency", mechanisms)}
     everybody = np.ones(n, np.bool_)
-    reports = Reports(facts, asks, {"adjacency": everybody}, everybody, csr_array(noisy), degrees=np.full(n, 20))
+    reports = Reports(facts, asks, {"adjacency": everybody}, everybody,
+                      {"adjacency": csr_array(noisy), "degrees": np.full(n, 20)})  # fmt: skip
     (edges, weights, notes), (again, _, _) = DPRR().links(reports), DPRR().links(reports)
     assert np.array_equal(edges, again) and weights is None
     assert noisy[edges[0], edges[1]].all()
@@ -104,21 +97,18 @@ def test_dprr_thins_rows_and_one_set_of_reports_gives_one_graph() -> None:
     # nobody has a neighbour: of ~ 399 * .269 ones a share q = 20 / (20 * .462 + 399 * .269) stays
     expected = noisy.sum() * survival(np.array([20]), np.array([399]), mechanisms[0].flip_probability)[0]
     assert abs(notes["survived"] - expected) < 5 * np.sqrt(expected)  # false alarm below 1e-6
-    other = dataclasses.replace(reports, degrees=np.r_[21, np.full(n - 1, 20)])
+    other = reports.with_arrays(degrees=np.r_[21, np.full(n - 1, 20)])
     assert not np.array_equal(DPRR().links(other)[0], edges)
 
 
 def test_largest_entries_and_pairs_by_hand() -> None:
     rows = np.array([[0, 5, 9], [7, 0, 2], [1, 8, 0]], np.int32)
     everybody = np.ones(3, np.bool_)
-    assert largest_entries(rows, everybody, 2).tolist() == [[2, 1], [0, 2]]  # 9 of row 0, 8 of row 2
     left, right = largest_pairs(rows, everybody, 2)
     assert list(zip(left.tolist(), right.tolist(), strict=True)) == [(0, 1), (0, 2)]  # 12, and 10 before its equal
     silent = np.array([True, False, True])
-    assert largest_entries(rows * silent[:, None], silent, 99).tolist() == [[1, 2, 0, 1], [0, 0, 2, 2]]
     left, right = largest_pairs(rows * silent[:, None], silent, 1)
     assert (left[0], right[0]) == (1, 2)  # the one report about it says 8, the mean of 9 and 1 is 5
-    assert largest_entries(rows, everybody, 0).shape == (2, 0)
     left, right = largest_pairs(np.zeros((3, 3), np.int32), np.zeros(3, np.bool_), 2)
     assert not len(left)
 
@@ -144,22 +134,9 @@ def test_ldpgcn_keeps_as_many_as_the_degrees_say() -> None:
     both = ROWS & ROWS.T
     assert graph.edge_index.shape[1] == 8 and (_directed(graph.edge_index) >= both).all()
     assert graph.notes["noisy_degree_sum"] == 8
-    directed = LDPGCN(pairs="directed").reconstruct(reports, PUBLIC)
-    assert directed.edge_index.shape[1] == 8 and (_directed(directed.edge_index) <= ROWS).all()
     (question,) = LDPGCN().questions(FACTS, SPLIT, SPEND, "c")
     guarantee = LDPGCN().guarantee(FACTS, (question,), SPEND)
     assert guarantee.holds["relationship"].value == pytest.approx(4)
-
-
-def test_ldpgcn_refuses_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ldpgcn_module, "available_memory", lambda: 4 << 30)
-    LDPGCN().questions(PublicFacts(2_708, 1, 2), SPLIT, SPEND, "c")
-    with pytest.raises(ValueError, match=r"ldpgcn asks each of 37,700 devices for 37,699 numbers: 75,399 bytes"):
-        LDPGCN().questions(PublicFacts(37_700, 1, 2), SPLIT, SPEND, "c")
-    with pytest.raises(ValueError, match=r"15\.\d GiB of memory, and 4\.0 GiB are free"):
-        LDPGCN().questions(PublicFacts(37_700, 1, 2), SPLIT, SPEND, "c")
-    with pytest.raises(ValueError, match="ranks whole rows"):
-        LDPGCN().questions(FACTS, SPLIT, dataclasses.replace(SPEND, reporting="one-end"), "c")
 
 
 def test_lp_and_spreads_labels_over_agreed_pairs() -> None:
@@ -174,32 +151,6 @@ def test_lp_and_spreads_labels_over_agreed_pairs() -> None:
     nobody = dataclasses.replace(graph, train=np.zeros(0, np.int64))
     with pytest.raises(ValueError, match="no training node has a label"):
         LPAnd().train(nobody, settings=TrainingSettings(), classes=2, seed=0, device="cpu")
-
-
-def test_lp_and_needs_no_features() -> None:
-    budget = Budget(epsilon=3)
-    (question,) = LPAnd().questions(FACTS, SPLIT, budget, "c")
-    assert question.query.attributes == ("adjacency",)
-    guarantee = LPAnd().guarantee(FACTS, (question,), budget)
-    assert guarantee.holds["vector"].status == "not asked"
-    assert guarantee.holds["relationship"].value == pytest.approx(6)
-    one_end = dataclasses.replace(budget, reporting="one-end")
-    guarantee = LPAnd().guarantee(FACTS, LPAnd().questions(FACTS, SPLIT, one_end, "c"), one_end)
-    assert guarantee.holds["relationship"].value == pytest.approx(3)
-
-
-@pytest.mark.parametrize("method", LINK_METHODS, ids=lambda m: m.spec.name)
-def test_what_is_missing_is_said(method: Method) -> None:
-    with pytest.raises(TypeError, match="takes Reports"):
-        method.reconstruct("graph", PUBLIC)  # type: ignore[arg-type]
-    empty = Reports(FACTS, {}, {}, np.ones(N, np.bool_))
-    with pytest.raises(ValueError, match="the reports hold no "):
-        method.reconstruct(empty, PUBLIC)
-    if not isinstance(method, LPAnd):
-        with pytest.raises(ValueError, match="it needs public features"):
-            method.questions(FACTS, SPLIT, Budget(), "c")
-        with pytest.raises(ValueError, match="needs public features"):
-            method.reconstruct(_reports(), dataclasses.replace(PUBLIC, features=None))
 
 
 def test_label_propagation_starts_at_training_nodes_alone() -> None:

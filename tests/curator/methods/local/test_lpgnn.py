@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,7 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import LPGNN, Budget
-from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.tuned import settings_of, stored
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets import load
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
@@ -28,7 +25,7 @@ from ldpsim.devices.mechanisms import (
     RandomizedResponse,
 )
 from ldpsim.devices.query import Ask
-from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies import RunOptions
 from ldpsim.strategies.runs.run import public_knowledge
 
 FACTS = PublicFacts(6, 10, 3)
@@ -46,16 +43,16 @@ def _reports(*, private: bool = False, silent: tuple[int, ...] = ()) -> tuple[Re
     everybody, labelled = np.ones(6, np.bool_), np.arange(6) < 3
     asked = {"features": everybody, "label": labelled}
     labels = np.array([1, 2, 0, -1, -1, -1])
-    adjacency = None
+    arrays: dict[str, Any] = {}
     if private:
         flip = RandomizedResponse.from_epsilon(4.0, n=6)
         asks, asked = {"adjacency": Ask("adjacency", (flip,)), **asks}, {"adjacency": everybody, **asked}
-        adjacency = csr_array(rng.random((6, 6)) < 0.3)
+        arrays["adjacency"] = csr_array(rng.random((6, 6)) < 0.3)
     answered = np.ones(6, np.bool_)
     answered[list(silent)] = False
     signs[list(silent)] = 0
     labels[list(silent)] = -1
-    reports = Reports(FACTS, asks, asked, answered, adjacency, csr_array(signs), labels)
+    reports = Reports(FACTS, asks, asked, answered, {**arrays, "features": csr_array(signs), "labels": labels})
     public = PublicKnowledge(FACTS, SPLIT, np.array([2, 2, 2, -1, -1, -1]), None, None if private else EDGES)
     return reports, public, np.asarray(mechanism.estimate(signs.astype(float)))
 
@@ -188,9 +185,7 @@ def test_the_training_gets_what_it_was_told_and_the_label_noise(version: str, mo
 @pytest.mark.parametrize(
     ("method", "facts", "budget", "message"),
     [
-        (LPGNN(), PublicFacts(6, 0, 3), BOTH, "these people have none"),
         (LPGNN(), PublicFacts(6, 10, 1), BOTH, "--eps-labels 2.*at least 2 categories"),
-        (LPGNN(), FACTS, Budget(public_features=True), "--public-features"),
         (LPGNN(version="text"), FACTS, BOTH, "version=text: takes labels as public"),
         (LPGNN(), FACTS, Budget(eps_adjacency=1.0), "--eps-adjacency: lpgnn's graph is public"),
         (LPGNN(adjacency="private"), FACTS, BOTH, "needs --eps-adjacency"),
@@ -204,40 +199,6 @@ def test_budgets_that_do_not_fit_are_refused_before_anybody_is_asked(
         method.questions(facts, SPLIT, budget, "c")
 
 
-def test_what_is_missing_is_said() -> None:
-    reports, public, _ = _reports()
-    with pytest.raises(ValueError, match="reports hold no features"):
-        LPGNN().reconstruct(dataclasses.replace(reports, features=None), public)
-    with pytest.raises(ValueError, match="reports hold no labels"):
-        LPGNN().reconstruct(dataclasses.replace(reports, labels=None), public)
-    with pytest.raises(ValueError, match="needs the public graph"):
-        LPGNN().reconstruct(reports, dataclasses.replace(public, edges=None))
-    with pytest.raises(ValueError, match="reports hold no adjacency"):
-        LPGNN(adjacency="private").reconstruct(reports, public)
-    owned = OwnedGraph(FACTS, SPLIT, csr_array((6, 10)), np.zeros((2, 0), np.int64), public.labels)
-    with pytest.raises(TypeError, match="takes Reports, not OwnedGraph"):
-        LPGNN().reconstruct(owned, public)  # type: ignore[arg-type]
-    text = LPGNN(version="text")
-    graph = text.reconstruct(reports, public)
-    with pytest.raises(ValueError, match="--gnn sage: version=text"):
-        text.train(graph, settings=TrainingSettings(gnn="sage"), classes=3, seed=0, device="cpu")
-
-
-def test_every_stored_setting_is_one_the_method_takes() -> None:
-    names = {field.name for field in dataclasses.fields(LPGNN)}
-    assert len(settings_of("lpgnn")) == 126
-    for setting in settings_of("lpgnn"):
-        values = setting["values"]
-        LPGNN.from_settings({key: value for key, value in values.items() if key in names})
-        TrainingSettings(**{key: value for key, value in values.items() if key not in names})
-    ccs = stored("lpgnn", dataset="cora", gnn="sage", split="random", budget=Budget(eps_features=1.0, eps_labels=1.0))
-    assert ccs.values["version"] == "ccs" and (ccs.values["k_x"], ccs.values["k_y"]) == (2, 8)
-    clear = Budget(eps_features=1.0, eps_labels=math.inf)
-    assert stored("lpgnn", dataset="cora", gnn="sage", split="random", budget=clear).values["gnn_dropout"] == 0.75
-    text = stored("lpgnn", dataset="cora", gnn="gcn", split="random", budget=Budget(eps_features=1.0))
-    assert text.values["version"] == "text" and text.provenance.startswith("published")
-
-
 def test_only_what_the_setting_takes_as_public_is_handed_over() -> None:
     people = load("generated", clients=60)
     split = make_split("random", people, 0)
@@ -249,12 +210,3 @@ def test_only_what_the_setting_takes_as_public_is_handed_over() -> None:
     assert ccs.edges is not None and text.edges is not None and private.edges is None
     assert (ccs.labels == -1).all() and (text.labels[split.labelled] >= 0).all()
     assert (text.labels[split.test] == -1).all()
-
-
-def test_it_runs_on_real_people(data_dir: Path) -> None:
-    options = RunOptions(
-        method="lpgnn", dataset="cora", clients=200, data_dir=data_dir, out=None, engine="local",
-        reference=False, nulls=False,
-        eps_features=1.0, eps_labels=math.inf, tuned=True, settings={"epochs": "100"},
-    )  # fmt: skip
-    assert simulate(options).record["accuracy"]["test"] > 0.3

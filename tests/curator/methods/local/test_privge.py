@@ -12,7 +12,6 @@ from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import Budget, PrivGE
 from ldpsim.curator.methods.local.public_graph import deviation_of
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.tuned import settings_of, stored
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import ClearFeatures, Mechanism, Window
 from ldpsim.devices.query import Ask
@@ -27,7 +26,7 @@ ROWS = np.array([[0, 9, 0, 0, 0, 0], [4096, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 2000
 def reports_of(mechanism: Mechanism, rows: np.ndarray) -> Reports:
     everybody = np.ones(4, np.bool_)
     asks = {"features": Ask("features", (mechanism,))}
-    return Reports(FACTS, asks, {"features": everybody}, everybody, None, csr_array(rows), None)
+    return Reports(FACTS, asks, {"features": everybody}, everybody, {"features": csr_array(rows)})
 
 
 def pagerank_of(entries: np.ndarray, alpha: float, r: float) -> np.ndarray:
@@ -75,22 +74,7 @@ def test_the_guarantee(m: int) -> None:
         assert guarantee.holds[level].status == "unprotected", level
 
 
-def test_more_features_than_there_are_cannot_be_drawn() -> None:
-    with pytest.raises(ValueError, match="^--set m=7: of 6 features 1..6 can be drawn"):
-        PrivGE(m=7).questions(FACTS, SPLIT, Budget(), "c")
-
-
 def test_it_trains_a_perceptron_only() -> None:
     graph = PrivGE().reconstruct(reports_of(WINDOW, ROWS), PUBLIC)
     with pytest.raises(ValueError, match="--gnn gcn: privge trains a perceptron"):
         PrivGE().train(graph, settings=TrainingSettings(gnn="gcn"), classes=2, seed=0, device="cpu")
-
-
-def test_the_published_settings_are_stored() -> None:
-    names = set(PrivGE.__dataclass_fields__)
-    for setting in settings_of("privge"):
-        values = setting["values"]
-        PrivGE.from_settings({key: value for key, value in values.items() if key in names})
-        TrainingSettings(**{key: value for key, value in values.items() if key not in names})
-    cora = stored("privge", dataset="cora", gnn="mlp", split="random", budget=Budget(epsilon=1.0))
-    assert (cora.values["m"], cora.values["batch"]) == (20, 64) and cora.provenance.startswith("published")

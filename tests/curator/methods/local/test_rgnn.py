@@ -1,16 +1,14 @@
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
 
 from ldpsim.curator.learning.noisy_labels import Bags
-from ldpsim.curator.learning.training import TrainingSettings, train
+from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import RGNN, Budget, Graph
 from ldpsim.curator.methods.local.rgnn import BaggedGraph
-from ldpsim.curator.reports.estimates import code_features, estimate_labels, neighbourhood_mean
+from ldpsim.curator.reports.estimates import estimate_labels, neighbourhood_mean
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, GRRFS
@@ -35,7 +33,7 @@ def _world(silent: tuple[int, ...] = (), asked_labels: np.ndarray | None = None)
     codes = (rng.random((N, D)) < 0.2 + 0.2 * labels[:, None]).astype(np.uint8) * answered[:, None]
     asks = {"features": Ask("features", (sampling,)), "label": Ask("label", (truth,))}
     who = {"features": np.ones(N, np.bool_), "label": asked}
-    reports = Reports(facts, asks, who, answered, features=codes, labels=noisy)
+    reports = Reports(facts, asks, who, answered, {"features": codes, "labels": noisy})
     return reports, PublicKnowledge(facts, SPLIT, np.full(N, -1), edges=edges)
 
 
@@ -52,16 +50,6 @@ def test_the_graph_to_train_on_is_the_public_one_with_reconstructed_labels() -> 
     assert graph.features.shape == (N, D) and graph.features.dtype == np.float32
     assert isinstance(graph, BaggedGraph) and graph.bags is not None
     assert graph.notes["clusters"] + graph.notes["clusters_without_labels"] == 4
-
-
-def test_the_ablation_switches_leave_reports_as_they_came() -> None:
-    reports, public = _world()
-    graph = RGNN(C=4, features="noisy", labels="noisy", alpha=0.0).reconstruct(reports, public)
-    assert reports.labels is not None
-    sampling = reports.source("features")
-    assert np.array_equal(graph.features, code_features(reports.features, np.ones(N, np.bool_), sampling))
-    assert np.array_equal(graph.labels[SPLIT.labelled], reports.labels[SPLIT.labelled])
-    assert isinstance(graph, BaggedGraph) and graph.bags is None
 
 
 def test_proportions_come_from_raw_reports_unless_asked_otherwise() -> None:
@@ -84,7 +72,7 @@ def test_bags_hold_the_training_nodes_alone(how: str) -> None:
     other[SPLIT.val] = (other[SPLIT.val] + 1) % CLASSES
     # no hop: a validation node's report reaches no training node's label either
     one, two = (
-        RGNN(C=4, Ky=0, proportions=how).reconstruct(dataclasses.replace(reports, labels=labels), public)
+        RGNN(C=4, Ky=0, proportions=how).reconstruct(reports.with_arrays(labels=labels), public)
         for labels in (reports.labels, other)
     )
     assert isinstance(one, BaggedGraph) and isinstance(two, BaggedGraph)
@@ -114,14 +102,11 @@ def test_what_does_not_fit_is_refused() -> None:
     reports, public = _world()
     with pytest.raises(ValueError, match="needs the public graph"):
         RGNN().reconstruct(reports, PublicKnowledge(public.facts, public.split, public.labels))
-    with pytest.raises(TypeError, match="takes Reports"):
-        RGNN().reconstruct(public, public)  # type: ignore[arg-type]
     facts = public.facts
     for method, budget, message in (
         (RGNN(m=13), Budget(), r"--set m=13: of 12 features"),
         (RGNN(m=4, group=4), Budget(), r"--set m=4: of 3 features"),
         (RGNN(C=41), Budget(), "40 nodes cannot be cut into more clusters"),
-        (RGNN(), Budget(public_features=True), "--public-features does not fit"),
     ):
         with pytest.raises(ValueError, match=message):
             method.questions(facts, SPLIT, budget, "c")
@@ -135,17 +120,6 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="--set group=2: only binary columns"):
         RGNN(m=1, group=2).questions(PublicFacts(N, 4, 2, domains=(2, 3)), SPLIT, Budget(), "c")
     assert RGNN(C=41, alpha=0.0).questions(facts, SPLIT, Budget(), "c")
-
-
-def test_features_are_asked_of_everybody_and_labels_of_those_who_have_one() -> None:
-    facts = PublicFacts(N, D, CLASSES)
-    labelled, others = RGNN(m=4, group=2).questions(facts, SPLIT, Budget(eps_features=1.0, eps_labels=3.0), "c")
-    assert labelled.devices is not None and others.devices is not None
-    assert np.array_equal(labelled.devices, SPLIT.labelled) and np.array_equal(others.devices, SPLIT.test)
-    assert [ask.attribute for ask in labelled.query.asks] == ["features", "label"]
-    assert [ask.attribute for ask in others.query.asks] == ["features"]
-    sampling = others.query.asks[0].mechanisms[0]
-    assert isinstance(sampling, GRRFS) and (sampling.m, sampling.d, sampling.block) == (4, 6, 2)
 
 
 @pytest.mark.parametrize("eps_x, bit, claimed", [(1.0, 0.280811614, 8.332488380), (0.1, 0.019649252, 0.280811614)])
@@ -176,26 +150,7 @@ def test_the_claimed_sum_is_rounded_up() -> None:
     assert claimed == 3.237364012 and exact < claimed < exact + 1e-9
 
 
-def test_a_total_is_what_a_person_loses() -> None:
-    facts, method = PublicFacts(N, D, CLASSES), RGNN(m=4)
-    budget = Budget(epsilon=5.0, feature_share=0.2)
-    guarantee = method.guarantee(facts, method.questions(facts, SPLIT, budget, "c"), budget)
-    assert guarantee.holds["vector"].value == pytest.approx(1)
-    assert guarantee.holds["label"].value == pytest.approx(4)
-    assert "alone: 5" in guarantee.holds["user"].detail
-
-
 SETTINGS = TrainingSettings(gnn="sage", epochs=5, weight_decay=0.0, gnn_dropout=0.0)
-
-
-def test_without_llp_and_on_logits_it_is_the_ordinary_training() -> None:
-    reports, public = _world()
-    method = RGNN(C=4, alpha=0.0, loss="logits")
-    graph = method.reconstruct(reports, public)
-    ours = method.train(graph, settings=SETTINGS, classes=CLASSES, seed=3, device="cpu")
-    plain = train(graph, settings=SETTINGS, classes=CLASSES, seed=3, device="cpu", clip_norm=5.0)
-    for name, tensor in plain.model.state_dict().items():
-        assert torch.equal(tensor, ours.model.state_dict()[name])
 
 
 @pytest.mark.parametrize("loss", ["softmax", "logits"])

@@ -59,19 +59,3 @@ def test_scrambled_test_labels_change_nothing() -> None:
     other = _predictions(reports, dataclasses.replace(public, labels=leaked))
     assert one.tobytes() == other.tobytes()
     assert (one == labels)[SPLIT.test].mean() > 0.8
-
-
-def test_the_answer_is_a_network_of_plain_tensors() -> None:
-    reports, public, _ = world()
-    graph = SBP().reconstruct(reports, public)
-    trained = SBP().train(graph, settings=TrainingSettings(), classes=CLASSES, seed=0, device="cpu")
-    state = trained.model.state_dict()
-    assert state["affinity"].shape == (CLASSES, CLASSES) and set(state) == {"exponents", "affinity", "edge_prior"}
-    assert trained.predictions.dtype == np.int64 and 0.5 < trained.val_accuracy <= 1
-    assert graph.edge_weight.dtype == np.float32 and len(graph.edge_weight) == graph.edge_index.shape[1]
-    assert graph.notes["posterior"]["answer"] in ("pool", "features", "label propagation on S", "largest class")
-
-
-def test_the_same_reports_give_the_same_bytes() -> None:
-    reports, public, _ = world(private_labels=True)
-    assert _predictions(reports, public).tobytes() == _predictions(reports, public).tobytes()

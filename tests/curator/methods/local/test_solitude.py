@@ -1,22 +1,16 @@
 from __future__ import annotations
 
-import dataclasses
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import Budget, FPSolitude, Solitude
-from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.tuned import settings_of, stored
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR, MultiBit, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms import MultiBit, RandomizedResponse
 from ldpsim.devices.query import Ask
-from ldpsim.strategies import RunOptions, simulate
 
 N, D = 6, 9
 FACTS = PublicFacts(N, D, 3)
@@ -40,7 +34,7 @@ def _reports(silent: tuple[int, ...] = ()) -> tuple[Reports, PublicKnowledge, np
     flip = RandomizedResponse.from_epsilon(3.0, n=N)
     asks = {"adjacency": Ask("adjacency", (flip,)), "features": Ask("features", (mechanism,))}
     asked = dict.fromkeys(asks, np.ones(N, np.bool_))
-    reports = Reports(FACTS, asks, asked, answered, csr_array(ones), csr_array(signs))
+    reports = Reports(FACTS, asks, asked, answered, {"adjacency": csr_array(ones), "features": csr_array(signs)})
     public = PublicKnowledge(FACTS, SPLIT, np.array([1, 2, 0, -1, -1, -1]))
     return reports, public, np.asarray(mechanism.estimate(signs.astype(float)))
 
@@ -59,19 +53,6 @@ def test_features_are_eq_11_written_out(hops: int, smoothing: str) -> None:
                 after[i] += wanted[j] / divisor if divisor else 0
         wanted = after
     np.testing.assert_allclose(graph.features, wanted, rtol=1e-4, atol=1e-4)
-
-
-def test_as_printed_a_hop_shrinks_features_and_a_mean_does_not() -> None:
-    ring = np.zeros((N, N), np.bool_)
-    for node in range(N):
-        ring[node, [(node + 1) % N, (node - 1) % N]] = True
-    reports, public, _ = _reports()
-    reports = dataclasses.replace(reports, adjacency=csr_array(ring))
-    total = {
-        name: Solitude(l_x=3, smoothing=name, features="literal").reconstruct(reports, public).features.sum()
-        for name in ("mean", "printed")
-    }
-    assert total["printed"] == pytest.approx(total["mean"] / 2**3, rel=1e-4)
 
 
 def test_edges_run_from_the_reported_to_the_one_who_reports() -> None:
@@ -94,22 +75,6 @@ def test_standardised_columns_can_be_taken_back() -> None:
     np.testing.assert_allclose(standard.features[heard].mean(axis=0), 0, atol=1e-5)
 
 
-def test_questions() -> None:
-    (question,) = Solitude().questions(FACTS, SPLIT, BUDGET, "c")
-    assert question.devices is None and question.query.attributes == ("adjacency", "features")
-    flip, features = (ask.mechanisms[0] for ask in question.query.asks)
-    assert flip.loss().bit == pytest.approx(3) and isinstance(features, MultiBit)
-    assert features.loss().vector == pytest.approx(1)
-    (question,) = FPSolitude().questions(FACTS, SPLIT, BUDGET, "c")
-    one_bit = question.query.asks[1].mechanisms[0]
-    assert isinstance(one_bit, OneBit) and one_bit.loss().bit == pytest.approx(1)
-    private = dataclasses.replace(BUDGET, private_labels=True, eps_labels=2.0)
-    labelled, others = Solitude().questions(FACTS, SPLIT, private, "c")
-    assert labelled.query.attributes == ("adjacency", "features", "label")
-    assert isinstance(labelled.query.asks[2].mechanisms[0], GRR)
-    assert others.query.attributes == question.query.attributes
-
-
 def test_the_guarantee() -> None:
     guarantee = Solitude().guarantee(FACTS, Solitude().questions(FACTS, SPLIT, BUDGET, "c"), BUDGET)
     holds = guarantee.holds
@@ -120,55 +85,3 @@ def test_the_guarantee() -> None:
     assert holds["label"].status == "unprotected"
     each = FPSolitude().guarantee(FACTS, FPSolitude().questions(FACTS, SPLIT, BUDGET, "c"), BUDGET)
     assert each.holds["vector"].value == pytest.approx(9) and each.holds["user"].value == pytest.approx(15 + 9)
-
-
-def test_cora_at_the_papers_budget() -> None:
-    facts, budget = PublicFacts(2708, 1433, 7), Budget(eps_adjacency=7.0, eps_features=1.0)
-    split = Split(np.arange(1354), np.arange(1354, 2031), np.arange(2031, 2708))
-    holds = Solitude().guarantee(facts, Solitude().questions(facts, split, budget, "c"), budget).holds
-    assert holds["user"].value == pytest.approx(18950) and holds["node"].value == pytest.approx(37899)
-
-
-@pytest.mark.parametrize(
-    ("facts", "budget", "message"),
-    [
-        (PublicFacts(N, 0, 3), BUDGET, "these people have none"),
-        (FACTS, Budget(public_features=True), "--public-features does not fit"),
-        (FACTS, Budget(reporting="one-end"), "needs the whole list"),
-        (FACTS, Budget(private_labels=True), "needs --eps-labels"),
-        (FACTS, Budget(eps_features=math.inf), "--eps-features inf"),
-    ],
-)
-def test_budgets_that_do_not_fit_are_refused(facts: PublicFacts, budget: Budget, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Solitude().questions(facts, SPLIT, budget, "c")
-
-
-def test_what_is_missing_is_said() -> None:
-    reports, public, _ = _reports()
-    with pytest.raises(ValueError, match="reports hold no features"):
-        Solitude().reconstruct(dataclasses.replace(reports, features=None), public)
-    owned = OwnedGraph(FACTS, SPLIT, csr_array((N, D)), np.zeros((2, 0), np.int64), public.labels)
-    with pytest.raises(TypeError, match="takes Reports, not OwnedGraph"):
-        Solitude().reconstruct(owned, public)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("method", ["solitude", "fp-solitude"])
-def test_it_runs_on_real_people(method: str, data_dir: Path) -> None:
-    options = RunOptions(
-        method=method, dataset="cora", clients=200, data_dir=data_dir, out=None, engine="local",
-        reference=False, nulls=False,
-        eps_adjacency=8.0, eps_features=1.0, settings={"epochs": "60"},
-    )  # fmt: skip
-    assert simulate(options).record["accuracy"]["test"] > 0.2
-
-
-def test_every_stored_setting_is_one_the_method_takes() -> None:
-    names = {field.name for field in dataclasses.fields(Solitude)}
-    for setting in settings_of("solitude"):
-        values = setting["values"]
-        Solitude.from_settings({key: value for key, value in values.items() if key in names})
-        TrainingSettings(**{key: value for key, value in values.items() if key not in names})
-    budget = dataclasses.replace(BUDGET, eps_adjacency=7.0)
-    found = stored("solitude", dataset="cora", gnn="sage", split="random", budget=budget)
-    assert found.provenance.startswith("ours") and found.collections == 2

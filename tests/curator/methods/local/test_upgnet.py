@@ -13,13 +13,11 @@ from scipy.sparse import csr_array
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.propagation import adjacency_matrix
 from ldpsim.curator.methods import Budget, UPGNet
-from ldpsim.curator.methods.local.public_graph import deviation_of, shrink_as_printed, shrunk_mean, soft_threshold
-from ldpsim.curator.owned import OwnedGraph
+from ldpsim.curator.methods.local.public_graph import deviation_of, shrunk_mean, soft_threshold
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR, ClearFeatures, Mechanism, MultiBit, Window
+from ldpsim.devices.mechanisms import Mechanism, MultiBit, Window
 from ldpsim.devices.query import Ask
-from ldpsim.strategies import RunOptions, simulate
 
 FACTS = PublicFacts(6, 10, 3)
 SPLIT = Split(np.array([0, 1]), np.array([2]), np.array([3, 4, 5]))
@@ -31,7 +29,7 @@ PATH = adjacency_matrix(3, np.array([[0, 1, 1, 2], [1, 0, 2, 1]]))
 def reports_of(mechanism: Mechanism, rows: np.ndarray) -> Reports:
     everybody = np.ones(6, np.bool_)
     asks = {"features": Ask("features", (mechanism,))}
-    return Reports(FACTS, asks, {"features": everybody}, everybody, None, csr_array(rows), None)
+    return Reports(FACTS, asks, {"features": everybody}, everybody, {"features": csr_array(rows)})
 
 
 def of_kind(kind: str) -> tuple[Reports, np.ndarray]:
@@ -71,36 +69,6 @@ def test_features_are_nfr_and_hoa_written_out(kind: str, settings: dict[str, Any
     assert graph.labels.tolist() == [1, 2, 0, -1, -1, -1] and graph.edge_index.shape == (2, 10)
 
 
-def test_hoa_on_a_path_of_three_by_hand() -> None:
-    """S has 1/sqrt 2 between the middle and the ends, so S^2 e_0 is half of both ends."""
-    facts = PublicFacts(3, 1, 2)
-    everybody = np.ones(3, np.bool_)
-    asks = {"features": Ask("features", (ClearFeatures(1),))}
-    rows = csr_array(np.array([[1.0], [0.0], [0.0]], np.float32))
-    reports = Reports(facts, asks, {"features": everybody}, everybody, None, rows, None)
-    public = PublicKnowledge(facts, Split(*(np.array([i]) for i in range(3))), np.zeros(3, np.int64), None,
-                             np.array([[0, 1], [1, 2]]))  # fmt: skip
-    # H = D^-1 A X = (0, 1/2, 0); S H = (1, 0, 1) / sqrt 8; S S H = (0, 1/2, 0)
-    found = UPGNet(K=2).reconstruct(reports, public).features
-    np.testing.assert_allclose(np.asarray(found).ravel(), [1 / math.sqrt(32), 1 / 4, 1 / math.sqrt(32)], rtol=1e-6)
-    # as printed the middle's row of S is halved once more: S H = (1, 0, 1) / sqrt 8, S S H = (0, 1/4, 0)
-    found = UPGNet(K=2, hops="as-printed").reconstruct(reports, public).features
-    np.testing.assert_allclose(np.asarray(found).ravel(), [1 / math.sqrt(32), 1 / 8, 1 / math.sqrt(32)], rtol=1e-6)
-
-
-def test_nfr_as_printed_makes_raw_features_zero() -> None:
-    rows = csr_array((np.random.default_rng(1).random((3, 8)) < 0.7).astype(np.float32))
-    one = np.ones(3, np.float32)
-    assert not np.asarray(shrunk_mean(PATH, rows, 0.0, shrink_as_printed, one)).any()
-    assert np.asarray(shrunk_mean(PATH, rows, 0.0, soft_threshold, 0 * one)).any()
-
-
-def test_both_readings_of_nfr() -> None:
-    values, one = np.array([-3.0, -2.0, -1.5, 0.5, 2.0, 2.5], np.float32), np.float32(1)
-    assert shrink_as_printed(values, one).tolist() == [-2, 0, 0, 0, 0, 1.5]
-    assert soft_threshold(values, one).tolist() == [-2, -1, -0.5, 0, 1, 1.5]
-
-
 def test_the_constant_of_multi_bit_is_shrunk_too() -> None:
     rows = csr_array((np.array([4.0, -4.0], np.float32), ([0, 2], [0, 1])), shape=(3, 3))
     found = np.asarray(shrunk_mean(PATH, rows, 0.5, soft_threshold, np.full(3, 0.2, np.float32)))
@@ -131,13 +99,6 @@ def test_the_guarantee(method: UPGNet, feature: float) -> None:
     assert guarantee.claimed.value is None and guarantee.holds["vector"].status == "unprotected"
 
 
-def test_private_labels_are_asked_by_grr() -> None:
-    budget = Budget(epsilon=1.0, private_labels=True, eps_labels=2.0)
-    first, rest = UPGNet().questions(FACTS, SPLIT, budget, "c")
-    assert first.query.asks[1].mechanisms == (GRR.from_epsilon(2.0, categories=3),)
-    assert len(rest.query.asks) == 1
-
-
 @pytest.mark.parametrize(("facts", "budget", "message"), [
     (replace(FACTS, d=0), Budget(), "asks for features, and these people have none"),
     (FACTS, Budget(public_features=True), "--public-features: upgnet asks for them"),
@@ -147,15 +108,6 @@ def test_private_labels_are_asked_by_grr() -> None:
 def test_budgets_that_do_not_fit_are_refused(facts: PublicFacts, budget: Budget, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         UPGNet().questions(facts, SPLIT, budget, "c")
-
-
-def test_missing_parts_are_named() -> None:
-    reports, _ = of_kind("mbm")
-    with pytest.raises(ValueError, match="needs the public graph"):
-        UPGNet().reconstruct(reports, replace(PUBLIC, edges=None))
-    with pytest.raises(TypeError, match="takes Reports, not OwnedGraph"):
-        owned = OwnedGraph(FACTS, SPLIT, csr_array((6, 10)), np.zeros((2, 0), np.int64), PUBLIC.labels)
-        UPGNet().reconstruct(owned, PUBLIC)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("chosen_by", "by_loss"), [("loss", True), ("as-printed", False)])
@@ -170,14 +122,3 @@ def test_labels_in_clear_are_learned_by_the_chosen_rule(
     graph = method.reconstruct(of_kind("mbm")[0], PUBLIC)
     method.train(graph, settings=TrainingSettings(gnn="sage"), classes=3, seed=5, device="cpu")
     assert (told["noise"].told.truth, told["noise"].hops, told["noise"].by_loss) == (1.0, 0, by_loss)
-
-
-def test_as_printed_without_noise_everybody_is_the_largest_class() -> None:
-    printed = {"nfr": "1", "hops": "as-printed", "scale": "raw", "chosen_by": "as-printed"}
-    options = RunOptions(method="upgnet", clients=150, settings={**printed, "epochs": "40"}, eps_features=math.inf,
-                         out=None, reference=False, nulls=False, engine="local")  # fmt: skip
-    graph = simulate(options).graph
-    largest = np.bincount(graph.trained.labels[graph.trained.train]).argmax()
-    assert set(graph.predictions.tolist()) == {largest}
-    plain = simulate(replace(options, settings={"epochs": "40"})).graph
-    assert len(set(plain.predictions.tolist())) > 2

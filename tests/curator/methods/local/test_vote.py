@@ -17,9 +17,7 @@ from ldpsim.curator.learning.node_evidence import NodeEvidence
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.array_digest import LastAnswers
 from ldpsim.curator.methods import Budget, Question, Vote
-from ldpsim.curator.methods.local.vote import MOST_BATCHES
 from ldpsim.curator.reports.decoding import joined_reports
-from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes import knowledge as module
 from ldpsim.curator.votes.knowledge import FEATURES, VOTE, knowledge, reports_by_batch
@@ -83,7 +81,7 @@ def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int 
             hit = voted in candidates and rng.random() < rate
             reports[person] = candidates.index(voted) if hit else rng.integers(0, len(candidates))
         field: dict[str, Any] = {mechanism.field: reports}
-        found.append(Reports(FACTS, {ask.attribute: ask}, {ask.attribute: who}, who, plan=question.query.plan, **field))
+        found.append(Reports(FACTS, {ask.attribute: ask}, {ask.attribute: who}, who, field, plan=question.query.plan))
     return found
 
 
@@ -199,23 +197,6 @@ def test_batches_are_asked_where_little_is_known() -> None:
     assert len(method.questions(FACTS, SPLIT, private, "c")) == 3
 
 
-def test_what_features_say_is_worked_out_once_for_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    made = node_evidence.node_evidence
-
-    def counting(features: Any, labels: LabelEvidence, *rest: Any, **named: Any) -> NodeEvidence:
-        asked.append(int(labels.labels.sum()))
-        return made(features, labels, *rest, **named)
-
-    monkeypatch.setattr(node_evidence, "node_evidence", counting)
-    _accuracy(Vote(batches=3), _collect(Vote(batches=3)))
-    assert len(asked) == 1
-    other = TRUTH.copy()
-    other[0] = (other[0] + 1) % CLASSES
-    knowledge(None, _public(other))
-    assert len(asked) == 2 and asked[0] != asked[1]
-
-
 def test_without_votes_features_decide() -> None:
     log_p, exponents = knowledge(None, _public()).posterior(SPLIT.labelled)
     assert np.array_equal(log_p, EVIDENCE) and exponents == {FEATURES: 1.0}
@@ -232,26 +213,6 @@ def test_the_planned_questions_lose_what_the_asked_ones_do(choose: Callable[[], 
     most = {name: max(q.query.loss(name).vector for q in planned) for name in ("adjacency",)}
     assert all(question.query.loss("adjacency").vector <= most["adjacency"] for question in asked)
     assert ours["relationship"].value == pytest.approx(8.0)
-
-
-def test_a_table_that_knows_nobody_is_refused_for_one_class() -> None:
-    with pytest.raises(ValueError, match="vote needs two classes or more, not 1"):
-        Vote().questions(PublicFacts(5, 1, 1), Split(*np.array_split(np.arange(5), 3)), BUDGET, "c")
-
-
-def test_the_fit_is_plain_tensors() -> None:
-    method = Vote()
-    graph = method.reconstruct(_collect(method), _public())
-    trained = method.train(graph, settings=TrainingSettings(), classes=CLASSES, seed=0, device="cpu")
-    assert set(trained.model.state_dict()) == {FEATURES, VOTE}
-    assert trained.predictions.dtype == np.int64 and 0.5 < trained.val_accuracy <= 1
-    assert graph.features.shape == (N, 0) and graph.edge_index.shape == (2, 0)
-
-
-@pytest.mark.parametrize("batches", [-1, MOST_BATCHES + 1])
-def test_a_number_of_batches_outside_its_range_is_refused(batches: int) -> None:
-    with pytest.raises(ValueError, match=f"batches={batches}"):
-        Vote(batches=batches)
 
 
 @pytest.mark.parametrize("few", [1, 2])

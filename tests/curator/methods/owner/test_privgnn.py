@@ -1,8 +1,4 @@
-"""PrivGnn, PATE and the baselines of an owner.
-
-It covers ``ldpsim.curator.methods.owner.owner``, ``ldpsim.curator.owner.teachers.student``,
-``ldpsim.curator.methods.owner.pate`` and ``ldpsim.curator.owned`` too.
-"""
+"""PrivGnn, PATE and the baselines of an owner."""
 
 from __future__ import annotations
 
@@ -16,9 +12,17 @@ from scipy import stats
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import find
 from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.methods.owner.owner import B1, B2, B1Sampled, LabelAnswers, private_graph, sage_settings
-from ldpsim.curator.methods.owner.pate import PateG, PateM
-from ldpsim.curator.methods.owner.privgnn import PrivGnn
+from ldpsim.curator.methods.owner.owner import (
+    B1,
+    B2,
+    B1Sampled,
+    LabelAnswers,
+    PateG,
+    PateM,
+    PrivGnn,
+    private_graph,
+    sage_settings,
+)
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.curator.owner.teachers.graph import PlainGraph
@@ -60,13 +64,6 @@ def test_what_is_accounted_is_what_is_done() -> None:
     assert any("one sample" in reason for reason in once.reasons())
 
 
-def test_delta_is_below_one_over_n() -> None:
-    assert PrivGnn().release(2500, 10).delta == pytest.approx(1e-4)
-    assert PrivGnn().release(1000, 10).delta == pytest.approx(1e-4)
-    with pytest.raises(ValueError, match=r"--delta 0\.01: must be below 1 / n"):
-        PrivGnn(delta=0.01).release(2500, 10)
-
-
 def test_noise_on_log_softmax_guarantees_nothing() -> None:
     method = PrivGnn(queries=10, scores="log-posterior")
     guarantee = method.guarantee_of(method.account(100, 3))
@@ -89,7 +86,7 @@ def test_pate_counts_every_teacher_that_has_a_label(kind: type[PateG]) -> None:
     with pytest.raises(ValueError, match="teachers=31: 60 private people make 30 parts at most"):
         kind(teachers=31).check(people=60, asked=2000, classes=3)
     for teachers in (0, 10_001):
-        with pytest.raises(ValueError, match="must be 1 to 10000"):
+        with pytest.raises(ValueError, match="must be 1..10000"):
             kind(teachers=teachers)
     assert (kind(teachers=1).teachers, kind(teachers=10_000).teachers, kind().teachers) == (1, 10_000, 20)
 
@@ -138,30 +135,6 @@ def test_a_person_more_moves_one_vote_of_a_query(kind: type[PateG]) -> None:
     assert set(np.concatenate(moves)) == {0, 2}
 
 
-def test_pate_releases_the_largest_noisy_count() -> None:
-    votes = np.array([[0.0, 50.0, 0.0], [50.0, 0.0, 0.0], [0.0, 0.0, 50.0]])
-    assert PateG(lambda_=2.0).labels(votes, noise_seed=1).tolist() == [1, 0, 2]
-    even = np.zeros((300, 3))
-    assert len(set(PateG(lambda_=2.0).labels(even, noise_seed=1).tolist())) == 3  # power: there is noise
-
-
-def test_an_owners_networks_have_the_settings_of_the_training() -> None:
-    asked = TrainingSettings(gnn="sage", hidden=12, lr=0.03, weight_decay=0.002, gnn_dropout=0.25, epochs=17)
-    assert sage_settings(asked) == SageSettings(hidden=12, lr=0.03, weight_decay=0.002, dropout=0.25, epochs=17)
-    PrivGnn(queries=90).check(people=100, asked=90, classes=3)
-    with pytest.raises(ValueError, match="--gnn gcn"):
-        sage_settings(TrainingSettings(gnn="gcn"))
-
-
-def test_a_part_of_one_person_does_not_vote() -> None:
-    whole, public = private_graph(owned()), private_graph(owned(40, seed=1))
-    votes = PateG(teachers=60).votes(whole, public, np.arange(5), SageSettings(hidden=4, epochs=2), classes=3,
-                                     noise_seed=1, training_seed=2)  # fmt: skip
-    sizes = np.bincount(PateG(teachers=60).parts(60, noise_seed=1), minlength=60)
-    assert (sizes == 1).any() and (sizes == 0).any()
-    np.testing.assert_array_equal(votes.sum(1), (sizes >= 2).sum())
-
-
 def test_the_people_of_b1_sampled_are_drawn() -> None:
     graph = private_graph(owned())
     sizes, kept = [], set()
@@ -206,20 +179,9 @@ def test_a_network_learns_from_the_labels_it_is_given_and_not_from_those_of_the_
             np.testing.assert_array_equal(first.predictions, other.predictions)
 
 
-def test_what_is_released_and_how_people_are_drawn_where_nothing_is_given() -> None:
-    assert (PrivGnn().sampling, PrivGnn().scores, PrivGnn().gamma) == ("fresh", "posterior", 0.3)
-    assert LabelRelease(queries=1, lambda_=1.0, delta=1e-3).sampling == "fresh"
-
-
-def test_one_query_is_enough() -> None:
-    assert PrivGnn(queries=1).release(100, 3).queries == 1
-
-
 def test_more_queries_than_nodes_and_another_network() -> None:
     with pytest.raises(ValueError, match="--queries 1000: 90 public nodes"):
         PrivGnn().check(people=100, asked=90, classes=3)
     with pytest.raises(ValueError, match="--gnn gcn"):
         sage_settings(TrainingSettings(gnn="gcn"))
-    with pytest.raises(TypeError, match="OwnedGraph"):
-        private_graph(object())  # type: ignore[arg-type]
     assert issubclass(PrivGnn, LabelAnswers) and not issubclass(B1, LabelAnswers)

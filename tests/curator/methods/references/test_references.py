@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.methods import MLP, Budget, Raw
+from ldpsim.curator.methods import MLP, Budget, OneHotDegree, RandomFeatures, Raw
 from ldpsim.curator.methods.base import questions_asked
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.devices.facts import PublicFacts, Split
@@ -37,13 +39,25 @@ def test_references_ask_nobody_and_guarantee_nothing() -> None:
     assert MLP().guarantee(FACTS, (), Budget()).holds["relationship"].status == "not asked"
 
 
-def test_only_owned_data_are_accepted() -> None:
-    with pytest.raises(TypeError, match="OwnedGraph"):
-        Raw().from_owned("cora")  # type: ignore[arg-type]
-
-
 def test_trust_and_scaling_are_checked() -> None:
     with pytest.raises(ValueError, match="trust"):
         OwnedGraph(FACTS, SPLIT, None, OWNED.edges, OWNED.labels, trust="untrusted curator")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="scaling=x"):
         Raw(scaling="x")
+
+
+DEGREES = replace(OWNED, facts=PublicFacts(4, 3, 2), edges=np.array([[0, 1, 1], [1, 2, 3]]))
+
+
+def test_degrees_are_one_hot_and_the_last_column_takes_the_rest() -> None:
+    graph = OneHotDegree().from_owned(DEGREES)
+    assert graph.features.toarray().tolist() == [[0, 1, 0], [0, 0, 1], [0, 1, 0], [0, 1, 0]]  # degrees 1, 3, 1, 1
+    assert graph.edge_index.shape == (2, 6) and graph.labels.tolist() == [0, 1, 1, -1]
+    holds = OneHotDegree().guarantee(FACTS, (), Budget()).holds
+    assert holds["relationship"].status == "unprotected" and holds["vector"].status == "not asked"
+
+
+def test_random_features_are_those_of_the_seed() -> None:
+    first, again, other = (RandomFeatures(feature_seed=s).from_owned(DEGREES).features for s in (0, 0, 1))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    assert first.shape == (4, 3) and first.dtype == np.float32

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.owner.aggregation.sums import HandedLists, kept_names, noisy_sums, public_order, rows_of_norm_1
+from ldpsim.curator.owner.aggregation.sums import HandedLists, noisy_sums, rows_of_norm_1
 from ldpsim.curator.owner.privacy.aggregation import (
     ARC,
     UNDIRECTED,
@@ -50,7 +50,7 @@ def largest(moves: Iterable[DoubleArray]) -> float:
     return max(moved(move) for move in {each.tobytes(): each for each in moves}.values())
 
 
-@pytest.mark.parametrize(("cap", "shift"), [(None, UNDIRECTED), (1, UNDIRECTED_CUT), (2, UNDIRECTED_CUT)])
+@pytest.mark.parametrize(("cap", "shift"), [(None, UNDIRECTED), (1, UNDIRECTED_CUT)])
 def test_an_undirected_edge(cap: int | None, shift: float) -> None:
     found = largest(
         arcs(both(graph), FIVE, cap) - arcs(both(pair for pair in graph if pair != edge), FIVE, cap)
@@ -61,20 +61,12 @@ def test_an_undirected_edge(cap: int | None, shift: float) -> None:
     assert found > ARC + 0.1  # the sensitivity of one arc would be too small
 
 
-def test_an_edge_attains_root_6_where_both_ends_then_send_to_the_same_person() -> None:
-    found = largest(
-        arcs(both(graph), FIVE, 1) - arcs(both(pair for pair in graph if pair != edge), FIVE, 1)
-        for graph in GRAPHS for edge in graph
-    )  # fmt: skip
-    assert found > 2.0
-
-
 def directed() -> Iterable[Lists]:
     for bits in itertools.product((0, 1), repeat=len(ENTRIES)):
         yield tuple(itertools.compress(ENTRIES, bits))
 
 
-@pytest.mark.parametrize(("cap", "shift"), [(None, UNDIRECTED), (1, math.sqrt(3)), (2, math.sqrt(3))])
+@pytest.mark.parametrize(("cap", "shift"), [(None, UNDIRECTED), (1, math.sqrt(3))])
 def test_one_entry_of_one_list(cap: int | None, shift: float) -> None:
     """Every choice of directed lists of four people: an arc needs the names of both ends."""
     found = largest(
@@ -129,41 +121,6 @@ def test_with_all_that_others_say_it_holds_for_short_lists_alone() -> None:
     assert largest(move for graph in GRAPHS for move in gone(graph, 1)) > 1.5
 
 
-def by_who_is_there(lists: Lists, people: int, cap: int) -> DoubleArray:
-    """A wrong cut: from the people on the list who are there, so that one who leaves moves the choice of others."""
-    there = {holder for holder, _ in lists}
-    matrix = np.zeros((people, people))
-    for holder in there:
-        for name in sorted(name for own, name in lists if own == holder and name in there)[:cap]:
-            matrix[name, holder] = 1.0
-    return matrix
-
-
-def test_a_cut_that_looks_at_who_is_there_moves_more() -> None:
-    def worst(matrix: Callable[[Lists, int, int], DoubleArray]) -> float:
-        return largest(
-            others(matrix(both(graph), FIVE, 1) - matrix(tuple(e for e in both(graph) if e[0] != person), FIVE, 1),
-                   person)
-            for graph in GRAPHS for person in range(FIVE)
-        )  # fmt: skip
-
-    assert worst(arcs) == pytest.approx(1.0) and worst(by_who_is_there) > 1.5
-
-
-def test_sampled_lists_lose_without_limit() -> None:
-    """Cap 1, m people who list v and w: without v all m send to w. Summed exactly at (1, 1e-5) of one hop."""
-    sigma, found = 3.730632, {}
-    at = np.linspace(-60, 120, 60_001)
-    for m in (1, 2, 5, 10, 20, 50):
-        ways = np.array([math.comb(m, k) / 2**m for k in range(m + 1)])
-        mixed = ways @ np.exp(-((at - np.arange(m + 1)[:, None]) ** 2) / (2 * sigma**2))
-        alone = np.exp(-((at - m) ** 2) / (2 * sigma**2))
-        gaps = (alone - math.e * mixed, mixed - math.e * alone)
-        found[m] = max(float(np.trapezoid(np.maximum(gap, 0), at)) for gap in gaps) / (sigma * math.sqrt(2 * math.pi))
-    printed = {2: 1.28912e-4, 5: 0.041948, 10: 0.260095, 20: 0.678724, 50: 0.992947}
-    assert all(found[m] == pytest.approx(delta, rel=1e-4) for m, delta in printed.items())
-
-
 def test_everybody_sends_and_nothing_is_counted_twice() -> None:
     """The last person too; self-loops are dropped, and a name twice on a list is one name."""
     complete = both(PAIRS)
@@ -173,13 +130,6 @@ def test_everybody_sends_and_nothing_is_counted_twice() -> None:
     assert (arcs(complete, FIVE, 2).sum(axis=0) == 2).all()
     assert handed((), FIVE).longest == 0 and handed((), FIVE).arcs(0, 3).nnz == 0
     assert arcs(((0, 1), (2, 0)), FIVE, None).sum() == 0  # both ends list an edge
-
-
-def test_the_order_is_public_and_the_cut_follows_it() -> None:
-    place = public_order(6, 3)
-    assert np.array_equal(place, public_order(6, 3)) and sorted(place) == list(range(6))
-    senders, names = kept_names(np.zeros(5, np.int64), np.arange(1, 6), place, 2)
-    assert set(names.tolist()) == set((1 + np.argsort(place[1:])[:2]).tolist()) and not senders.any()
 
 
 def test_rows_have_norm_1_and_rows_of_zeros_stay() -> None:

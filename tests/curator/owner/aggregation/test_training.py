@@ -113,13 +113,3 @@ def test_the_best_epoch_or_the_last_one() -> None:
         found[keep] = float(right.float().mean())
         assert not network.training
     assert found["best"] >= found["last"] > 0.7
-
-
-def test_weights_come_from_the_generator_and_leave_torchs_own_state() -> None:
-    before = torch.get_rng_state()
-    one, two = (made(lambda: Encoder(6, 4, 3, norm="batch"), torch.Generator().manual_seed(2)) for _ in range(2))
-    assert torch.equal(before, torch.get_rng_state())
-    for first, second in zip(one.parameters(), two.parameters(), strict=True):
-        assert torch.equal(first, second)
-    assert float(one.layers.linear[0].weight.detach().abs().max()) <= 6**-0.5
-    assert torch.allclose(one.eval().encoded(torch.randn(5, 6)).norm(dim=1), torch.ones(5))

@@ -66,9 +66,7 @@ def test_the_repaired_noise_holds_for_an_undirected_edge(epsilon: float, sigma: 
 
 
 @pytest.mark.parametrize(("epsilon", "number", "trainings", "sigma"), [
-    (4, 1, 2, 2.098706), (4, 2, 2, 2.312706), (4, 3, 2, 2.517076), (4, 2, 3, 2.601608), (8, 1, 2, 1.288760),
-    (8, 2, 2, 1.386705), (8, 2, 3, 1.549473), (16, 2, 2, 0.910736), (8, 0, 1, 0.986535), (4, 0, 1, 1.481359),
-    (16, 0, 1, 0.696364),
+    (4, 3, 2, 2.517076), (8, 2, 3, 1.549473), (16, 2, 2, 0.910736), (4, 0, 1, 1.481359),
 ])  # fmt: skip
 def test_the_noise_of_private_steps_by_rdp(epsilon: float, number: int, trainings: int, sigma: float) -> None:
     assert person_loss(steps(number, trainings), sigma, "rdp") == pytest.approx(epsilon, abs=1e-3)

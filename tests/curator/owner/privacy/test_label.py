@@ -110,24 +110,6 @@ def test_one_sample_by_enumerating_every_sequence(classes: int, queries: int, ga
         assert found == pytest.approx(exact, abs=1e-8)
 
 
-@pytest.mark.parametrize(("gamma", "lambda_"), [(0.3, 0.4), (1.0, 0.2), (0.09, 1.0)])
-def test_the_window_leaves_nothing_out_that_matters(gamma: float, lambda_: float) -> None:
-    """Against the whole trinomial law of 60 queries, by scipy's multinomial."""
-    queries, classes, delta = 60, 10, 1e-6
-    p, q = laws(classes, lambda_)
-    counts = [(i, j, queries - i - j) for i in range(queries + 1) for j in range(queries + 1 - i)]
-
-    def collapsed(law: np.ndarray) -> np.ndarray:
-        return np.exp(multinomial.logpmf(counts, queries, [law[0], law[1], law[2:].sum()]))
-
-    mixed, plain = collapsed((1 - gamma) * q + gamma * p), collapsed(q)
-    exact = max(
-        root(lambda e: hockey_stick(mixed, plain, e), delta), root(lambda e: hockey_stick(plain, mixed, e), delta)
-    )
-    found = label_epsilon(queries=queries, classes=classes, lambda_=lambda_, delta=delta, gamma=gamma)
-    assert found == pytest.approx(exact, abs=1e-8)
-
-
 def edge_laws(classes: int, lambda_: float, gamma: float) -> list[tuple[np.ndarray, np.ndarray]]:
     """Every pair of laws of one query that an edge may give: vertices, with P1 = e_1 and Q1 = e_2."""
     a, b = label_probabilities(classes, lambda_)
@@ -195,3 +177,21 @@ def test_amplification() -> None:
         assert amplified(epsilon, 0.3) == pytest.approx(math.log(1 + 0.3 * (math.exp(epsilon) - 1)), abs=1e-15)
     assert amplified(1.7, 1.0) == 1.7
     assert amplified(5000.0, 0.3) == pytest.approx(5000 + math.log(0.3), rel=1e-15)
+
+
+@pytest.mark.parametrize(("gamma", "lambda_"), [(0.3, 0.4), (1.0, 0.2), (0.09, 1.0)])
+def test_the_window_leaves_nothing_out_that_matters(gamma: float, lambda_: float) -> None:
+    """Against the whole trinomial law of 60 queries, by scipy's multinomial."""
+    queries, classes, delta = 60, 10, 1e-6
+    p, q = laws(classes, lambda_)
+    counts = [(i, j, queries - i - j) for i in range(queries + 1) for j in range(queries + 1 - i)]
+
+    def collapsed(law: np.ndarray) -> np.ndarray:
+        return np.exp(multinomial.logpmf(counts, queries, [law[0], law[1], law[2:].sum()]))
+
+    mixed, plain = collapsed((1 - gamma) * q + gamma * p), collapsed(q)
+    exact = max(
+        root(lambda e: hockey_stick(mixed, plain, e), delta), root(lambda e: hockey_stick(plain, mixed, e), delta)
+    )
+    found = label_epsilon(queries=queries, classes=classes, lambda_=lambda_, delta=delta, gamma=gamma)
+    assert found == pytest.approx(exact, abs=1e-8)

@@ -88,10 +88,3 @@ def test_noise_is_drawn_for_each_query_and_each_lambda() -> None:
     assert np.array_equal(first[:9], noisy_labels(flat[:9], 0.4, noise_seed=1))
     for other in (noisy_labels(flat, 0.8, noise_seed=1), noisy_labels(flat, 0.4, noise_seed=2)):
         assert np.mean(first == other) < 0.25
-
-
-@pytest.mark.parametrize("wrong", [{"neighbours": 1}, {"gamma": 0.0}, {"gamma": 1.1}, {"sampling": "twice"},
-                                   {"distance": "far"}])  # fmt: skip
-def test_values_out_of_range(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="--"):
-        teaching(**wrong)

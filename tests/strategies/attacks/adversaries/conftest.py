@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,13 +16,20 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms.exact_loss import round_up
 from ldpsim.devices.policy.policy import Cap, policy_for
 from ldpsim.devices.query import Ask, Query
-from ldpsim.strategies.attacks.adversaries.curator import Target
+from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Target
 from ldpsim.strategies.attacks.adversaries.questions import two_stages
 
 N, D, CLASSES = 12, 10, 3
 WIDE = Cap(bit=1e6, vector=1e9, user=1e9, delta=1.0)
+
+
+def loss_of(outcome: AttackResult, device: int, attribute: str) -> float:
+    """Return the vector loss of all answers of one device about one attribute; the losses of answers add up."""
+    asked = outcome.questions().get((device, attribute), [])
+    return round_up(math.fsum(query.loss(attribute, device=device).vector * number for query, number in asked))
 
 
 @pytest.fixture(scope="session")

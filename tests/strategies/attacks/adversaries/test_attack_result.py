@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from flwr.app import ConfigRecord, Error, Message, RecordDict
 
 from ldpsim.devices.facts import PublicFacts
@@ -11,6 +10,7 @@ from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator, Release, Target
 from ldpsim.strategies.attacks.adversaries.questions import every_mechanism, rebudgeted, recollected, two_stages
 from ldpsim.strategies.engines.grids import assume_identity
+from tests.strategies.attacks.adversaries.conftest import loss_of
 
 N, D, C = 12, 10, 3
 BITS, TRUTH = OneBit.from_epsilon(1.0, d=D), GRR.from_epsilon(1.0, categories=C)
@@ -22,15 +22,15 @@ def test_distinct_answers_count_and_equal_ones_do_not() -> None:
     assert outcome.distinct_releases == 0
     equal = [Release(3, query, "label", (b"\0",)) for query in (QUERY, recollected(QUERY, "d"))]
     outcome.releases |= set(equal)
-    assert outcome.distinct() == {(3, "label"): 1} and outcome.loss(3, "label") == 1.0
+    assert outcome.distinct() == {(3, "label"): 1} and loss_of(outcome, 3, "label") == 1.0
     outcome.releases |= {Release(3, QUERY, "label", (b"\1",)), Release(4, QUERY, "label", (b"\0",))}
-    assert outcome.distinct() == {(3, "label"): 2, (4, "label"): 1} and outcome.loss(3, "label") == 2.0
+    assert outcome.distinct() == {(3, "label"): 2, (4, "label"): 1} and loss_of(outcome, 3, "label") == 2.0
     other = Query("c", ((Ask("label", (GRR.from_epsilon(0.5, categories=C),)),),))
     outcome.releases.add(Release(3, other, "label", (b"\1",)))
     pooled = AttackResult()
     pooled.merge(outcome)
     pooled.merge(outcome)
-    assert pooled.distinct_releases == 3 and pooled.loss(3, "label") == 2.5
+    assert pooled.distinct_releases == 3 and loss_of(pooled, 3, "label") == 2.5
 
 
 def test_a_staged_query_is_one_answer() -> None:
@@ -39,7 +39,7 @@ def test_a_staged_query_is_one_answer() -> None:
     first, second = (tuple((j + s) % 3 for j in range(N)) for s in (0, 1))
     outcome.releases |= {Release(0, staged, "adjacency", (b"1",)),
                          Release(0, staged.at_stage(1, first), "adjacency", (b"2",))}  # fmt: skip
-    assert outcome.distinct_releases == 1 and outcome.loss(0, "adjacency") == staged.loss("adjacency").vector
+    assert outcome.distinct_releases == 1 and loss_of(outcome, 0, "adjacency") == staged.loss("adjacency").vector
     outcome.releases.add(Release(0, staged.at_stage(1, second), "adjacency", (b"2",)))  # to another question
     assert outcome.distinct_releases == 2
     assert two_stages(staged, N) == staged
@@ -71,9 +71,3 @@ def test_what_is_no_report_is_noted() -> None:
     assert curator.result.unasked == 3
     curator.hear(Message(Error(0, "ValueError: label 2"), reply_to=asked), 0, QUERY)
     assert curator.result.texts == {"ValueError: label 2"} and curator.result.answers["other"] == 2
-
-
-def test_an_attack_on_files_needs_the_files() -> None:
-    target = Target(QUERY, None, 1, lambda: None)  # type: ignore[arg-type,return-value]
-    with pytest.raises(ValueError, match="state folder"):
-        target.change_data()

@@ -31,6 +31,7 @@ from ldpsim.strategies.attacks.adversaries.faults import FAULTS
 from ldpsim.strategies.attacks.adversaries.questions import rebudgeted
 from tests import warm
 from tests.fleets import release_states
+from tests.strategies.attacks.adversaries.conftest import loss_of
 
 SMALL = 40
 
@@ -63,7 +64,7 @@ def test_what_a_fault_costs(counted: Callable[[bool], Target], name: str, counte
         for attribute in ("adjacency", "features"):
             bound = target.query.loss(attribute, device=device).vector
             # budgets of 1, 3/4 and 1/2: their losses add up
-            assert outcome.loss(device, attribute) == pytest.approx(bound * (1 if held else 2.25), rel=0.01)
+            assert loss_of(outcome, device, attribute) == pytest.approx(bound * (1 if held else 2.25), rel=0.01)
     if held:
         assert outcome.answers["reported"] == SMALL
         refused = outcome.answers["LEDGER_DAMAGED"] + outcome.answers["COUNTER_MISMATCH"]

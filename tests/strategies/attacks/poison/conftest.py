@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ldpsim.strategies.attacks.poison.campaign import PoisonCampaign, PoisonOptions
+from ldpsim.strategies.attacks.poison.campaign import PoisonOptions, campaign_of
 from ldpsim.strategies.attacks.poison.cell import PoisonCell
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -32,6 +32,8 @@ def cells(asked: Callable[..., PoisonOptions]) -> Callable[..., dict[tuple[str, 
     """Return cells by attack and defence."""
 
     def found(*methods: str, **given: Any) -> dict[tuple[str, str], PoisonCell]:
-        return {(cell.attack, cell.options.defence): cell for cell in PoisonCampaign(asked(*methods, **given)).cells}
+        return {
+            (cell.attack, cell.options.defence): cell for cell in campaign_of(asked(*methods, **given)).cells.values()
+        }
 
     return found

@@ -9,61 +9,50 @@ from typing import Any
 
 import pytest
 
-from ldpsim.strategies.attacks.poison.campaign import PoisonCampaign, PoisonOptions
-from ldpsim.strategies.experiments.compare import guarantee_before
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.attacks.poison.campaign import PoisonOptions, campaign_of, poison
 
 Asked = Callable[..., PoisonOptions]
 
 
 def test_cells_of_a_method(asked: Asked) -> None:
-    campaign = PoisonCampaign(asked(shares=(0.2, 0.0, 0.1), attacks=("pairs",), defences=("degree",)))
-    assert [(cell.attack, cell.share, cell.options.defence) for cell in campaign.cells] == [
+    campaign = campaign_of(asked(shares=(0.2, 0.0, 0.1), attacks=("pairs",), defences=("degree",)))
+    assert [(cell.attack, cell.share, cell.options.defence) for cell in campaign.cells.values()] == [
         ("none", 0.0, "none"), ("none", 0.0, "degree"), ("silent", 0.1, "none"), ("silent", 0.2, "none"),
         ("pairs", 0.1, "none"), ("pairs", 0.1, "degree"), ("pairs", 0.2, "none"), ("pairs", 0.2, "degree"),
     ]  # fmt: skip
-    assert len({cell.name for cell in campaign.cells}) == 8
 
 
 def test_budgets_and_defences_are_of_methods_that_have_them(asked: Asked) -> None:
-    cells = PoisonCampaign(asked("hogs", "fedavg-mlp", epsilons=(2.0, 4.0), attacks=("random",), defences=("degree",)))
-    assert {(cell.options.method, cell.options.epsilon, cell.options.defence) for cell in cells.cells} == {
+    cells = campaign_of(asked("hogs", "fedavg-mlp", epsilons=(2.0, 4.0), attacks=("random",), defences=("degree",)))
+    assert {(cell.options.method, cell.options.epsilon, cell.options.defence) for cell in cells.cells.values()} == {
         ("hogs", 2.0, "none"), ("hogs", 4.0, "none"), ("hogs", 2.0, "degree"), ("hogs", 4.0, "degree"),
         ("fedavg-mlp", None, "none"),
     }  # fmt: skip
 
 
 def test_rows_are_over_repeats_and_paired(asked: Asked) -> None:
-    campaign = PoisonCampaign(asked(run={"repeats": 2}, attacks=("random",), defences=("degree",)))
+    campaign = campaign_of(asked(run={"repeats": 2}, attacks=("random",), defences=("degree",)))
 
     def result(accuracy: float, **more: Any) -> dict[str, Any]:
         return {"accuracy": accuracy, "chosen": 0.5, "liars": 12, "found": None, "false_alarms": None, "nulls": {},
                 **more}  # fmt: skip
 
     level = {"none": 0.8, "silent": 0.7, "random": 0.4}
-    results = {cell.name: result(level[cell.attack] + 0.1 * cell.number) for cell in campaign.cells}
+    results = {cell.name: result(level[cell.attack] + 0.1 * cell.number) for cell in campaign.cells.values()}
     rows = {(row["attack"], row["defence"]): row for row in campaign.rows(results)}
     assert len(rows) == 5 and all(row["repeats"] == 2 for row in rows.values())
     row = rows["random", "degree"]
-    assert (row["accuracy"], row["vs_nobody"], row["vs_silent"]) == pytest.approx((0.45, -0.4, -0.3))
+    assert (row["accuracy"], row["vs_silent"]) == pytest.approx((0.45, -0.3))
     assert row["std"] == pytest.approx(0.0707, abs=1e-4) and row["found"] is None
 
 
 def test_it_is_written(asked: Asked, tmp_path: Path) -> None:
-    campaign = PoisonCampaign(asked(attacks=("random",), run={"nulls": True}))
-    _, folder = campaign.run_and_write(tmp_path)
-    record = json.loads((folder / "result.json").read_text())["poison"]
-    assert record["schema"] == 2 and record["rows"][0]["nulls"]["chance"] > 0 and not record["rows"][1]["nulls"]
-    assert (folder / "table.csv").read_text().splitlines()[0].startswith("method,epsilon,attack,share,liars")
-
-
-def test_cells_with_noise_of_the_operating_system_are_collections_of_the_same_people(asked: Asked) -> None:
-    assert PoisonCampaign(asked(attacks=("random",))).sums() == []
-    campaign = PoisonCampaign(asked(attacks=("random",), run={"seeds": {"noise": None}}))
-    (found,) = campaign.sums()
-    one = guarantee_before(set_up(campaign.cells[0].options)).holds["user"].value
-    assert one is not None and found.holds["user"]["value"] == pytest.approx(len(campaign.cells) * one)
-    assert found.collections == len(campaign.cells) >= 3
+    result = poison(asked(attacks=("random",), run={"nulls": True}), tmp_path)
+    assert result.folder is not None
+    record = json.loads((result.folder / "result.json").read_text())["poison"]
+    assert record["rows"][0]["nulls"]["chance"] > 0 and not record["rows"][1]["nulls"]
+    table = (result.folder / "table.csv").read_text().splitlines()
+    assert table[0].startswith("method,epsilon,attack,share,liars") and len(table) == 1 + len(record["rows"])
 
 
 @pytest.mark.parametrize(
@@ -75,6 +64,7 @@ def test_cells_with_noise_of_the_operating_system_are_collections_of_the_same_pe
         ((), {"shares": (0.001,)}, "--shares 0.001: is nobody of 60 people"),
         ((), {"run": {"engine": "flower"}}, "--engine flower: lying devices"),
         ((), {"run": {"state": Path("x")}}, "--state and --from-reports"),
+        ((), {"run": {"seeds": {"noise": None}}}, "--noise-seed os: nobody is really asked"),
         (("vote",), {"join": True, "run": {"volunteers": 0.3}}, "--join: accounts"),
         (("privgnn",), {}, "privgnn: its records are in the hands of an owner"),
         (("fedavg-mlp",), {"defences": ("degree",)}, "--defence degree: fedavg-mlp takes no reports"),
@@ -83,4 +73,4 @@ def test_cells_with_noise_of_the_operating_system_are_collections_of_the_same_pe
 )
 def test_mistakes(methods: tuple[str, ...], given: dict[str, Any], line: str, asked: Asked) -> None:
     with pytest.raises(ValueError, match=line):
-        PoisonCampaign(asked(*methods, **given))
+        campaign_of(asked(*methods, **given))

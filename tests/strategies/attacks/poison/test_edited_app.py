@@ -68,7 +68,7 @@ def test_a_drawn_report_speaks_for_the_claim(mechanism: Mechanism) -> None:
     assert mechanism.log_probability(report, value) >= np.median(honest)
 
 
-@pytest.mark.parametrize("engine", ["local", "ray"])
+@pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=pytest.mark.slow)])
 def test_only_liars_reports_change(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of largest-degree liars are all ones; honest rows are those of a run in which nobody lies."""
     if engine == "ray":

@@ -1,0 +1,84 @@
+"""The network of a training in rounds, applied to everybody as the devices apply it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+from torch import nn
+
+from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
+from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.facts import IntArray
+from ldpsim.devices.federated.exchange import kept_sums
+from ldpsim.devices.federated.local_steps import Stack
+from ldpsim.devices.federated.members import Members
+from ldpsim.devices.network import FloatArray, Shape
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.people.owner_graphs import sparse_features
+
+
+class TwoLayers(nn.Module):
+    """The four tensors of :class:`ldpsim.devices.network.Shape`, named as the curator's GCN names its own."""
+
+    def __init__(self, weights: FloatArray, shape: Shape) -> None:
+        super().__init__()
+        names = ("weight1", "bias1", "weight2", "bias2")
+        for name, part in zip(names, shape.parts(weights), strict=True):
+            setattr(self, name, nn.Parameter(torch.tensor(np.asarray(part, np.float32))))
+
+
+def scaled_features(population: Population, scaling: str) -> Any:
+    """Return all features as devices scale them, CSR (n, d)."""
+    features = sparse_features(population)
+    if scaling == "none":
+        return features
+    sums = features.multiply(features) if scaling == "unit" else abs(features)
+    size = np.asarray(sums.sum(axis=1, dtype=np.float64)).ravel()
+    size = np.sqrt(size) if scaling == "unit" else size
+    scale = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
+    return features.multiply(scale[:, None]).tocsr().astype(np.float32)
+
+
+def predict(weights: FloatArray, task: Task, population: Population) -> IntArray:
+    """Return everybody's class, int64 (n,): of its own features, or with its neighbours as in training."""
+    inputs = scaled_features(population, task.scaling)
+    return np.asarray(class_scores(task.shape.parts(weights), task.sees, inputs, population).argmax(axis=1), np.int64)
+
+
+def log_probabilities(model: TwoLayers, method: Federated, population: Population) -> NDArray[np.float64]:
+    """float64 (n, classes): logarithms of everybody's probabilities, as :func:`predict` applies the network."""
+    parts = [tensor.detach().numpy() for tensor in model.state_dict().values()]
+    inputs = scaled_features(population, method.scaling)
+    return np.asarray(log_softmax(class_scores(parts, method.spec.sees, inputs, population), axis=1), np.float64)
+
+
+def class_scores(parts: Sequence[Any], sees: str, inputs: Any, population: Population) -> Any:
+    """Return everybody's scores, float (n, classes), with weights of two layers (``parts``)."""
+    w1, b1, w2, b2 = parts
+    if sees == "own":
+        return np.maximum(inputs @ w1 + b1, 0) @ w2 + b2
+    edges = population.edges
+    spread = gcn_matrix(adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1)))
+    hidden = np.maximum(spread @ (inputs @ w1) + b1, 0)
+    return spread @ (hidden @ w2) + b2
+
+
+def predict_by_silo(silos: Sequence[Members], folder: Path, task: Task, weights: FloatArray, people: int) -> IntArray:
+    """Every member's class by its own silo with the final weights.
+
+    -1 for people who handed nothing over, and for those of a silo that has no sums because it failed in the exchange.
+    """
+    predictions = np.full(people, -1, np.int64)
+    for number, silo in enumerate(silos):
+        sums = kept_sums(folder / f"silo-{number}", task, number)
+        if len(silo.members) and (task.sees == "own" or sums is not None):
+            (scores,) = Stack([silo.inputs(task, sums, training=False)], task).scores(weights)
+            predictions[silo.members] = scores.argmax(axis=1)
+    return predictions

@@ -1,0 +1,207 @@
+"""Published data sets: readers, figures, downloads, missing files, and pickles that nobody trusts."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import shutil
+import urllib.request
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from ldpsim.devices.data.population import Population, records_of
+from ldpsim.devices.datasets import TABLE, files, load
+from ldpsim.devices.mechanisms.grr_fs import Coding
+
+
+def _musae(folder: Path, prefix: str, target: str, rows: list[str], words: dict[str, list[int]]) -> None:
+    folder.mkdir(parents=True)
+    (folder / f"{prefix}_edges.csv").write_text("id_1,id_2\n0,1\n1,2\n2,3\n3,3\n1,0\n")
+    (folder / f"{prefix}_features.json").write_text(json.dumps(words))
+    (folder / f"{prefix}_target.csv").write_text(target + "\n" + "\n".join(rows) + "\n")
+
+
+WORDS = {"0": [7841, 2], "1": [5, 5], "2": [], "3": [0]}
+
+
+@pytest.mark.parametrize("folder", ["lastfm_asia", "lasftm_asia"])
+def test_lastfm_keeps_the_ten_countries(tmp_path: Path, folder: str) -> None:
+    _musae(tmp_path / folder, "lastfm_asia", "id,target", ["0,17", "1,3", "2,1", "3,0"], WORDS)
+    population = load("lastfm", data_dir=tmp_path)
+    assert (population.facts.n, population.facts.d, population.facts.classes) == (3, 7842, 10)
+    np.testing.assert_array_equal(population.labels, [9, 1, 0])
+    np.testing.assert_array_equal(population.edges, [[0], [1]])
+    np.testing.assert_array_equal(population.record(0).feature_indices, [2, 7841])
+    np.testing.assert_array_equal(population.record(1).feature_indices, [5])
+    np.testing.assert_array_equal(population.record(2).feature_indices, [0])
+
+
+def test_facebook_as_snap_publishes_it(tmp_path: Path) -> None:
+    rows = ["0,11,A,tvshow", '1,12,"B, and more",company', "2,13,C,government", "3,14,D,politician"]
+    words = {"0": [4713], "1": [1], "2": [1], "3": [0]}
+    _musae(tmp_path / "facebook_large", "musae_facebook", "id,facebook_id,page_name,page_type", rows, words)
+    population = load("facebook", data_dir=tmp_path)
+    np.testing.assert_array_equal(population.labels, [1, 0, 3, 2])
+    assert (population.facts.d, population.edges.shape[1]) == (4714, 3)
+    assert population.facts.class_names == ("company", "tvshow", "politician", "government")
+
+
+class Runs:
+    """An object whose pickle names a function and its arguments."""
+
+    def __init__(self, function: Any, *given: Any) -> None:
+        self.call = function, given
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+def _outside() -> csr_matrix:
+    """Return a matrix with a column outside its width: scipy would write there."""
+    matrix = csr_matrix((np.ones(1), np.array([5]), np.array([0, 1])), shape=(1, 9))
+    matrix._shape = (1, 5)
+    return matrix
+
+
+@pytest.mark.parametrize(("part", "content", "message"), [
+    ("allx", Runs(os.mkdir, "was run"), "names posix.mkdir"),
+    ("graph", {0: [Runs(os.mkdir, "was run")]}, "names posix.mkdir"),
+    ("ally", Runs(getattr, {}, "get"), "__builtin__.getattr"), ("ty", b"no pickle", "no pickle of arrays"),
+    ("y", np.array([{}, 1], object), "no table of numbers"), ("tx", _outside(), "indices"),
+    ("graph", dict.fromkeys(range(2000), [1] * 20_000), "no dict of lists of node numbers"),  # 40 million edges
+])  # fmt: skip
+def test_a_pickle_is_arrays_of_numbers_and_nothing_that_it_names_is_run(
+    part: str, content: Any, message: str, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form = TABLE["cora"].forms[0]
+    shutil.copytree(data_dir / form.folder, tmp_path / form.folder, copy_function=shutil.copyfile)
+    data = content if isinstance(content, bytes) else pickle.dumps(content, protocol=2)
+    (tmp_path / form.folder / f"ind.cora.{part}").write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message) as told:
+        load("cora", data_dir=tmp_path)
+    assert "\n" not in str(told.value) and not (tmp_path / "was run").exists()
+
+
+# nodes, edges, features, classes, edge homophily, features a node
+FIGURES = {
+    "cora": (2708, 5278, 1433, 7, 0.8100, 18.2),
+    "citeseer": (3327, 4552, 3703, 6, 0.7355, 31.6),
+    "citeseer-3312": (3312, 4536, 3703, 6, 0.7377, 31.8),
+    "citeseer-lcc": (2110, 3668, 3703, 6, 0.7364, 32.1),
+    "citeseer-full": (4230, 5337, 602, 6, 0.9494, 4.6),
+    "pubmed": (19717, 44324, 500, 3, 0.8024, 50.1),
+    "dblp": (17716, 52867, 1639, 4, 0.8279, 5.2),
+    "computers": (13752, 245861, 767, 10, 0.7772, 267.2),
+    "facebook": (22470, 170823, 4714, 4, 0.8853, 14.0),
+    "github": (37700, 289003, 4005, 2, 0.8453, 18.3),
+    "german": (955, 9990, 46, 2, 0.9049, 11.9),
+    "student": (577, 4243, 60, 2, 0.8265, 17.3),
+}
+
+
+@cache
+def loaded(name: str, root: Path) -> Population:
+    return load(name, data_dir=root)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_published_figures(name: str, data_dir: Path) -> None:
+    population = loaded(name, data_dir)
+    nodes, edges, features, classes, homophily, ones = FIGURES[name]
+    facts = population.facts
+    assert (facts.n, population.edges.shape[1], facts.d, facts.classes) == (nodes, edges, features, classes)
+    assert population.homophily == pytest.approx(homophily, abs=5e-5)
+    assert len(population.feature_values) / nodes == pytest.approx(ones, abs=0.06)
+    assert len(np.unique(population.labels)) == classes
+    assert (facts.feature_low, facts.feature_high) == ((0.0, 1.3) if name == "pubmed" else (0.0, 1.0))
+    entry = TABLE[name]
+    assert (entry.nodes, entry.edges, entry.features, entry.classes) == (nodes, edges, features, classes)
+    if name != "pubmed":
+        assert np.all(population.feature_values == 1)
+
+
+@pytest.mark.parametrize("name", ["german", "student"])
+def test_categories_come_back_from_the_bits(name: str, data_dir: Path) -> None:
+    population = loaded(name, data_dir)
+    facts = population.facts
+    with np.load(data_dir / f"{name}.npz", allow_pickle=False) as arrays:
+        sizes = arrays["cat_card"]
+        order = np.argsort(sizes > 2, kind="stable")
+        assert facts.domains == tuple(sizes[order])
+        coding = Coding(facts.domains, facts.d, 1)
+        read = coding.read(records_of(population, range(len(population))))
+        np.testing.assert_array_equal(read, arrays["x_cat"][:, order])
+        names = [str(arrays["cat_names"][place]) for place in order]
+        columns = [str(column) for column in arrays["feature_names"]]
+    starts = np.cumsum([0, *(1 if size == 2 else size for size in facts.domains)])
+    assert starts[-1] == facts.d
+    for attribute, start, end in zip(names, starts, starts[1:], strict=False):
+        assert all(column.startswith(attribute) for column in columns[start:end])
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*_: Any, **__: Any) -> None:
+        raise OSError("Network is\nunreachable")
+
+    monkeypatch.setattr(urllib.request, "urlopen", unreachable)
+
+
+@pytest.fixture
+def online(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    asked: list[str] = []
+
+    def answer(address: str, **_: Any) -> io.BytesIO:
+        asked.append(address)
+        return io.BytesIO(b"raw")
+
+    monkeypatch.setattr(urllib.request, "urlopen", answer)
+    return asked
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_missing_files_are_named_in_one_line(name: str, tmp_path: Path, offline: None) -> None:
+    entry = TABLE[name]
+    with pytest.raises(ValueError, match=rf"^{name}: not on disk") as caught:
+        load(name, data_dir=tmp_path)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert f"{', '.join(entry.forms[0].files)} into {tmp_path / entry.forms[0].folder}" in text
+    assert entry.source in text and "http" in text
+    assert ("Network is unreachable" in text) == bool(entry.url)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_download_ends_in_the_data_folder(tmp_path: Path, online: list[str]) -> None:
+    entry = TABLE["cora"]
+    form = files.locate(entry, tmp_path / "new")
+    found = {path.name: path for path in (tmp_path / "new").rglob("*")}
+    assert set(found) == {"Cora", "raw", *form.files}
+    assert found["ind.cora.x"].read_bytes() == b"raw" and found["ind.cora.x"].stat().st_mode & 0o777 == 0o644
+    assert online == [f"{entry.url}/{name}" for name in form.files]
+
+
+def test_a_broken_download_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def once(address: str, **_: Any) -> io.BytesIO:
+        if address.endswith(".graph"):
+            raise OSError("connection reset")
+        return io.BytesIO(b"raw")
+
+    monkeypatch.setattr(urllib.request, "urlopen", once)
+    with pytest.raises(ValueError, match="the download failed: connection reset"):
+        files.locate(TABLE["cora"], tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("wrong", "near"), [("coar", "cora"), ("Citeseer", "citeseer"), ("pub-med", "pubmed")])
+def test_unknown_name_gets_the_nearest(wrong: str, near: str) -> None:
+    with pytest.raises(ValueError, match=f"--dataset {wrong}: no such data set; did you mean .*{near}"):
+        load(wrong)

@@ -1,0 +1,55 @@
+"""The flat row of a result, its data frame and its CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+from ldpsim.strategies import RunOptions
+from ldpsim.strategies.results.rows import csv_text, data_frame, failed_row, figures, row_of, write_table
+from tests.cli.conftest import RECORD, WITH_NULLS
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_row_has_claimed_and_held_and_nulls() -> None:
+    record: dict[str, Any] = {**RECORD, **{name: WITH_NULLS[name] for name in ("nulls", "verdict", "reference")}}
+    row = row_of(record, "hogs-0", 3)
+    assert (row["cell"], row["claimed"], row["holds_relationship"], row["holds_label_status"]) == (
+        3, 8.0, 14.4, "unprotected",
+    )  # fmt: skip
+    assert (row["shuffled_adjacency"], row["standing"], row["nonprivate_test"]) == (0.3311, "below", 0.8511)
+    assert (row["answered"], row["edges_kept"], row["folder"]) == (2900, 10238.0, "hogs-0")
+    found = dict(figures(record))
+    assert (found["test"], found["graph_alone"], found["holds_user"]) == (0.6124, 0.7884, 21797.6)
+    assert not {"cell", "epsilon", "noise_seed", "std", "holds_label", "method"} & set(found)
+    assert all(type(value) is float for value in found.values())
+
+
+def test_a_column_has_one_type_and_the_last_ones_stay_last() -> None:
+    rows = [{"cell": 1, "a": 1, "b": "x", "folder": "f", "error": None}, {"cell": 2, "a": 0.5, "b": 2, "c": True}, {}]
+    frame = data_frame(rows)
+    assert [str(frame[name].dtype) for name in "abc"] == ["float64", "string", "boolean"]
+    assert list(frame.columns) == ["cell", "a", "b", "c", "folder", "error"]
+    assert [row["a"] for row in rows_of(csv_text(frame))] == ["1.0", "0.5", ""]
+    assert [row["b"] for row in rows_of(csv_text(frame))] == ["x", "2", ""]
+    assert rows_of(csv_text(frame))[1]["c"] == "true"
+
+
+def test_no_cell_is_a_formula_and_a_table_is_written_whole(tmp_path: Path) -> None:
+    frame = data_frame([{"method": "=1+1", "margin": -0.5, "n": "-0.5"}])
+    write_table(tmp_path / "table.csv", frame)
+    assert (tmp_path / "table.csv").read_text() == "method,margin,n\n'=1+1,-0.5,-0.5\n"
+
+
+def test_a_failed_cell_has_its_options_and_the_reason() -> None:
+    row = failed_row(1, RunOptions(method="rgnn", clients=60, settings={"C": "9"}), None, "it broke")
+    assert (row["method"], row["param_C"], row["config_hash"], row["error"]) == ("rgnn", "9", None, "it broke")
+    done = row_of(RECORD, "hogs-0", 2)
+    table = rows_of(csv_text(data_frame([row, done])))
+    assert [line["status"] for line in table] == ["failed", "done"] and table[0]["test"] == ""
+    assert list(table[0])[-2:] == ["folder", "error"]
