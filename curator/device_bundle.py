@@ -13,13 +13,19 @@ its own features and its own list in clear (:mod:`ldpsim.devices.prediction`).
 
       h = (s - sum of m_c^2) / (1 - sum of m_c^2).
 
-  A prior of :data:`HOMOPHILY` with the spread :data:`SPREAD` stands in for what the reports do not tell. Nobody's true
+  Where the witnesses of a vote say that votes are right less often than features alone, it is :data:`WEAK`. Elsewhere a
+  prior of :data:`HOMOPHILY` with the spread :data:`SPREAD` stands in for what the reports do not tell. Nobody's true
   list is read.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import softmax
 
@@ -27,57 +33,107 @@ from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.links.belief_propagation import labelled_counts
 from ldpsim.curator.links.edge_prior import moments
-from ldpsim.curator.nulls.models import NullEvidence
+from ldpsim.curator.nulls.models import NullEvidence, known_from_reports
 from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.question import volunteers_of
+from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import flipped_rows
 from ldpsim.curator.votes.own_model import SCALE, OwnModel, own_model, published
+from ldpsim.curator.votes.volunteered import right_votes
 from ldpsim.devices.array_types import DoubleArray, IntArray
-from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge
 from ldpsim.devices.mechanisms.class_table import MOST_LEVELS, UNIT, whole_features
 from ldpsim.devices.prediction import Bundle
 
-HOMOPHILY, SPREAD, LARGEST = 0.8, 0.2, 0.98
+HOMOPHILY, SPREAD, LARGEST, WEAK = 0.8, 0.2, 0.98, 0.1
 _LABEL_COUNT = 1.0  # people of each class before anybody is counted
 
 
-def bundle(
-    known: NullEvidence, facts: PublicFacts, *, homophily: float, log_probability: DoubleArray | None = None,
-    predictions: IntArray | None = None, calibrated: bool = False,
-) -> Bundle:  # fmt: skip
-    """Return the bundle of a method's result; without one, that of a device alone.
+@dataclass(frozen=True, eq=False)
+class BundleParts:
+    """All that a bundle needs beside the result of a method.
 
     Args:
-        known: What the curator knows of labels and features.
+        known: Labels and features that the curator has; those of volunteers too.
         facts: Sizes and ranges.
         homophily: h.
-        log_probability: float64 (n, classes): ln of the class distributions by the method.
-        predictions: int64 (n,): classes by a method without distributions.
-        calibrated: Whether the distributions need no temperature.
+        public_homophily: h where nobody is asked.
     """
-    labels, people = known.labels, known.labels.known(np.sort(known.split.labelled))
-    own = model_of(known, facts)
-    shares = _counts(labels.estimates(people) if len(people) else np.zeros((0, facts.classes)), facts.classes)
-    if log_probability is not None:
-        rows = log_probability if calibrated else _tempered(log_probability, known)
-        table = softmax(rows, axis=1)
-    elif predictions is not None:
-        table = _by_class(predictions, known)
-    elif own is not None and "features" not in known.reported:
-        table = _said(own, known, facts)
-    else:
-        table = np.zeros((facts.n, facts.classes))
-    told = (
-        softmax(labels.placed(people, labels.log_likelihood(people)), axis=1)[people]
-        if labels.soft is not None
-        else None
-    )
-    if told is None:
-        table[people] = np.eye(facts.classes)[labels.labels[people]]
-    else:
-        before = np.where(table[people].sum(axis=1, keepdims=True) > 0, table[people], shares)
-        table[people] = before * told
-    fields = {} if own is None else {"levels": own.levels, "low": facts.feature_low, "high": facts.feature_high}
-    return Bundle.of(table, shares, homophily, None if own is None else own.model, **fields)
+
+    known: NullEvidence = field(repr=False)
+    facts: PublicFacts
+    homophily: float
+    public_homophily: float
+
+    @cached_property
+    def features(self) -> OwnModel | None:
+        """The model of features; None without any."""
+        return model_of(self.known, self.facts)
+
+    def after(self, log_probability: NDArray[Any] | None, predictions: IntArray, *, calibrated: bool) -> Bundle:
+        """Return the bundle of a method's result.
+
+        Args:
+            log_probability: float (n, classes): ln of the class distributions by the method; None without any.
+            predictions: int64 (n,): classes by the method.
+            calibrated: Whether the distributions need no temperature.
+        """
+        if log_probability is None:
+            table = _by_class(predictions, self.known)
+        else:
+            rows = np.asarray(log_probability, np.float64)
+            table = softmax(rows if calibrated else _tempered(rows, self.known), axis=1)
+        return self._bundle(table, self.features, self.homophily)
+
+    def alone(self) -> Bundle | None:
+        """Return the bundle that needs no report; None where no label is in clear."""
+        known, facts = self.known, self.facts
+        if known.labels.soft is not None or not len(known.teachers):
+            return None
+        own = None if "features" in known.reported else self.features
+        everybody = own is not None and not known.volunteered
+        table = _said(own, known, facts) if own and everybody else np.zeros((facts.n, facts.classes))
+        return self._bundle(table, own, self.public_homophily)
+
+    def _bundle(self, table: DoubleArray, own: OwnModel | None, homophily: float) -> Bundle:
+        labels, facts = self.known.labels, self.facts
+        people = labels.known(np.sort(self.known.split.labelled))
+        shares = _counts(labels.estimates(people), facts.classes)
+        if labels.soft is None:
+            table[people] = np.eye(facts.classes)[labels.labels[people]]
+        else:
+            before = np.where(table[people].sum(axis=1, keepdims=True) > 0, table[people], shares)
+            table[people] = before * labels.probabilities(people)
+        fields = {} if own is None else {"levels": own.levels, "low": facts.feature_low, "high": facts.feature_high}
+        return Bundle.of(table, shares, homophily, None if own is None else own.model, **fields)
+
+
+def bundle_parts(reports: Reports, public: PublicKnowledge, *, taught_by_validation: bool) -> BundleParts:
+    """Return the parts of a bundle from reports and public data.
+
+    Args:
+        reports: The reports.
+        public: Public knowledge.
+        taught_by_validation: Whether the method learns from validation labels.
+    """
+    known = replace(known_from_reports(reports, public), taught_by_validation=taught_by_validation)
+    volunteers = volunteers_of(reports.questions())
+    if len(volunteers) and public.features is None and reports.features is not None:
+        reported = known.reported - {"features"}
+        known = replace(known, features=reports.features, reported=reported, volunteered=True)
+    homophily = homophily_of(Evidence(reports, public))
+    asked = homophily if public.edges is not None else HOMOPHILY
+    parts = BundleParts(known, public.facts, homophily, asked)
+    right = right_votes(reports, errors=0.0) if reports.of_field("votes") else None
+    if right is not None and parts.features is not None and right < _right(parts.features, known):
+        return replace(parts, homophily=WEAK)  # the list made votes worse than features alone
+    return parts
+
+
+def _right(own: OwnModel, known: NullEvidence) -> float:
+    """Return how often the model names the label of people whom it has not seen."""
+    people = known.labels.known(np.sort(known.split.labelled))
+    return float(np.mean(own.log_probability.argmax(axis=1) == known.labels.labels[people]))
 
 
 def homophily_of(evidence: Evidence) -> float:

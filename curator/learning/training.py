@@ -216,6 +216,7 @@ class TrainedNetwork:
         best_epoch: 1 .. epochs.
         val_accuracy: Accuracy at that epoch; nan without a validation label (then the last epoch is kept).
         seconds: Wall time.
+        log_probability: float (n, classes): ln of each node's class distribution; None of a method without one.
     """
 
     model: nn.Module = field(repr=False)
@@ -223,6 +224,7 @@ class TrainedNetwork:
     best_epoch: int
     val_accuracy: float
     seconds: float
+    log_probability: NDArray[Any] | None = field(default=None, repr=False)
 
 
 def choose_device(name: str) -> torch.device:
@@ -335,8 +337,8 @@ def fit(
                     after_step(model)
         model.load_state_dict(state)
     predictions = best_scores.argmax(dim=1).cpu().numpy()
-    return TrainedNetwork(model.cpu(), predictions, best_epoch, best_accuracy,
-                          time.perf_counter() - started)  # fmt: skip
+    said = functional.log_softmax(best_scores, dim=1).cpu().numpy()
+    return TrainedNetwork(model.cpu(), predictions, best_epoch, best_accuracy, time.perf_counter() - started, said)
 
 
 _ROWS_AT_ONCE = 4096
@@ -418,5 +420,6 @@ def train_in_batches(
             elif epoch - best_epoch >= patience:
                 break
         model.load_state_dict(state)
-        predictions = model.scores(rows).argmax(dim=1).cpu().numpy()
-    return TrainedNetwork(model.cpu(), predictions, best_epoch, best, time.perf_counter() - started)
+        scores = model.scores(rows)
+    predictions, said = scores.argmax(dim=1).cpu().numpy(), functional.log_softmax(scores, dim=1).cpu().numpy()
+    return TrainedNetwork(model.cpu(), predictions, best_epoch, best, time.perf_counter() - started, said)

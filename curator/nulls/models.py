@@ -47,6 +47,7 @@ class NullEvidence:
             curator sees none.
         reported: Attributes of which it knows from answers (``adjacency``, ``features``, ``label``); others are
             public.
+        volunteered: Whether ``features`` are those of volunteers alone.
         taught_by_validation: Whether null models learn from validation labels too, because the method does.
     """
 
@@ -55,6 +56,7 @@ class NullEvidence:
     edges: IntArray | None = field(default=None, repr=False)
     features: Any = field(default=None, repr=False)
     reported: frozenset[str] = frozenset()
+    volunteered: bool = False
     taught_by_validation: bool = False
 
     @property

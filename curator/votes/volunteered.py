@@ -261,8 +261,8 @@ def kept_share(epsilon: float, values: int) -> float:
     return odds / (odds + values)
 
 
-def right_votes(reports: Reports) -> float | None:
-    """Return how often a vote is right, as the witnesses say, less one standard error; None without witnesses.
+def right_votes(reports: Reports, errors: float = 1.0) -> float | None:
+    """Return how often a vote is right, as the witnesses say, less ``errors`` standard errors; None without witnesses.
 
     The noise is taken out. The standard error keeps the luck of few witnesses from counting as agreement.
     """
@@ -272,7 +272,7 @@ def right_votes(reports: Reports) -> float | None:
         return None
     kept = kept_share(parts[0].source("votes").loss().vector, 2)
     mean = (said.sum() + 1) / (len(said) + 2)
-    return float((mean - np.sqrt(mean * (1 - mean) / len(said)) - (1 - kept) / 2) / kept)
+    return float((mean - errors * np.sqrt(mean * (1 - mean) / len(said)) - (1 - kept) / 2) / kept)
 
 
 def next_voters(n: int, others: IntArray, asked: BoolArray, *, batches: int) -> IntArray:

@@ -73,8 +73,20 @@ def _accuracy(record: Mapping[str, Any]) -> Iterator[Line]:
     words = "" if verdict is None else words_of_standing(verdict, nulls)
     standing = verdict["standing"] if verdict is not None and words else ""
     yield Line("accuracy", words or f"null models: {NOT_TAKEN}", STANDINGS[standing][1])
+    if who := who_predicts(record):
+        yield Line("accuracy", who, "open")
     if served := words_of_groups(group_rows(record)):
         yield Line("accuracy", served, "open")
+
+
+def who_predicts(record: Mapping[str, Any]) -> str:
+    """Return the curator's figure beside that of devices that predict for themselves; empty without both."""
+    accuracy, alone = record["accuracy"], (record["nulls"] or {}).get("device_alone")
+    if accuracy.get("curator") is None or accuracy.get("device") is None:
+        return ""
+    nobody = "" if alone is None else f", {percent(alone['test'])} if nobody is asked"
+    return (f"the curator learns {percent(accuracy['curator'])}; a device that predicts for itself has "
+            f"{percent(accuracy['device'])}{nobody}")  # fmt: skip
 
 
 def _privacy(record: Mapping[str, Any]) -> Iterator[Line]:

@@ -12,6 +12,7 @@ from ldpsim.curator.graph import Graph
 from ldpsim.curator.nulls.models import NullEvidence
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.prediction import Bundle
 from ldpsim.strategies.results.lifetime import Losses
 from ldpsim.strategies.rounds.collect_once import Collected
 
@@ -39,6 +40,7 @@ class Outcome:
         reconstruction: The graph against the truth.
         known: Knowledge that the null models may use; None if they are not taken.
         reports: Reports of the devices, for the null models; None without them.
+        bundle: What devices predict from, after the reports and without any; None where the method has none.
         graph: The reconstructed graph that the network was trained on; None without one.
         lifetime: Losses of the devices' lifetime, if the work has read the ledgers already.
         phases: Communication by phase; None if all of it is the collection.
@@ -55,6 +57,7 @@ class Outcome:
     reconstruction: Mapping[str, Any] = field(default_factory=lambda: NO_GRAPH, repr=False)
     known: NullEvidence | None = field(default=None, repr=False)
     reports: Reports | None = field(default=None, repr=False)
+    bundle: tuple[Bundle, Bundle | None] | None = field(default=None, repr=False)
     graph: Graph | None = field(default=None, repr=False)
     lifetime: Losses | None = field(default=None, repr=False)
     phases: Mapping[str, Mapping[str, Any]] | None = field(default=None, repr=False)
@@ -88,6 +91,8 @@ class Repeat:
         nulls: Scores of the null models, by name (:mod:`ldpsim.strategies.runs.nulls`); empty if they were not taken.
         ask_nobody: Names of those that tell what public data alone give
             (:func:`ldpsim.strategies.results.verdict.asks_nobody`).
+        device: Score of the devices that predict for themselves; None where the method has no bundle.
+        alone: The same without any report; None where no label is in clear.
         null_seconds: Duration of the null models.
         lifetime: Losses of the devices' lifetime, from their ledgers.
         seeded: Whether the devices' secrets come from a seed; None if nobody was asked.
@@ -100,6 +105,8 @@ class Repeat:
     reference_own: float | None
     nulls: Mapping[str, Score]
     ask_nobody: tuple[str, ...]
+    device: Score | None
+    alone: Score | None
     null_seconds: float
     lifetime: Losses
     seeded: bool | None

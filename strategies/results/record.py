@@ -65,7 +65,7 @@ def assemble(
             "scored_sha256": [_digest(repeat) for repeat in setup.repeats],
         },
         "devices": _devices(repeats),
-        "accuracy": _accuracy(repeats),
+        "accuracy": {**_accuracy(repeats), **_by_who_knows(setup, repeats)},
         "nulls": nulls_section(repeats),
         "verdict": verdict_section(repeats),
         "reference": {
@@ -107,6 +107,18 @@ def _accuracy(repeats: Sequence[Repeat]) -> dict[str, Any]:
     found = {name: mean([repeat.accuracy[name] for repeat in repeats]) for name in repeats[0].accuracy}
     tests = [repeat.accuracy["test"] for repeat in repeats]
     return {**found, "per_repeat": tests, "std": spread(tests)}
+
+
+def _by_who_knows(setup: RunSetup, repeats: Sequence[Repeat]) -> dict[str, Any]:
+    """Return the figures of the curator and of the devices that predict for themselves; None where there is none.
+
+    A training in rounds is scored with each person's own data, which nobody else has: its figure is the devices'.
+    """
+    tests = [repeat.score.test for repeat in repeats]
+    if setup.settings.method.spec.trained_by in ("devices", "silos", "alone"):
+        return {"curator": None, "device": mean(tests), "device_std": spread(tests)}
+    devices = [score.test for repeat in repeats if (score := repeat.device) is not None]
+    return {"curator": mean(tests), "device": mean(devices) if devices else None, "device_std": spread(devices)}
 
 
 def _digest(repeat: RepeatSetup) -> str:

@@ -194,9 +194,11 @@ def nulls_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     scores = _scores(repeats)
     if CHANCE not in scores:
         return None
+    alone = [repeat.alone for repeat in repeats if repeat.alone is not None]
     return {
         CHANCE: {"test": mean([score.test for score in scores[CHANCE]])},
         **{name: _figures(scores.get(name)) for name in (GRAPH_ALONE, FEATURES_ALONE)},
+        **({"device_alone": _figures(alone)} if len(alone) == len(repeats) else {}),
         "shuffled": {attribute: _figures(scores[SHUFFLED + attribute]) for attribute in _shuffled(scores)},
     }
 

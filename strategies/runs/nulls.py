@@ -26,7 +26,9 @@ from ldpsim.curator.learning.training import TrainingSettings, choose_device
 from ldpsim.curator.linear.processor import trainings_at_once
 from ldpsim.curator.methods import BUILT_IN
 from ldpsim.curator.steps import on_progress
+from ldpsim.devices.data.population import records_of
 from ldpsim.devices.facts import IntArray
+from ldpsim.devices.prediction import Bundle
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
@@ -88,6 +90,24 @@ def score(scene: RepeatContext, predictions: Predictions) -> Score:
     """Return the score of predictions on the test people."""
     right = predictions[scene.split.test] == scene.setup.population.labels[scene.split.test]
     return Score(float(np.mean(right)) if len(right) else None, right)
+
+
+def devices_scores(
+    scene: RepeatContext, bundles: tuple[Bundle, Bundle | None] | None
+) -> tuple[Score | None, Score | None]:
+    """Return the scores of the test people's devices: from the published bundle, and from one that needs no report."""
+    people, test = scene.setup.population, scene.split.test
+    if bundles is None or not len(test):
+        return None, None
+    records = records_of(people, test)
+
+    def of(bundle: Bundle | None) -> Score | None:
+        if bundle is None:
+            return None
+        right = bundle.classes_of(records, test) == people.labels[test]
+        return Score(float(right.mean()), right)
+
+    return of(bundles[0]), of(bundles[1])
 
 
 def references(run: Run, scene: RepeatContext, *, told: bool = True) -> tuple[Score | None, Score | None]:

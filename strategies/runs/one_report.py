@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ldpsim.curator.defences import Defended, defend
+from ldpsim.curator.device_bundle import BundleParts, bundle_parts
 from ldpsim.curator.methods import Method, Question
 from ldpsim.curator.methods.base import Graph, GraphMethod, LocalMethod
 from ldpsim.curator.methods.references.references import Reference
@@ -23,6 +24,7 @@ from ldpsim.curator.reports.question import keys_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import silenced
 from ldpsim.devices.facts import IntArray, Split
+from ldpsim.devices.prediction import Bundle
 from ldpsim.strategies.people.owner_graphs import own
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.outcome import Outcome, Predictions
@@ -99,7 +101,15 @@ class OneReportRun(Run):
         started = time.perf_counter()
         scene, defended, graph = self._rebuilt(scene, reports)
         seconds = {"collect": collected.seconds, "reconstruct": time.perf_counter() - started}
-        known = self.known(scene, defended.reports if defended else reports) if nulls else None
+        heard = defended.reports if defended else reports
+        known = self.known(scene, heard) if nulls else None
+        parts = (
+            None
+            if heard is None
+            else bundle_parts(
+                heard, known_to_curator(scene), taught_by_validation=method.in_force().learns_from_validation
+            )
+        )
         extra: dict[str, Mapping[str, Any]] = {}
         if defended is not None:
             assert reports is not None
@@ -107,7 +117,7 @@ class OneReportRun(Run):
             reports = silenced(reports, defended.flagged)
         own_features = "features" in method.spec.reads if reports is None else reports.features is None
         kept = reports if nulls and scene.state is not None else None
-        del reports, defended
+        del reports, defended, heard
         tell("train", None)
         with watched(scene.watch):
             trained = self.train(scene, graph)
@@ -124,6 +134,7 @@ class OneReportRun(Run):
             },
             known=known,
             reports=kept,
+            bundle=None if parts is None else _bundles(parts, method, trained),
             graph=None if self.without_graph(method) else graph,
             extra=extra,
         )
@@ -246,6 +257,15 @@ class OneReportRun(Run):
             found = known_from_reports(reports, known_to_curator(scene))
             return replace(found, taught_by_validation=setup.method.in_force().learns_from_validation)
         return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.spec.reads)
+
+
+def _bundles(parts: BundleParts, method: Method, trained: TrainedNetwork) -> tuple[Bundle, Bundle | None]:
+    """Return what devices predict from: after the reports, and without any."""
+    spec = method.in_force()
+    after = parts.after(
+        trained.log_probability, trained.predictions, calibrated=spec.learns_from_validation and not spec.trains_network
+    )
+    return after, parts.alone()
 
 
 def _without_flagged(scene: RepeatContext, defended: Defended) -> RepeatContext:

@@ -37,7 +37,7 @@ from ldpsim.strategies.results.lifetime import Losses, nothing_known, read_ledge
 from ldpsim.strategies.results.outcome import Predictions, Repeat, Score
 from ldpsim.strategies.results.record import assemble
 from ldpsim.strategies.results.verdict import SHUFFLED, asks_nobody
-from ldpsim.strategies.runs.nulls import models_at_once, null_models, references, score, side_by_side
+from ldpsim.strategies.runs.nulls import devices_scores, models_at_once, null_models, references, score, side_by_side
 from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
 from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
 from ldpsim.strategies.setup.disk_space import naming_full_disk
@@ -146,6 +146,7 @@ def _repeat(scene: RepeatContext, *, keep_graph: bool) -> Repeat:
         else:
             accuracy = evaluation.accuracy(outcome.predictions, setup.population, scene.split)
             own = score(scene, outcome.predictions)
+        device, alone = devices_scores(scene, outcome.bundle)
         lifetime = outcome.lifetime
         if lifetime is None:
             nobody = setup.options.from_reports is None
@@ -164,13 +165,15 @@ def _repeat(scene: RepeatContext, *, keep_graph: bool) -> Repeat:
     reported = () if outcome.known is None else outcome.known.reported
     shuffled = [name for name in nulls if name.startswith(SHUFFLED)]
     return Repeat(
-        outcome=replace(outcome, known=None, reports=None, graph=outcome.graph if keep_graph else None),
+        outcome=replace(outcome, known=None, reports=None, bundle=None, graph=outcome.graph if keep_graph else None),
         accuracy=accuracy,
         score=own,
         reference=reference,
         reference_own=None if reference_own is None else reference_own.test,
         nulls=nulls,
         ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported) or shuffled == [name]),
+        device=device,
+        alone=alone,
         null_seconds=null_seconds,
         lifetime=lifetime,
         seeded=None if state is None else bool(state.head["simulation_seeded"]),

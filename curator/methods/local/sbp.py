@@ -147,4 +147,5 @@ class SBP(LocalMethod):
         for name, values in parameters.items():
             model.register_buffer(name, torch.tensor(np.asarray(values, np.float32)))
         predictions = found.log_probability.argmax(axis=1).astype(np.int64)
-        return TrainedNetwork(model, predictions, 1, found.accuracy[found.chosen], time.perf_counter() - started)
+        return TrainedNetwork(model, predictions, 1, found.accuracy[found.chosen], time.perf_counter() - started,
+                              found.log_probability)  # fmt: skip

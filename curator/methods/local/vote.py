@@ -193,7 +193,7 @@ class Vote(LocalMethod):
         predictions = log_p.argmax(axis=1).astype(np.int64)
         right = predictions[graph.val] == graph.labels[graph.val]
         accuracy = float(right.mean()) if len(right) else float("nan")
-        return TrainedNetwork(model, predictions, 1, accuracy, time.perf_counter() - started)
+        return TrainedNetwork(model, predictions, 1, accuracy, time.perf_counter() - started, log_p)
 
     def claim(self, budget: Budget) -> Claim:
         """Return the claim: all that a person reports."""
