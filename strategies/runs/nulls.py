@@ -99,7 +99,7 @@ def devices_scores(
     people, test = scene.setup.population, scene.split.test
     if bundles is None or not len(test):
         return None, None
-    records = records_of(people, test)
+    records = records_of(people, test.tolist())
 
     def of(bundle: Bundle | None) -> Score | None:
         if bundle is None:
