@@ -220,6 +220,36 @@ def _group(name: str) -> int:
 
 
 @device.command()
+def predict(
+    state: StateFolder,
+    bundle: Annotated[Path, o.plain_option("--bundle", "What a curator published (bundle.json).", "FILE")],
+    debug: o.PlainDebug = False,
+) -> None:
+    """Print the class of each person here, from a curator's bundle and the person's own data; nothing leaves.
+
+    A line has the person's number and the number of the class.
+    """
+    from ldpsim.devices.atomic_files import read_file
+    from ldpsim.devices.data.population import records_of
+    from ldpsim.devices.enrolment.state import State
+    from ldpsim.devices.prediction import Bundle
+    from ldpsim.devices.vault.folder import harden
+
+    harden()
+    home = State(state)
+    facts, people = home.population.facts, list(home.residents)
+    try:
+        published = Bundle.read(read_file(bundle))
+    except ValueError as error:
+        raise ValueError(f"--bundle {bundle}: {error}") from None
+    if (published.people, published.classes) != (facts.n, facts.classes) or published.columns not in (0, facts.d):
+        raise ValueError(f"--bundle {bundle}: it is about other people than those in {state}")
+    classes = published.classes_of(records_of(home.population, people), people)
+    for person, label in zip(people, classes.tolist(), strict=True):
+        echo(f"{person} {label}")
+
+
+@device.command()
 def policy(
     facts: Annotated[Path, o.plain_option("--facts", "Public facts.", "FILE")],
     method: Annotated[

@@ -28,6 +28,7 @@ from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices.atomic_files import exclusive_lock, read_file, write_atomically
 from ldpsim.strategies.setup.disk_space import naming_full_disk
 
+BUNDLE = "bundle.json"  # what devices predict from: `ldpsim device predict`
 COMPARISON = "compare.json"  # summary in the folder of a comparison
 log = logging.getLogger("ldpsim")
 

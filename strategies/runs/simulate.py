@@ -24,6 +24,7 @@ import numpy as np
 from ldpsim.curator.linear.processor import threads_for
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.steps import on_progress
+from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.enrolment.state import State, is_enrolled, used_alone
 from ldpsim.devices.ledger.rows import LedgerDamaged
 from ldpsim.strategies.engines.usage import cpu_seconds
@@ -119,6 +120,8 @@ def simulate(
             model = repeats[-1].outcome.model
             if model is not None:
                 run_folder.write_model(folder, model.state_dict())
+            if (bundle := repeats[-1].outcome.bundle) is not None:
+                write_atomically(folder / run_folder.BUNDLE, bundle[0].as_text().encode())
             run_folder.write_result(folder, record)
             run_folder.remove_unfinished(folder)
             log.info("result written")
@@ -165,7 +168,7 @@ def _repeat(scene: RepeatContext, *, keep_graph: bool) -> Repeat:
     reported = () if outcome.known is None else outcome.known.reported
     shuffled = [name for name in nulls if name.startswith(SHUFFLED)]
     return Repeat(
-        outcome=replace(outcome, known=None, reports=None, bundle=None, graph=outcome.graph if keep_graph else None),
+        outcome=replace(outcome, known=None, reports=None, graph=outcome.graph if keep_graph else None),
         accuracy=accuracy,
         score=own,
         reference=reference,

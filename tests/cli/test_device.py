@@ -24,7 +24,9 @@ from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report
 from ldpsim.devices.vault.client import VaultDevice
+from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.flower_app.deployed import PublicFile
+from ldpsim.strategies.runs.set_up import set_up
 from tests import warm
 from tests.signing import signed
 
@@ -336,3 +338,21 @@ def test_a_vault_tells_its_person_before_the_first_answer(tmp_path: Path, own: P
         assert made.exit_code == 0 and "Volunteers" not in made.stderr
         assert f"\n## {mine} (" in path.read_text() and f"\n## {other} (" not in path.read_text()
         assert path.stat().st_mode & 0o777 == 0o644  # the vault's own files stay private
+
+
+def test_devices_name_the_classes_that_the_simulation_scored(tmp_path: Path) -> None:
+    result = simulate(
+        RunOptions(clients=200, method="vote", volunteers=0.3, out=tmp_path, nulls=False, reference=False)
+    )
+    assert result.folder is not None
+    bundle, state = result.folder / "bundle.json", result.folder / "state"
+    shown = CliRunner().invoke(app, ["device", "predict", "--state", str(state), "--bundle", str(bundle)])
+    assert shown.exit_code == 0, shown.stderr
+    classes = dict(tuple(map(int, line.split())) for line in shown.stdout.splitlines())
+    people = State(state).population
+    test = set_up(RunOptions(clients=200, method="vote", volunteers=0.3)).repeats[0].split.test
+    right = [classes[person] == people.labels[person] for person in test.tolist()]
+    assert result.record["accuracy"]["device"] == pytest.approx(sum(right) / len(right))
+    bundle.write_text("{}")
+    shown = CliRunner().invoke(app, ["device", "predict", "--state", str(state), "--bundle", str(bundle)])
+    assert shown.exit_code == 2 and len(shown.stderr.splitlines()) == 1
