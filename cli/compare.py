@@ -44,7 +44,7 @@ def compare(
     with working(silent=quiet or as_json) as progress:
         with large_imports():
             from ldpsim.cli.report.gather import gather
-            from ldpsim.cli.report.page import verdict, write_page
+            from ldpsim.cli.report.page import verdict, who_knows, write_page
             from ldpsim.cli.summary import show_groups
             from ldpsim.strategies.experiments.compare import compare as run
 
@@ -74,6 +74,8 @@ def compare(
         show_groups(groups, gathered.sums, level=gathered.match["level"] if gathered.match else None)
         said = verdict(groups, gathered.match)
         screen.print(said["line"], style="green" if said["equal"] else "yellow", markup=False)
+        if who := who_knows(groups):
+            screen.print(who, markup=False)
         for name, why in said["reasons"]:
             screen.print(f"  {name}: {why}", markup=False)
         show_failures(screen, result.failures)

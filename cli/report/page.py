@@ -76,6 +76,7 @@ def render(gathered: Gathered) -> str:
         nulls={name: spec for name, spec in NULLS.items() if any(name in group.nulls for group in groups)},
         not_taken=NOT_TAKEN, no_groups=NO_GROUPS, false_alarm=FALSE_ALARM, standings=STANDINGS, above=ABOVE,
         failed=gathered.failed, left_out=gathered.left_out, verdict=verdict(groups, gathered.match),
+        who=who_knows(groups),
         other_people=_differently_scored(groups), sums=[text(asked.text) for asked in gathered.sums],
         versions=sorted({text(record["ldpsim_version"]) for record in gathered.records.values()}),
         folders=[text(folder.name) for folder in gathered.records],
@@ -236,6 +237,17 @@ def verdict(groups: Sequence[Group], match: Mapping[str, Any] | None) -> dict[st
         "Compare where the same holds; `ldpsim compare --match LEVEL X` makes that equal at one level."
     )
     return {"equal": False, "line": line, "reasons": []}
+
+
+def who_knows(groups: Sequence[Group]) -> str:
+    """Return who knows the figures of each column; empty where all are the curator's."""
+    devices = [group.label for group in groups if group.row["curator"] is None]
+    if not devices:
+        return ""
+    return (
+        "Compare within a column: the curator's figure is what it learns of a person; a device's figure is made with the "
+        f"person's own data in clear, which nobody else has. The device's figure alone: {', '.join(devices)}."
+    )
 
 
 def _holds(entry: Mapping[str, Any], target: float) -> bool:

@@ -45,7 +45,8 @@ VERSION = "version"  # there too, where versions of ldpsim made them
 ABOVE = "▲"  # beside a null model that is above the method
 _NONE = "None"
 _WORST = ("unprotected", "bounded", "not asked")
-_MEANS = {"val": "accuracy.val", "macro_f1": "accuracy.macro_f1", "nonprivate_test": "reference.nonprivate_test",
+_MEANS = {"curator": "accuracy.curator", "device": "accuracy.device", "device_alone": "nulls.device_alone.test",
+          "val": "accuracy.val", "macro_f1": "accuracy.macro_f1", "nonprivate_test": "reference.nonprivate_test",
           "downlink_bytes_per_device": "communication.downlink_bytes_per_device",
           "uplink_bytes_per_device": "communication.uplink_bytes_per_device", "rounds": "communication.rounds",
           "seconds_total": "seconds.total", "edge_precision": "reconstruction.edge_precision",
@@ -136,7 +137,9 @@ def shown_cells(group: Group, levels: Iterable[str]) -> dict[str, str]:
     return {
         "method": group.label,
         "n": str(row["n"]),
-        "test %": points(group.mean) + plus_minus(row["sd"]),
+        "curator %": NONE if row["curator"] is None else points(row["curator"]) + plus_minus(row["sd"]),
+        "device %": points(row["device"]) + (plus_minus(row["sd"]) if row["curator"] is None else ""),
+        "device alone": points(row["device_alone"]),
         "asking nobody": null(row["asking_nobody"]),
         "best null": null(row["best_null"]),
         "no noise": points(row["nonprivate_test"]),
