@@ -245,8 +245,8 @@ def who_knows(groups: Sequence[Group]) -> str:
     if not devices:
         return ""
     return (
-        "Compare within a column: the curator's figure is what it learns of a person; a device's figure is made with the "
-        f"person's own data in clear, which nobody else has. The device's figure alone: {', '.join(devices)}."
+        "Compare within a column: the curator's figure is what it learns of a person; a device's figure is made with "
+        f"the person's own data in clear, which nobody else has. The device's figure alone: {', '.join(devices)}."
     )
 
 
