@@ -49,6 +49,7 @@ def test_two_workers_give_the_same_bytes(tmp_path: Path, truth: np.ndarray) -> N
     assert shares == [1 / 3, 2 / 3, 1.0]
 
 
+@pytest.mark.slow
 def test_ray_gives_the_same_bytes(tmp_path: Path, truth: np.ndarray, ray_here: None) -> None:
     assert room(tmp_path).posteriors(QUERIES, ray_address="auto").tobytes() == truth.tobytes()
 
