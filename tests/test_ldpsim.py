@@ -61,6 +61,7 @@ def test_an_unknown_option_is_one_line_that_names_the_nearest(call: Any) -> None
         call()
 
 
+@pytest.mark.usefixtures("cells_in_this_process")
 def test_a_comparison_and_a_sweep_are_data_frames(tmp_path: Path) -> None:
     compared = ldpsim.compare(["rr", "mlp"], out=tmp_path, workers=1, **SMALL)
     frame = compared.to_frame()

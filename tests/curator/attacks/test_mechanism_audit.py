@@ -38,7 +38,7 @@ def failing(rows: list[AuditRow]) -> dict[str, AuditRow]:
     return {row.level: row for row in rows if not row.passed}
 
 
-LONG = ("laplace", "window")  # with all examples five seconds each
+LONG = ("laplace", "neighbourhood_vote", "window")  # with all examples two to five seconds each
 
 
 @pytest.mark.parametrize(("name", "whole"), [
