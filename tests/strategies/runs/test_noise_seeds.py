@@ -94,8 +94,14 @@ def test_every_method_with_noise_is_here() -> None:
     assert NOISY.keys() - ON_DEVICES == {name for name, *_ in DRAWN.values()}
 
 
+# A device draws from its secret whatever the method: one of each kind of collection is quick.
+QUICK = ("hogs", "ldpgen", "vote", "ldp-fedavg")
+
+
 @pytest.mark.usefixtures("short_perceptron")
-@pytest.mark.parametrize("name", sorted(ON_DEVICES))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in sorted(ON_DEVICES)]
+)
 def test_two_runs_from_the_operating_system_release_something_else(name: str, tmp_path: Path) -> None:
     kind = table()[name]
     quick = {"rounds": "2"} if kind.spec.in_rounds else {"epochs": "1"} if kind().in_force().trains_network else {}
