@@ -42,6 +42,7 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
     return room(tmp_path_factory.mktemp("truth")).posteriors(QUERIES, workers=1)
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_same_bytes(tmp_path: Path, truth: np.ndarray) -> None:
     shares: list[float | None] = []
     found = room(tmp_path).posteriors(QUERIES, workers=2, tell=lambda phase, share: shares.append(share))
