@@ -191,18 +191,18 @@ def callable_named(text: str, option: str = "") -> Callable[..., Any]:
         sys.path.insert(0, here)
     importlib.invalidate_caches()
     try:
-        named: Any = importlib.import_module(module)
+        target: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise ValueError(f"{said}: there is no module {error.name}") from error
     except Exception as error:
         raise ValueError(f"{said}: importing {module} raised {type(error).__name__}: {error}") from error
     try:
-        named = attrgetter(path)(named)
+        target = attrgetter(path)(target)
     except AttributeError as error:
         raise ValueError(f"{said}: {module} has no {path}") from error
-    if not callable(named):
+    if not callable(target):
         raise ValueError(f"{said}: {path} is not callable")
-    return named
+    return target
 
 
 def domain_of(text: str) -> list[Any]:
