@@ -102,8 +102,8 @@ def _table(
     from ldpsim.curator.privacy.levels import LEVELS
 
     changes = {**{name: spec.term for name, spec in LEVELS.items()}, **_CHANGES}
-    lines = [AuditLine(row.name, row.level, changes.get(row.level, row.level), shown, _VERDICTS[row.passed], row.detail)
-             for row, shown in zip(rows, figures, strict=True)]  # fmt: skip
+    lines = [AuditLine(row.name, row.level, changes.get(row.level, row.level), cells, _VERDICTS[row.passed], row.detail)
+             for row, cells in zip(rows, figures, strict=True)]  # fmt: skip
     counts = {word: sum(line.verdict == word for line in lines) for word in (PASS, FAIL, NO_BOUND)}
     words = {PASS: f"{counts[PASS]} of {len(lines)} pass.", FAIL: f"{counts[FAIL]} FAIL.",
              NO_BOUND: f"{counts[NO_BOUND]} without a bound."}  # fmt: skip

@@ -118,8 +118,8 @@ def _table(*rows: tuple[str, str]) -> Any:
     """Return a table of a word and its text; long text is wrapped."""
     from rich.markup import escape
 
-    shown = text_table("", "~", gap=2)
-    shown.show_header = False
+    table = text_table("", "~", gap=2)
+    table.show_header = False
     for word, text in rows:
-        shown.add_row(f"  {word}", escape(text))
-    return shown
+        table.add_row(f"  {word}", escape(text))
+    return table

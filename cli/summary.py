@@ -98,13 +98,13 @@ def _toned(words: str, strong: str, tone: str) -> str:
 
 def _details(record: Mapping[str, Any]) -> Iterator[RenderableType]:
     data, split, privacy = record["dataset"], record["dataset"]["split"], record["privacy"]
-    grid, found = TitledRows(width=15), shown_verdict(record)
+    grid, judgement = TitledRows(width=15), shown_verdict(record)
     sizes = ", ".join(f"{data[name]:,} {name}" for name in ("edges", "features", "classes"))
     parts = ", ".join(f"{number:,} {name}" for name, number in split.items())
     grid.add_row("people", f"{data['nodes']:,}, {sizes}; {parts}")
     network = "no network" if record["gnn"] == NO_NETWORK else f"{record['gnn']} on {record['device']}"
     grid.add_row("network", f"{network}, engine {record['engine']}")
-    words, standing = (NOT_TAKEN, "") if found is None else (found["text"], found["standing"])
+    words, standing = (NOT_TAKEN, "") if judgement is None else (judgement["text"], judgement["standing"])
     grid.add_row("null models", _toned(words, words, STANDINGS[standing][1]))
     for name, entry in shown_nulls_of(record).items():
         grid.add_row(NULLS[name].heading, f"{share(entry)} ({NULLS[name].words})")
@@ -128,8 +128,8 @@ def _details(record: Mapping[str, Any]) -> Iterator[RenderableType]:
     life = privacy["lifetime_per_device"]["user"]
     if life["max"] != 0:
         words = "unprotected" if life["max"] is None else f"{epsilon(life['max'])} at most a device"
-        known = "" if privacy["lifetime_per_device"]["complete"] else "; not all of it is known"
-        why.add_row("in the ledgers", words + known)
+        gap = "" if privacy["lifetime_per_device"]["complete"] else "; not all of it is known"
+        why.add_row("in the ledgers", words + gap)
     yield why
     yield Rule("[bold]Figures[/bold]", align="left", style="dim")
     figures = TitledRows(width=15)

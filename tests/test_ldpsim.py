@@ -28,17 +28,6 @@ def test_importing_it_loads_no_library_and_switches_telemetry_off() -> None:
     assert done.stdout == "[] 0\n"
 
 
-def test_a_module_of_the_user_with_a_plain_name_does_no_harm(tmp_path: Path) -> None:
-    for name in ("devices", "curator", "strategies", "cli"):
-        (tmp_path / f"{name}.py").write_text("raise SystemExit('the module of the user was loaded')\n")
-    small = {**SMALL, "method": "rr", "out": None}
-    (tmp_path / "study.py").write_text(
-        f"import ldpsim, ldpsim.cli.main\nprint(ldpsim.simulate(**{small!r}).record['devices']['reported'])\n"
-    )
-    done = subprocess.run([sys.executable, tmp_path / "study.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.stdout == "60\n", done.stderr
-
-
 def test_every_name_is_there_and_the_types_name_the_same() -> None:
     assert dir(ldpsim) == sorted(ldpsim.__all__)
     for name in ldpsim.__all__:
@@ -72,6 +61,7 @@ def test_an_unknown_option_is_one_line_that_names_the_nearest(call: Any) -> None
         call()
 
 
+@pytest.mark.usefixtures("cells_in_this_process")
 def test_a_comparison_and_a_sweep_are_data_frames(tmp_path: Path) -> None:
     compared = ldpsim.compare(["rr", "mlp"], out=tmp_path, workers=1, **SMALL)
     frame = compared.to_frame()

@@ -60,6 +60,7 @@ def test_its_code_is_about_forty_lines() -> None:
     assert len(code) <= 47
 
 
+@pytest.mark.slow
 def test_its_commands_work(installed: Path, tmp_path: Path) -> None:
     """Every command of the page, as it stands there, with the figures that the page shows."""
     for command in _block("sh").splitlines():

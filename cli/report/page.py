@@ -159,10 +159,10 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, o
         for group in groups
     ]  # fmt: skip
     bytes_only = kind == "bytes"
-    shown: dict[str, Any] = {"name": "shown", "value": "bytes" if bytes_only else opening}
+    selection: dict[str, Any] = {"name": "shown", "value": "bytes" if bytes_only else opening}
     if not bytes_only:
         labels = ["what each paper claims", *(f"what holds {at_the_level(name)}" for name in shown_levels())]
-        shown["bind"] = {"input": "select", "name": "ε: ", "options": list(losses), "labels": labels}
+        selection["bind"] = {"input": "select", "name": "ε: ", "options": list(losses), "labels": labels}
     title = "bytes a device, both ways (log scale)" if bytes_only else "ε (log scale)"
     x = {"field": "x", "type": "quantitative", "title": title,
          "scale": {"type": "log", "padding": 14, "nice": False},
@@ -175,7 +175,7 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, o
         return {"field": "name", "type": "nominal", "sort": None, "scale": scale}
 
     colour = by_name([f"var(--line-{place})" for place in range(len(SERIES))])
-    placed = [{"filter": "datum.x !== null"}]
+    with_loss = [{"filter": "datum.x !== null"}]
     tip = {"tooltip": {"field": "tip"}, "description": {"field": "tip"}}
     return {
         "$schema": SCHEMA,
@@ -183,7 +183,7 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, o
         "width": "container",
         "height": 300,
         "autosize": {"type": "fit", "contains": "padding"},
-        "params": [shown],
+        "params": [selection],
         "data": {"values": values},
         "transform": [{"calculate": "datum[shown]", "as": "x"}],
         "layer": [
@@ -191,13 +191,13 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, o
              "encoding": {"y": {**y, "field": "chance", "aggregate": "max"}}},
             {"mark": {"type": "rule", "aria": False, "strokeDash": [6, 3]},
              "transform": [{"filter": "datum.x === null"}], "encoding": {"y": {**y, "field": "y"}, "color": colour}},
-            {"mark": {"type": "line", "aria": False, "strokeWidth": 1.5}, "transform": placed,
+            {"mark": {"type": "line", "aria": False, "strokeWidth": 1.5}, "transform": with_loss,
              "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour}},
-            {"mark": {"type": "rule", "aria": False, "strokeWidth": 1}, "transform": placed,
+            {"mark": {"type": "rule", "aria": False, "strokeWidth": 1}, "transform": with_loss,
              "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}},
             {"mark": {"type": "tick", "aria": False, "thickness": 2, "size": 14, "orient": "horizontal"},
-             "transform": placed, "encoding": {"x": x, "y": {**y, "field": "null"}, "color": colour}},
-            {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "transform": placed,
+             "transform": with_loss, "encoding": {"x": x, "y": {**y, "field": "null"}, "color": colour}},
+            {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "transform": with_loss,
              "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour, "shape": by_name(SHAPES), **tip}},
         ],
     }  # fmt: skip

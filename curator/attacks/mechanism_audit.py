@@ -235,8 +235,8 @@ def largest_ratio(
     """Return the largest ratio of stated probabilities over drawn reports, and its pair, of those that differ most."""
     apart = max(_distance(a, b) for a, b in pairs)
     far = [(a, b) for a, b in pairs if _distance(a, b) == apart][:_PAIRS]
-    drawn = Effort(max(32, _DRAWN // len(far)))
-    reports = {key: _sample(example, people[key], drawn, stream, f"stated {key}") for key in {a for a, _ in far}}
+    effort = Effort(max(32, _DRAWN // len(far)))
+    reports = {key: _sample(example, people[key], effort, stream, f"stated {key}") for key in {a for a, _ in far}}
     values = {key: example.value_of(person) for key, person in people.items()}
     ratios = {
         (a, b): max(example.log_probability(report, values[a]) - example.log_probability(report, values[b])
@@ -271,8 +271,8 @@ def audit_stream(stream: Stream) -> list[AuditRow]:
     """
     worst = 0
     for threshold in (1, 12345, 1 << 32, (1 << 40) + 1, 4961005494120964907, (1 << 63) - 1, (1 << 64) - 1):
-        for asked in (threshold, np.array([threshold], np.uint64)):
-            worst = max(worst, abs(_turn(stream, asked) - threshold))
+        for limit in (threshold, np.array([threshold], np.uint64)):
+            worst = max(worst, abs(_turn(stream, limit) - threshold))
     return [AuditRow("noise", "law", 0.0, worst / 2.0**64, None, 1.0, 0, worst == 0,
                      "thresholds, by bisection of the 64-bit numbers")]  # fmt: skip
 

@@ -128,8 +128,8 @@ def _audit_sums(method: Any, effort: Effort) -> list[AuditRow]:
         if released.level != EDGE:
             rows.append(_row_of_sums(method, "central_node", released, released.joins, effort,
                                      steps=released.asked.steps))  # fmt: skip
-    said = "reads the own row without noise: nothing is claimed"
-    return [*rows, effort.nothing_claimed(method.spec.name, "own prediction", said)]
+    reason = "reads the own row without noise: nothing is claimed"
+    return [*rows, effort.nothing_claimed(method.spec.name, "own prediction", reason)]
 
 
 def _row_of_sums(

@@ -157,16 +157,16 @@ def flattened(report: Any) -> Flat:
     return (report,)
 
 
-def _cut_into_bins(drawn: Sequence[Sequence[Flat]], half: int) -> list[list[Flat]]:
+def _cut_into_bins(samples: Sequence[Sequence[Flat]], half: int) -> list[list[Flat]]:
     """Return the reports with long coordinates as bins; empty reports where they differ in length or are too long."""
-    widths = {len(report) for reports in drawn for report in reports[:half]}
+    widths = {len(report) for reports in samples for report in reports[:half]}
     width = widths.pop() if len(widths) == 1 else 0
     if not 0 < width <= _MOST_COORDINATES:
-        return [[()] * len(reports) for reports in drawn]
+        return [[()] * len(reports) for reports in samples]
     columns = []
     for place in range(width):
         values: list[list[Any]] = [
-            [report[place] if place < len(report) else None for report in reports] for reports in drawn
+            [report[place] if place < len(report) else None for report in reports] for reports in samples
         ]
         picking = [value for reports in values for value in reports[:half]]
         if len(set(picking)) > _PLAIN and all(isinstance(value, int | float) for value in picking):
@@ -176,7 +176,7 @@ def _cut_into_bins(drawn: Sequence[Sequence[Flat]], half: int) -> list[list[Flat
             values = [[names[bisect_right(limits, value)] if isinstance(value, int | float) else value
                        for value in reports] for reports in values]  # fmt: skip
         columns.append(values)
-    return [list(zip(*(column[side] for column in columns), strict=True)) for side in range(len(drawn))]
+    return [list(zip(*(column[side] for column in columns), strict=True)) for side in range(len(samples))]
 
 
 def _seen(reports: Sequence[Flat], cut: Sequence[Flat], places: Sequence[int]) -> Sequence[Flat]:

@@ -54,8 +54,8 @@ def check_values(method: Any) -> None:
     for entry in fields(method):
         allowed, value = entry.metadata.get("values"), getattr(method, entry.name)
         if allowed is not None and not allowed[0](value):
-            said, option = f"{value:g}" if isinstance(value, float) else value, entry.metadata["option"]
-            raise SettingError(said, allowed[1], option) if option else SettingError(f"{entry.name}={said}", allowed[1])
+            text, option = f"{value:g}" if isinstance(value, float) else value, entry.metadata["option"]
+            raise SettingError(text, allowed[1], option) if option else SettingError(f"{entry.name}={text}", allowed[1])
 
 
 def unused(default: Any) -> Any:

@@ -170,15 +170,15 @@ class Decoder:
 
 def _asks(n: int, questions: Iterable[Question]) -> tuple[dict[str, Ask], dict[str, BoolArray]]:
     asks: dict[str, Ask] = {}
-    asked: dict[str, BoolArray] = {}
+    people: dict[str, BoolArray] = {}
     for question in questions:
         so_far = question.query.plan[: question.query.stage + 1]
         for ask in {ask.attribute: ask for stage in so_far for ask in stage}.values():
             if asks.setdefault(ask.attribute, ask) != ask:
                 raise ValueError(f"two questions ask differently about {ask.attribute}")
-            who = asked.setdefault(ask.attribute, np.zeros(n, np.bool_))
+            who = people.setdefault(ask.attribute, np.zeros(n, np.bool_))
             who[slice(None) if question.devices is None else question.devices] = True
-    return asks, asked
+    return asks, people
 
 
 def _whole_plan(questions: Sequence[Question]) -> tuple[tuple[Ask, ...], ...]:

@@ -43,8 +43,8 @@ COUNTRIES = tuple(str(country) for country in (0, 3, 5, 6, 8, 10, 14, 15, 16, 17
 def _read_counts(classes: int, name: str, path: Path) -> Population:
     """Read word counts as words; names of classes in the file play no part."""
     arrays = {key: array for key, array in load_arrays(path)[0].items() if key != "class_names"}
-    made, _ = of_layout(path.name, arrays | {"num_classes": np.array(classes)})
-    return population_of(name, path.name, made | {"values": np.where(made["values"] > 0, 1, made["values"])})
+    columns, _ = of_layout(path.name, arrays | {"num_classes": np.array(classes)})
+    return population_of(name, path.name, columns | {"values": np.where(columns["values"] > 0, 1, columns["values"])})
 
 
 def _read_component(name: str, path: Path) -> Population:

@@ -4,7 +4,7 @@
 
 The folder is ``<out>/<command>-<dataset>-<hash>-<seed>/``. Each finished cell is kept in it, so that the same command
 goes on with a campaign that was stopped. A campaign in which a cell failed has no result.json, and is continued in the
-same way. ``audit`` measures what it audits as cells, too, and keeps nothing.
+same way.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.strategies.engines.pool import one_torch_thread, processes
-from ldpsim.strategies.experiments.cells import Failed, Failures, outcomes_of
-from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
+from ldpsim.strategies.experiments.cells import Failed, Failures, measure_all
+from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results.folder import hold_folder, write_result
 from ldpsim.strategies.results.rows import Row, data_frame, write_table
 from ldpsim.strategies.setup.fingerprint import config_hash, ldpsim_version
@@ -59,7 +59,7 @@ class Campaign:
     Args:
         command: Name of the command.
         cells: The cells by name, in the order in which they start.
-        measure: Cell -> result, as JSON values; a function of a module.
+        measure: Cell -> result, as JSON values; a function of a module. One cell at a time is measured in this process.
         rows: Results -> lines of the table.
         columns: Columns of the table.
         record: Result of the campaign -> content of result.json.
@@ -93,8 +93,24 @@ class Campaign:
         names = {"method": self.command, "dataset": str(self.settings["dataset"]), "digest": self.digest}
         held = nullcontext() if out is None else hold_folder(out, **names, seed=self.settings["seed"])
         with held as folder:
-            results, failures = run_cells(self.cells, self.measure, workers=workers, folder=folder, trains=self.trains,
-                                          progress=progress)  # fmt: skip
+            files = {name: folder / "cells" / f"{name.replace(' ', '_')}.json" for name in self.cells} if folder else {}
+            done = dict[str, Any]()
+            for name, file in files.items():
+                file.parent.mkdir(exist_ok=True)
+                with suppress(OSError, ValueError):  # a file that cannot be read counts as none
+                    done[name] = json.loads(file.read_text())
+
+            def keep(name: str, outcome: Any) -> None:
+                if folder is not None:
+                    write_atomically(files[name], json.dumps(outcome) + "\n")
+
+            prepare = one_torch_thread if self.trains else None
+            with processes(workers, tasks=len(self.cells) - len(done), here=True, prepare=prepare) as pool:
+                outcomes = measure_all(
+                    self.cells, self.measure, pool, done=done, keep=keep, progress=progress, folder=folder
+                )
+            failures = [(name, outcome) for name, outcome in outcomes.items() if isinstance(outcome, Failed)]
+            results = {name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, Failed)}
             seconds = time.perf_counter() - started
             result = CampaignResult(self.rows(results), self.settings, failures, seconds, results, folder)
             if folder is not None:
@@ -102,44 +118,3 @@ class Campaign:
                 if not failures:
                     write_result(folder, self.record(result))
         return result
-
-
-def run_cells(
-    cells: Mapping[str, Any], measure: Callable[[Any], Any], *, workers: int | None, folder: Path | None = None,
-    trains: bool = True, progress: Progress = quiet,
-) -> tuple[dict[str, Any], list[tuple[str, Failed]]]:  # fmt: skip
-    """Return the results of cells by name, and the failures.
-
-    Args:
-        cells: The cells by name.
-        measure: Cell -> result; a function of a module. In a folder results are kept as JSON.
-        workers: Number of cells at a time; None for one per core. One at a time is measured in this process.
-        folder: Folder in which results are kept, and found; the caller holds its lock. None keeps nothing.
-        trains: Whether the cells use torch.
-        progress: Function that is told the share of the cells that is done.
-    """
-    paths = {} if folder is None else {name: folder / "cells" / f"{name.replace(' ', '_')}.json" for name in cells}
-    results, failures = dict[str, Any](), list[tuple[str, Failed]]()
-    for name, path in paths.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(OSError, ValueError):  # a file that cannot be read counts as none
-            results[name] = json.loads(path.read_text())
-    waiting = [name for name in cells if name not in results]
-
-    def note() -> str:
-        done = f"{len(results)} of {len(cells)} cells are finished and kept in {folder}"
-        return NOTHING_KEPT if folder is None else f"{done}; the same command goes on"
-
-    progress("cells", len(results) / len(cells))
-    prepare = one_torch_thread if trains else None
-    with noted_if_interrupted(note), processes(workers, tasks=len(waiting), here=True, prepare=prepare) as pool:
-        for number, outcome in outcomes_of(pool, measure, enumerate(cells[name] for name in waiting)):
-            name = waiting[number]
-            if isinstance(outcome, Failed):
-                failures.append((name, outcome))
-            else:
-                results[name] = outcome
-                if folder is not None:
-                    write_atomically(paths[name], json.dumps(outcome) + "\n")
-            progress("cells", (len(results) + len(failures)) / len(cells))
-    return {name: results[name] for name in cells if name in results}, failures

@@ -1,22 +1,22 @@
 """The one runner of cells: several at a time, in a pool, and one that fails does not end the others.
 
-    outcomes = measure_all(cells, measure, pool, done=stored(folder), keep=..., progress=progress, folder=folder)
+    outcomes = measure_all(cells, measure, pool, done=..., keep=..., progress=progress, folder=folder)
 
 A cell is anything that a pickle can carry, under a name of its own. ``measure`` is a function of a module. A cell that
 is ``done`` does not run again, so the same command goes on after it was stopped. Sweeps, comparisons, the tables of
-papers and campaigns of attacks run their cells here.
+papers, campaigns of attacks and audits run their cells here.
 """
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ldpsim.strategies.engines.pool import NumberedTask, Pool, WorkerDied
+from ldpsim.strategies.engines.pool import Pool, WorkerDied
 from ldpsim.strategies.progress import Progress, noted_if_interrupted, quiet
 
 Name = TypeVar("Name", bound=Hashable)
@@ -47,13 +47,6 @@ def failure(error: BaseException) -> Failed:
         return Failed(line or type(error).__name__)
     trace = "".join(traceback.format_exception(error))
     return Failed(f"{type(error).__name__}: {line}" if line else type(error).__name__, trace)
-
-
-def outcomes_of(pool: Pool, measure: Callable[[Any], Any], tasks: Iterable[NumberedTask]) -> Iterator[tuple[int, Any]]:
-    """Yield (number, outcome) as tasks end."""
-    for number, future in pool.each(measure, tasks):
-        error = future.exception()
-        yield number, future.result() if error is None else failure(error)
 
 
 def measure_all(
@@ -89,8 +82,9 @@ def measure_all(
     with nullcontext() if folder is None else noted_if_interrupted(kept):
         progress(phase, len(outcomes) / len(cells))
         waiting = [(place, cells[name]) for place, name in enumerate(names) if name not in outcomes]
-        for place, outcome in outcomes_of(pool, measure, waiting):
-            outcomes[names[place]] = outcome
+        for place, future in pool.each(measure, waiting):
+            error = future.exception()
+            outcome = outcomes[names[place]] = future.result() if error is None else failure(error)
             if keep is not None and not isinstance(outcome, Failed):
                 keep(names[place], outcome)
             progress(phase, len(outcomes) / len(cells))

@@ -93,7 +93,7 @@ class SweepResult:
     def _repr_html_(self) -> str:
         cells = table_of(self.groups)
         rows = [*(tuple(each.values()) for each in cells), *((name, failed.line) for name, failed in self.failures)]
-        rows += [("all collections", asked.text) for asked in self.sums]
+        rows += [("all collections", total.text) for total in self.sums]
         return html_table(
             f"{count(len(self.records), 'result')} in {self.folder.name}", rows, list(cells[0]) if cells else []
         )
@@ -240,9 +240,9 @@ def _digests(cells: Sequence[Cell], pool: Pool, progress: Progress) -> list[str 
         together.setdefault(people, []).append(place)
     groups = {people: [cells[place].options for place in places] for people, places in together.items()}
     digests: dict[int, str | Failed] = {}
-    for people, found in measure_all(groups, check_cells, pool, phase="checking", progress=progress).items():
+    for people, outcome in measure_all(groups, check_cells, pool, phase="checking", progress=progress).items():
         places = together[people]
-        digests |= zip(places, [found] * len(places) if isinstance(found, Failed) else found, strict=True)
+        digests |= zip(places, [outcome] * len(places) if isinstance(outcome, Failed) else outcome, strict=True)
     first: dict[str, Cell] = {}
     for place, cell in enumerate(cells):
         digest = digests[place]

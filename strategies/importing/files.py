@@ -124,10 +124,10 @@ def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: li
         first = file.readline()
     signs = ";\t," if options.decimal == "," else ",;\t"
     divider = next((sign for sign in signs if sign in first), ",")
-    read: dict[str, Any] = {"sep": divider, "dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
+    form: dict[str, Any] = {"sep": divider, "dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
     try:
-        header = [name.strip() for name in pd.read_csv(path, header=None, nrows=1, **read).iloc[0]]
-        cells = pd.read_csv(path, skip_blank_lines=False, **read)
+        header = [name.strip() for name in pd.read_csv(path, header=None, nrows=1, **form).iloc[0]]
+        cells = pd.read_csv(path, skip_blank_lines=False, **form)
     except pd.errors.EmptyDataError:
         faults.append(f"{path.name}: row 1 must name the columns; the file is empty")
         return []

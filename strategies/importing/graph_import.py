@@ -207,7 +207,7 @@ def _summary(
     masks = [part for part in PARTS if part in graph.arrays]
     unlabelled = int(np.sum(labels < 0))
     left, right = edges = np.asarray(graph.arrays["edge_index"])
-    loops, kept = int(np.sum(left == right)), population.edges.shape[1]
+    loops, count = int(np.sum(left == right)), population.edges.shape[1]
     warnings = list(notes)
     if options.scale == "minmax":
         warnings.append("--scale minmax: each feature's range is computed from the data, which is itself a release")
@@ -224,8 +224,8 @@ def _summary(
     return {
         "people": facts.n,
         "directed": graph.directed,
-        "edges": {"given": edges.shape[1], "kept": kept, "self_loops_dropped": loops,
-                  "repeats_dropped": edges.shape[1] - loops - kept},
+        "edges": {"given": edges.shape[1], "kept": count, "self_loops_dropped": loops,
+                  "repeats_dropped": edges.shape[1] - loops - count},
         "isolated": int(np.sum(population.degrees == 0)),
         "classes": facts.classes,
         "largest_class": int(np.bincount(labels[labels >= 0], minlength=1).max()),

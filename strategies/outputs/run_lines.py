@@ -145,5 +145,5 @@ def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
 
 def text_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
     """Return a result as a few lines of text: those of :func:`html_of_run`, one a row."""
-    rows = [(first, said.replace("\n", "; ")) for first, said in rows_of_run(record, folder)]
-    return "\n".join([title_of(record), *(f"{first:<9}{said}" for first, said in rows)])
+    rows = [(first, words.replace("\n", "; ")) for first, words in rows_of_run(record, folder)]
+    return "\n".join([title_of(record), *(f"{first:<9}{words}" for first, words in rows)])

@@ -41,19 +41,19 @@ def comparison_of(options: RunOptions) -> str:
     It has the options of the run that are not at their default. Options about the reader's own devices are
     left out, since a comparison enrols its own. The folder of the data is left out where the environment names it.
     """
-    given, others = configuration(options), _COMPARED[find(options.method).spec.trained_by].split()
+    config, others = configuration(options), _COMPARED[find(options.method).spec.trained_by].split()
 
     def wanted(spec: OptionSpec) -> bool:
-        known = spec.name == "method" or str(given[spec.name]) == os.environ.get(spec.envvar or "")
-        return not known and spec.panel != DEVICES and (not spec.personal or spec.name in _PLACES)
+        elsewhere = spec.name == "method" or str(config[spec.name]) == os.environ.get(spec.envvar or "")
+        return not elsewhere and spec.panel != DEVICES and (not spec.personal or spec.name in _PLACES)
 
-    return _quoted(["ldpsim", "compare", *dict.fromkeys([options.method, *others])], given, wanted)
+    return _quoted(["ldpsim", "compare", *dict.fromkeys([options.method, *others])], config, wanted)
 
 
-def _quoted(words: list[str], given: Mapping[str, Any], wanted: Callable[[OptionSpec], bool]) -> str:
+def _quoted(words: list[str], config: Mapping[str, Any], wanted: Callable[[OptionSpec], bool]) -> str:
     """Return a command with the wanted options that are not at their default."""
     for name, spec in declared(RunOptions).items():
-        value = given.get(name)
+        value = config.get(name)
         if value is not None and value != spec.default and wanted(spec):
             words = [*words, *_option(spec, value)]
     return shlex.join(words)

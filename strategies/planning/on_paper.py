@@ -107,21 +107,21 @@ class OnPaper:
         Raises:
             ValueError: one line, for options that do not fit.
         """
-        given, people = replace(options, **_ON_PAPER), self.people[0]
-        settings = {key: value for key, value in given.settings.items() if key not in TRAINING}
+        small, people = replace(options, **_ON_PAPER), self.people[0]
+        settings = {key: value for key, value in small.settings.items() if key not in TRAINING}
         method = find(options.method).from_settings(settings)
         if fewer := fewer_queries(method, len(people) // 4):
             # The small graph has fewer public people than the whole one: the number of queries is put back.
-            asked = set_up(replace(given, settings={**given.settings, **fewer}), population=people)
-            return replace(asked, options=given, settings=replace(asked.settings, method=method))
-        setup = set_up(given, population=people)
+            asked = set_up(replace(small, settings={**small.settings, **fewer}), population=people)
+            return replace(asked, options=small, settings=replace(asked.settings, method=method))
+        setup = set_up(small, population=people)
         if setup.settings.provenance.get("feature_share") != CHOSEN:
             return setup
         plain = budget_of(options, public_features=setup.budget.public_features)
         labels = round(len(setup.repeats[0].split.train) / len(people) * self.facts.n)
-        chosen = resolve(options, type(setup.method), plain)
-        budget, chosen = divided(options, chosen, plain, self.facts.public(), labels)
-        return replace(setup, budget=budget, settings=chosen)
+        resolution = resolve(options, type(setup.method), plain)
+        budget, resolution = divided(options, resolution, plain, self.facts.public(), labels)
+        return replace(setup, budget=budget, settings=resolution)
 
     def match(self, options: RunOptions, level: str, target: float) -> Matched:
         """Solve for the budget at which the loss that holds at a level is ``target``; as :func:`match`.

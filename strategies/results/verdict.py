@@ -98,14 +98,14 @@ def shown_verdict(record: Mapping[str, Any]) -> dict[str, Any] | None:
     return {**found, "standing": standing_of(found, shown_nulls_of(record))} if found else None
 
 
-def standing_of(found: Mapping[str, Any], nulls: Collection[str]) -> str:
+def standing_of(section: Mapping[str, Any], nulls: Collection[str]) -> str:
     """Return the standing of a method among its null models, by the fields of the section ``verdict``."""
-    margin = found["margin"]
-    if found["above_chance"] is False:
+    margin = section["margin"]
+    if section["above_chance"] is False:
         return "chance"
     if margin is None:
-        return "alone" if found["above_chance"] else ""
-    return standing_among("above" if found["above_nulls"] else "below" if margin["high"] < 0 else "even", nulls)
+        return "alone" if section["above_chance"] else ""
+    return standing_among("above" if section["above_nulls"] else "below" if margin["high"] < 0 else "even", nulls)
 
 
 def standing_among(standing: str, nulls: Collection[str]) -> str:
@@ -129,26 +129,26 @@ _WORDS = {
 _BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data"}
 
 
-def words_of_standing(found: Mapping[str, Any], nulls: Nulls) -> str:
+def words_of_standing(section: Mapping[str, Any], nulls: Nulls) -> str:
     """Return the standing in one sentence, which names the best null model; empty without one.
 
     Args:
         found: Fields of the section ``verdict``.
         nulls: ``test`` of the null models, by name.
     """
-    standing, name, over = standing_of(found, nulls), found["best_null"], found["over_chance"]
+    standing, name, over = standing_of(section, nulls), section["best_null"], section["over_chance"]
     if not standing:
         return ""
     best = f"{NULLS[name].heading}, {percent(nulls[name]['test'])}"
 
     def by(interval: _Interval | None) -> str:
-        return "" if interval is None else f": {difference(interval, found['interval']['of'])} points"
+        return "" if interval is None else f": {difference(interval, section['interval']['of'])} points"
 
     if standing in ("alone", "chance"):
         below = over is not None and over["high"] < 0
         how = "above" if standing == "alone" else "below" if below else "not measurably above"
         return f"{how} chance{by(over)}; the best null model is {best}"
-    return f"{_WORDS[standing]} ({best}){by(found['margin'])}"
+    return f"{_WORDS[standing]} ({best}){by(section['margin'])}"
 
 
 def words_of_gains(bought: Mapping[str, _Interval | None]) -> str:
@@ -236,7 +236,7 @@ def verdict_of(own: Sequence[Score], scores: Mapping[str, Sequence[Score]], free
         "over_chance": _plain(over[CHANCE]),
         "margin": _plain(over_best),
         "best_null": best and best.best,
-        "over": {name: _plain(found) for name, found in over.items() if name != CHANCE and SHUFFLED not in name},
+        "over": {name: _plain(gains) for name, gains in over.items() if name != CHANCE and SHUFFLED not in name},
         "bought": {attribute: _plain(over[SHUFFLED + attribute]) for attribute in _shuffled(scores)},
         "interval": {
             "of": PEOPLE if over_people(len(own)) else FEW if few(len(own)) else "repeats",

@@ -192,17 +192,17 @@ class OneReportRun(Run):
         """Yield the predictions from answers about one attribute alone: about the graph, and about features."""
         setup = scene.setup
         method: Any = setup.method
-        made = {attribute: replace(method, **half) for attribute, half in method.spec.halves.items()}
-        if not setup.budget.volunteers or method in made.values():  # it is such a half itself
+        methods = {attribute: replace(method, **half) for attribute, half in method.spec.halves.items()}
+        if not setup.budget.volunteers or method in methods.values():  # it is such a half itself
             return
-        for attribute, method in made.items():
+        for attribute, method in methods.items():
             with others((), scene.silent) as other:
                 altered = replace(other.setup, settings=replace(other.setup.settings, method=method))
                 half = replace(other, setup=altered)
-                found = self._reports(half)[2]
-                assert found is not None
+                reports = self._reports(half)[2]
+                assert reports is not None
                 alone = {"adjacency": GRAPH_ALONE, "features": FEATURES_ALONE}[attribute]
-                yield alone, partial(self._without, half, found)
+                yield alone, partial(self._without, half, reports)
 
     def _without(self, scene: RepeatContext, answers: Reports) -> Predictions:
         """Return everybody's class by the same defences, reconstruction and training on other answers."""

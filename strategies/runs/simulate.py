@@ -161,8 +161,8 @@ def _repeat(scene: RepeatContext, *, keep_graph: bool) -> Repeat:
         if setup.options.nulls:
             scene.tell("nulls", None)
             waiting = {name: start(predict) for name, predict in null_models(scene, outcome)}
-            found = {name: wait() for name, wait in waiting.items()}
-            nulls = {name: score(scene, classes) for name, classes in found.items() if classes is not None}
+            predictions = {name: wait() for name, wait in waiting.items()}
+            nulls = {name: score(scene, classes) for name, classes in predictions.items() if classes is not None}
         null_seconds = time.perf_counter() - started
         reference, reference_own = trained()
     reported = () if outcome.known is None else outcome.known.reported

@@ -121,10 +121,11 @@ class Metrics:
 
     def finish(self, record: Mapping[str, Any]) -> None:
         """Tell the final figures and end the run."""
-        for name, value in figures(record):
+        final = figures(record)
+        for name, value in final:
             self._each("metric", name, value, 0)
         self._each("finish", tags_of(record), text_of(without_places(record)))
-        for name, value in figures(record):
+        for name, value in final:
             self._call(name, value, 0, "result")
 
     def fail(self) -> None:

@@ -89,15 +89,11 @@ def test_a_method_that_fails_is_named_and_the_rest_is_shown(tmp_path: Path) -> N
     ("arguments", "said"),
     [
         ([], "Missing argument"),
-        (["hgos"], "hogs"),
-        (["hogs", "hogs"], "named twice"),
         (["hogs", "--match", "user"], "--match"),
         (["hogs", "--match", "user", "much"], "--match"),
         (["hogs", "--match", "people", "2"], "--match people"),
-        (["hogs", "--match", "user", "2", "--epsilon", "3"], "--epsilon"),
         (["hogs", "--state", "here"], "--state here with compare: each method needs people of its own"),
         (["hogs", "--engine", "flower"], "--engine flower"),
-        (["hogs", "--dataset", "coar"], "cora"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(arguments: list[str], said: str, tmp_path: Path) -> None:

@@ -146,6 +146,7 @@ def test_every_figure_of_a_run_is_that_of_its_key_in_both_formats(name: str, tmp
         assert (f"- {spec.term}: not protected" in first) == (holds[level]["status"] == "unprotected")
 
 
+@pytest.mark.usefixtures("cells_in_this_process")
 def test_a_comparison_shows_the_other_methods(tmp_path: Path) -> None:
     options = RunOptions(clients=120, settings={"epochs": "5"}, nulls=False, reference=False, out=tmp_path)
     folder = compare(["hogs", "raw"], options, engine="local", workers=1).folder

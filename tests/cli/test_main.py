@@ -50,7 +50,7 @@ def test_help_needs_nothing_heavy() -> None:
     )
 
 
-@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["compare", "--help"]])
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"]])
 def test_showing_help_needs_nothing_heavy_either(words: list[str]) -> None:
     """0.3 seconds are allowed; one of these alone takes longer."""
     code = (
@@ -190,10 +190,9 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
-def test_a_run_whose_output_is_closed_has_its_result(closed: str, tmp_path: Path) -> None:
+def test_a_run_whose_output_is_closed_has_its_result(tmp_path: Path) -> None:
     words = f"run --clients 60 --set epochs=2 --no-nulls --no-reference --out {tmp_path}"
-    done = subprocess.run(["bash", "-c", f"{sys.executable} -m ldpsim.cli.main {words} {closed}"], cwd=ROOT)
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m ldpsim.cli.main {words} >&- 2>&- <&-"], cwd=ROOT)
     assert done.returncode == 0
     (result,) = tmp_path.glob("*/result.json")
     assert b"ldpsim" in result.read_bytes()

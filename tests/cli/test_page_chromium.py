@@ -103,8 +103,7 @@ def press(browser: Any, *keys: str) -> None:
     ActionChains(browser).send_keys(*keys).perform()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [380, 980, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(380, "dark"), (980, "light"), (1280, "light")])
 def test_every_chart_is_drawn_quietly_and_nothing_overflows(
     width: int, scheme: str, show: Callable[..., Any], comparison: Path
 ) -> None:
@@ -131,10 +130,9 @@ def numbers(colour: str) -> list[str]:
     return colour.removeprefix("rgb(").removesuffix(")").split(", ")
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_every_axis_is_named_and_log_axes_say_so(width: int, show: Callable[..., Any], comparison: Path) -> None:
+def test_every_axis_is_named_and_log_axes_say_so(show: Callable[..., Any], comparison: Path) -> None:
     text = "return document.getElementById('chart-{}').textContent"
-    browser = show(comparison, width=width)
+    browser = show(comparison, width=390)
     privacy, sent = (browser.execute_script(text.format(place)) for place in (0, 1))
     assert "ε (log scale)" in privacy and "bytes a device, both ways (log scale)" in sent
     for chart in (privacy, sent):
@@ -258,8 +256,7 @@ def axe() -> str:
     pytest.skip(what)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 @pytest.mark.parametrize("what", ["comparison", "sweep"])
 def test_axe_finds_no_barrier(
     what: str, width: int, scheme: str, axe: str, show: Callable[..., Any], comparison: Path, tmp_path: Path,
@@ -280,7 +277,7 @@ def test_axe_finds_no_barrier_on_the_page_of_a_plan(
     assert_page(browser, axe, path, width, scheme)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light"), (390, "light"), (1280, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_axe_finds_no_barrier_on_a_dossier(width: int, scheme: str, axe: str, browser: Any, tmp_path: Path) -> None:
     options = RunOptions(clients=120, settings={"epochs": "5"}, out=tmp_path)
     folder = simulate(options).folder

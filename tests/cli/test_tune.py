@@ -136,12 +136,6 @@ def test_a_grid_cannot_change_what_people_are_asked(monkeypatch: pytest.MonkeyPa
     assert "--grid tau=.5: changes what people are asked; `ldpsim sweep -g` runs such values" in shown.stderr
 
 
-def test_an_unknown_method_is_named() -> None:
-    shown = ldpsim("tune", "hgos")
-    assert shown.exit_code == 2
-    assert "hogs" in shown.stderr
-
-
 def test_collections_that_were_made_are_summed_by_level() -> None:
     arguments = ("--grid", "lr=.1", "--repeats", "2", "--noise-seed", "os")
     asked = json.loads(tune(*arguments, "--json").stdout)["in_all"]

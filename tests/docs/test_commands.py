@@ -1,7 +1,7 @@
 """Shell commands of README, CONTRIBUTING and docs: their program reads each, and it is run or has a reason.
 
-``commands()`` collects them, in one place. Those that take seconds run here. docs/deployment.md has a test of its own
-(tests/strategies/flower_app/test_deployment_guide.py), which runs all commands of that page.
+``commands()`` collects them, in one place. Those that take seconds run here (`make slow`). docs/deployment.md has a
+test of its own (tests/strategies/flower_app/test_deployment_guide.py), which runs all commands of that page.
 """
 
 from __future__ import annotations
@@ -136,6 +136,7 @@ def test_targets_of_make_are_there() -> None:
     assert named and named <= targets
 
 
+@pytest.mark.slow
 def test_the_quick_ones_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LDPSIM_DATA", raising=False)

@@ -26,7 +26,7 @@ def one_thread() -> Iterator[None]:
 
 
 def _with_marks(name: str) -> Any:
-    """Runs on Flower are slow: quick tests of tests/strategies/engines compare the same runs, under an audit."""
+    """Runs on Flower are slow: a quick test of tests/strategies/engines compares one of them, under an audit."""
     on_flower = RUNS[name].servers == "flower"
     marks = [*[pytest.mark.flower] * on_flower, *[pytest.mark.slow] * (on_flower or name in SLOW)]
     return pytest.param(name, marks=marks)

@@ -45,6 +45,7 @@ def loaded_from(python: Path, bundle: Path) -> set[str]:
     return {place.relative_to(bundle).parts[0] for place in places}
 
 
+@pytest.mark.slow
 def test_the_checkout_as_a_bundle(python: Path, tmp_path: Path) -> None:
     """`flwr build` leaves the links out."""
     command = [Path(sys.executable).with_name("flwr"), "build", "--app", ROOT]

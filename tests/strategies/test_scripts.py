@@ -28,8 +28,11 @@ def output_of(folder: Path, code: str, **environment: str) -> str:
     [
         ('made = ldpsim.compare(["rr", "raw"], clients=60, out=Path(tempfile.mkdtemp()))\nprint(made.table.is_file())',
          "True\n"),
-        ('grid = {"fixed": {"method": "rr", "clients": 60}, "grid": {"epsilon": [1, 2]}}\n'
-         'print([row["status"] for row in ldpsim.sweep(grid, tempfile.mkdtemp()).rows])', "['done', 'done']\n"),
+        pytest.param(
+            'grid = {"fixed": {"method": "rr", "clients": 60}, "grid": {"epsilon": [1, 2]}}\n'
+            'print([row["status"] for row in ldpsim.sweep(grid, tempfile.mkdtemp()).rows])', "['done', 'done']\n",
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["compare", "sweep"],
 )  # fmt: skip
@@ -43,7 +46,8 @@ def test_a_module_of_the_person_with_the_name_of_our_folder_changes_nothing(tmp_
     assert output_of(tmp_path, f'print(ldpsim.simulate(method="rr", {GIVEN}).record["devices"]["reported"])') == "60\n"
 
 
-@pytest.mark.parametrize("engine", ["ray", pytest.param("flower", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["ray", "flower"])
 def test_a_long_tmpdir_is_no_obstacle(engine: str, tmp_path: Path) -> None:
     """The path of a socket has at most 107 bytes."""
     long = tmp_path / ("x" * max(1, 140 - len(str(tmp_path))))

@@ -63,7 +63,7 @@ more than removing one. For large epsilon_Q the gain is no more than ln(1 / gamm
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -326,19 +326,3 @@ def label_epsilon_once(*, queries: int, classes: int, lambda_: float, delta: flo
     return sampled_once(
         gamma, delta, lambda d: label_epsilon(queries=queries, classes=classes, lambda_=lambda_, delta=d)
     )
-
-
-def shared_label_epsilon(queries: Mapping[float, int], *, classes: int, delta: float) -> float:
-    """Return an upper bound on the epsilon at ``delta`` of labels that the same teachers gave under several lambdas.
-
-    The noise of each lambda is drawn on its own, the sample of people is not. For a fixed sample the labels of the
-    lambdas are independent, so their losses and deltas add up. Figures that sampling amplified one by one do not: they
-    would claim too little. So nothing is amplified here.
-
-    Args:
-        queries: Lambda -> number of queries that were answered under it.
-        classes, delta: As in :func:`label_epsilon`.
-    """
-    each = delta / len(queries)
-    return math.fsum(label_epsilon(queries=count, classes=classes, lambda_=lambda_, delta=each)
-                     for lambda_, count in queries.items())  # fmt: skip

@@ -31,7 +31,8 @@ from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.names import nearest
 from ldpsim.devices.mechanisms import every as mechanisms
 from ldpsim.devices.noise import NoiseStream
-from ldpsim.strategies.attacks.campaign import run_cells
+from ldpsim.strategies.engines.pool import processes
+from ldpsim.strategies.experiments.cells import Failed, measure_all
 from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 from ldpsim.strategies.seeded import seeded
@@ -93,14 +94,16 @@ def everything() -> list[str]:
     return list(dict.fromkeys([NOISE, *mechanisms(), *sorted(methods())]))
 
 
+@noted_if_interrupted(lambda: NOTHING_KEPT)
 def audit(options: AuditOptions, *, progress: Progress = quiet) -> list[AuditRow]:
     """Return the rows of an audit, in the order of the names; what cannot be audited has a row that fails."""
     names = options.names or everything()
     one = partial(audit_one, effort=options.effort, asked=options.asked)
-    results, failures = run_cells({name: name for name in names}, one, workers=options.workers, trains=False,
-                                  progress=progress)  # fmt: skip
-    results |= {name: [options.effort.not_audited(name, "audit", failed.line)] for name, failed in failures}
-    return [row for name in names for row in results[name]]
+    with processes(options.workers, tasks=len(names), here=True, prepare=None) as pool:
+        rows = measure_all({name: name for name in names}, one, pool, progress=progress)
+    rows |= {name: [options.effort.not_audited(name, "audit", outcome.line)]
+             for name, outcome in rows.items() if isinstance(outcome, Failed)}  # fmt: skip
+    return [row for name in names for row in rows[name]]
 
 
 def audit_one(name: str, effort: Effort, asked: Mapping[str, tuple[Method, Budget]]) -> list[AuditRow]:
@@ -188,18 +191,18 @@ def callable_named(text: str, option: str = "") -> Callable[..., Any]:
         sys.path.insert(0, here)
     importlib.invalidate_caches()
     try:
-        named: Any = importlib.import_module(module)
+        target: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise ValueError(f"{said}: there is no module {error.name}") from error
     except Exception as error:
         raise ValueError(f"{said}: importing {module} raised {type(error).__name__}: {error}") from error
     try:
-        named = attrgetter(path)(named)
+        target = attrgetter(path)(target)
     except AttributeError as error:
         raise ValueError(f"{said}: {module} has no {path}") from error
-    if not callable(named):
+    if not callable(target):
         raise ValueError(f"{said}: {path} is not callable")
-    return named
+    return target
 
 
 def domain_of(text: str) -> list[Any]:

@@ -74,6 +74,7 @@ def test_every_cell_is_a_run_of_its_own(paper: str, tmp_path: Path) -> None:
     assert any(cell.quick for cell in cells)
 
 
+@pytest.mark.usefixtures("cells_in_this_process")
 def test_a_cells_command_is_the_cell_and_a_result_fills_its_row(tmp_path: Path) -> None:
     options = cell_options("lp-and", "generated", clients=40, epsilon=6.0, repeats=2)
     words = shlex.split(command(options))

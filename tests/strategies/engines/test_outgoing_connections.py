@@ -111,10 +111,11 @@ def test_the_hook_sees_and_stops(audit: Audit, tmp_path: Path) -> None:
     assert {"devices", "devices.facts", "ldpsim.devices"} <= {*names}
 
 
+RAY = pytest.param("ray", marks=pytest.mark.slow)
 FLOWER = pytest.param("flower", marks=pytest.mark.flower)
 
 
-@pytest.mark.parametrize("engine", ["local", "ray", FLOWER])
+@pytest.mark.parametrize("engine", ["local", RAY, FLOWER])
 def test_a_run_of_the_command_line_connects_to_nobody(
     engine: str, audit: Audit, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -136,8 +137,9 @@ def test_a_run_of_the_command_line_connects_to_nobody(
     assert len({process for _, process in loaded}) > (engine != "local"), "the workers load it, too"
 
 
+@pytest.mark.slow
 @pytest.mark.flower
-@pytest.mark.parametrize("told", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("told", [False, True])
 def test_flwr_run_connects_nowhere_from_our_code(
     told: bool, audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,6 +74,7 @@ print(json.dumps([found, [name for name in ("RAY_AUTH_TOKEN", "RAY_TMPDIR") if n
 """
 
 
+@pytest.mark.slow
 def test_a_ray_that_is_started_here_is_this_user_s_alone(tmp_path: Path) -> None:
     """Two sessions of one process: all their sockets are on loopback, and another user may not enter."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}

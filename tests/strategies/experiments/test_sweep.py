@@ -285,6 +285,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cells_in_this_process")
 def test_a_killed_sweep_goes_on_and_ends_with_the_same_table(tmp_path: Path) -> None:
     script = tmp_path / "script.py"

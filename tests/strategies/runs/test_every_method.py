@@ -1,4 +1,4 @@
-"""Every method of the registry, whole runs at a small size, on the generated graph and on Cora."""
+"""Every method of the registry, whole runs at a small size on Cora; golden runs have each on the generated graph."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def read_once() -> Iterator[None]:
         yield
 
 
-@pytest.mark.usefixtures("short_perceptron")
-@pytest.mark.parametrize("name", EVERY)
-def test_it_runs_on_the_generated_graph(name: str) -> None:
-    _holds(simulate(_options(name)).record, find(name))
+# One of each kind is quick: of devices' reports, an owner, a training in rounds, a reference.
+QUICK = ("hogs", "vote", "gap", "fedgcn", "mlp")
 
 
 @pytest.mark.usefixtures("read_once", "short_perceptron")
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in EVERY]
+)
 def test_it_runs_on_cora(name: str, data_dir: Path) -> None:
     _holds(simulate(_options(name, dataset="cora", data_dir=data_dir)).record, find(name))
 

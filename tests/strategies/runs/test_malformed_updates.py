@@ -107,8 +107,11 @@ def answers(out: Path) -> dict[int, int]:
         state.close()
 
 
-@pytest.mark.parametrize("lie", LIES)
-@pytest.mark.parametrize("method", METHODS)
+# Each method meets one lie, and one method of devices and one of silos the others.
+OTHER_LIES = [(method, lie) for method in ("fedavg-mlp", "silo-fedavg-gcn") for lie in ("shape", "bytes")]
+
+
+@pytest.mark.parametrize(("method", "lie"), [*((method, "nan") for method in METHODS), *OTHER_LIES])
 def test_one_liar_is_named_and_the_others_train_on(
     method: str, lie: str, tmp_path: Path, lying: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,13 +137,10 @@ def test_one_liar_is_named_and_the_others_train_on(
     assert np.isfinite(record["accuracy"]["test"])
 
 
-@pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("method", METHODS)
-def test_the_largest_numbers_make_no_honest_party_fail(
-    method: str, sign: int, tmp_path: Path, lying: Callable[..., None]
-) -> None:
+def test_the_largest_numbers_make_no_honest_party_fail(method: str, tmp_path: Path, lying: Callable[..., None]) -> None:
     """Honest steps from such weights diverge. What they end with is an answer all the same."""
-    signs = np.float32([sign, 1])
+    signs = np.float32([-1, 1])
     lying({1} if METHODS[method].spec.trained_by == "silos" else range(3, PEOPLE, 10),
           _of(lambda weights: np.resize(signs, len(weights)) * np.float32(LARGEST)))  # fmt: skip
     record = run(tmp_path, method, rounds="8")

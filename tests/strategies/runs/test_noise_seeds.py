@@ -39,6 +39,9 @@ DRAWN: dict[str, tuple[str, dict[str, str], set[str]]] = {
     "dp-fedavg-drawn": ("dp-fedavg", {"rounds": "3", "fraction": "0.5", "clipping": "adaptive"},
                         {"attempt", "devices", "noise of the server"}),
 }  # fmt: skip
+# The second of each pair has the first one's draws in other numbers.
+TWINS = {"privgnn-once", "pate-m", "progap", "progap-node", "dp-fedavg-drawn"}
+CASES = [pytest.param(name, marks=pytest.mark.slow) if name in TWINS else name for name in DRAWN]
 NOISY = {name: kind.spec.trust for name, kind in table().items() if kind.spec.mechanisms}
 ON_DEVICES = {name for name, trust in NOISY.items() if trust == "untrusted curator"}
 PURPOSES = set().union(*(purposes for *_, purposes in DRAWN.values()))
@@ -91,8 +94,14 @@ def test_every_method_with_noise_is_here() -> None:
     assert NOISY.keys() - ON_DEVICES == {name for name, *_ in DRAWN.values()}
 
 
+# A device draws from its secret whatever the method: one of each kind of collection is quick.
+QUICK = ("hogs", "ldpgen", "vote", "ldp-fedavg")
+
+
 @pytest.mark.usefixtures("short_perceptron")
-@pytest.mark.parametrize("name", sorted(ON_DEVICES))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in sorted(ON_DEVICES)]
+)
 def test_two_runs_from_the_operating_system_release_something_else(name: str, tmp_path: Path) -> None:
     kind = table()[name]
     quick = {"rounds": "2"} if kind.spec.in_rounds else {"epochs": "1"} if kind().in_force().trains_network else {}
@@ -100,7 +109,7 @@ def test_two_runs_from_the_operating_system_release_something_else(name: str, tm
     assert one != two
 
 
-@pytest.mark.parametrize("case", DRAWN)
+@pytest.mark.parametrize("case", CASES)
 def test_every_draw_of_a_curator_is_a_secret(case: str, tmp_path: Path, drawn: set[tuple[int, str]]) -> None:
     """From the operating system it differs from run to run, and no number in the folder is its seed."""
     name, settings, purposes = DRAWN[case]
@@ -124,7 +133,7 @@ def test_every_draw_of_a_curator_is_a_secret(case: str, tmp_path: Path, drawn: s
     assert not again & set(found)
 
 
-@pytest.mark.parametrize("case", DRAWN)
+@pytest.mark.parametrize("case", CASES)
 def test_a_noise_seed_alone_decides_and_repeats(case: str, tmp_path: Path, drawn: set[tuple[int, str]]) -> None:
     name, settings, purposes = DRAWN[case]
     found, seeds = [], []
@@ -136,7 +145,7 @@ def test_a_noise_seed_alone_decides_and_repeats(case: str, tmp_path: Path, drawn
     assert {purpose for _, purpose in seeds[0]} == purposes
 
 
-@pytest.mark.parametrize("case", DRAWN)
+@pytest.mark.parametrize("case", CASES)
 def test_a_run_that_continues_draws_the_same_and_then_forgets(
     case: str, tmp_path: Path, drawn: set[tuple[int, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -250,8 +250,8 @@ def test_null_models_that_ask_nobody_and_the_labels_they_learn_from(
 
 
 @pytest.mark.parametrize("given", [
-    {"method": "hogs", "feature_share": 0.3}, {"method": "hogs", "eps_adjacency": 6.0, "gnn": "gat"},
-    {"method": "lpgnn", "eps_features": 2.0, "eps_labels": 2.0}, {"method": "vote", "epsilon": 8.0},
+    {"method": "hogs", "eps_adjacency": 6.0, "gnn": "gat"},
+    {"method": "lpgnn", "eps_features": 2.0, "eps_labels": 2.0},
 ])  # fmt: skip
 def test_models_side_by_side_are_the_models_one_after_another(
     given: dict[str, Any], monkeypatch: pytest.MonkeyPatch

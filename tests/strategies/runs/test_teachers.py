@@ -42,6 +42,7 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
     return room(tmp_path_factory.mktemp("truth")).posteriors(QUERIES, workers=1)
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_same_bytes(tmp_path: Path, truth: np.ndarray) -> None:
     shares: list[float | None] = []
     found = room(tmp_path).posteriors(QUERIES, workers=2, tell=lambda phase, share: shares.append(share))
@@ -49,6 +50,7 @@ def test_two_workers_give_the_same_bytes(tmp_path: Path, truth: np.ndarray) -> N
     assert shares == [1 / 3, 2 / 3, 1.0]
 
 
+@pytest.mark.slow
 def test_ray_gives_the_same_bytes(tmp_path: Path, truth: np.ndarray, ray_here: None) -> None:
     assert room(tmp_path).posteriors(QUERIES, ray_address="auto").tobytes() == truth.tobytes()
 

@@ -75,6 +75,7 @@ def check_logged(client: Any, result: RunResult) -> None:
     assert json.loads(Path(path).read_text())["accuracy"] == json.loads(json.dumps(result.record["accuracy"]))
 
 
+@pytest.mark.slow
 def test_a_run_is_read_back_from_a_server(tmp_path: Path, mlflow_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_EXPERIMENT_NAME", raising=False)
     result = simulate(small(tmp_path), track=[f"mlflow:{mlflow_server}"])
@@ -166,6 +167,7 @@ def stored(folder: Path) -> list[Any]:
     return [wandb_internal_pb2.Record.FromString(entry) for entry in chunks(path.read_bytes())]
 
 
+@pytest.mark.slow
 def test_a_run_is_read_back_from_its_offline_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")

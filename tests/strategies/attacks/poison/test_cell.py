@@ -15,8 +15,7 @@ from ldpsim.strategies.runs.simulate import simulate
 Cells = Callable[..., dict[tuple[str, str], PoisonCell]]
 
 
-@pytest.mark.parametrize("join", [False, True])
-@pytest.mark.parametrize("method", ["hogs", "fedavg-mlp"])
+@pytest.mark.parametrize(("method", "join"), [("hogs", True), ("fedavg-mlp", False)])
 def test_share_0_is_the_run(cells: Cells, method: str, join: bool) -> None:
     """The reports are the same bytes as those of `ldpsim run` with the same options."""
     cell = cells(method, join=join)["none", "none"]
