@@ -14,8 +14,8 @@ its own features and its own list in clear (:mod:`ldpsim.devices.prediction`).
       h = (s - sum of m_c^2) / (1 - sum of m_c^2).
 
   Where the witnesses of a vote say, by :data:`DOUBT` standard errors, that votes are right less often than features
-  alone, it is :data:`WEAK`. Elsewhere a prior of :data:`HOMOPHILY` with the spread :data:`SPREAD` stands in for what the reports do not tell. Nobody's true
-  list is read.
+  alone, it is :data:`WEAK`. Elsewhere a prior of :data:`HOMOPHILY` with the spread :data:`SPREAD` stands in for what
+  the reports do not tell. Nobody's true list is read.
 """
 
 from __future__ import annotations
