@@ -176,7 +176,7 @@ def train_with_edge_weights(
         device: ``auto``, ``cpu`` or ``cuda``.
 
     Returns:
-        The trained network; ``model.spread.weight`` is float32 (E,), unless the rate is 0: no weight is learned then.
+        The trained network; ``model.spread.weight`` is float32 (E,).
 
     Raises:
         ValueError: if no training node has a label, or a smoothed one, or for a network without edges.
@@ -186,10 +186,9 @@ def train_with_edge_weights(
     where = choose_device(device)
 
     def make() -> Network:
-        edges = Edges(graph.edge_index, graph.features.shape[0], settings.gnn, where) if structure.rate else None
-        return make_network(
-            settings.gnn, graph, classes=classes, device=where, edges=edges, late=True, **settings.sizes
-        )
+        edges = Edges(graph.edge_index, graph.features.shape[0], settings.gnn, where)
+        edges.weight.requires_grad_(structure.rate > 0)
+        return make_network(settings.gnn, graph, classes=classes, device=where, edges=edges, **settings.sizes)
 
     nodes, labels = labelled(graph, np.concatenate([graph.train, graph.val]), where)
     count = len(graph.train)

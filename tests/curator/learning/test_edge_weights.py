@@ -102,7 +102,7 @@ def test_training(gnn: str) -> None:
     with torch.no_grad():  # the weights that are kept are those of the best epoch, as theta is
         assert np.array_equal(one.model().argmax(dim=1).numpy(), one.predictions)
     still = train_with_edge_weights(graph, structure=_structure(graph, rate=0.0), **given)  # type: ignore[arg-type]
-    assert "spread.weight" not in still.model.state_dict()  # no weight is learned: the network is the plain one
+    assert (still.model.state_dict()["spread.weight"] == 1).all()
 
 
 def test_a_graph_without_an_edge_trains() -> None:
