@@ -14,7 +14,7 @@ from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import Cap
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, unpack_report
-from tests.devices.conftest import DOORS, stage_plan
+from tests.devices.conftest import DOORS, ask_for, stage_plan
 
 
 @pytest.fixture(params=DOORS)
@@ -22,7 +22,7 @@ def door(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_malformed_questions(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
+def test_malformed_questions(enrolled: Callable[..., Any]) -> None:
     devices = enrolled()
     good = ask_for().to_bytes()
     for data in (
@@ -34,19 +34,20 @@ def test_malformed_questions(enrolled: Callable[..., Any], ask_for: Callable[...
     assert devices.rows() == []
 
 
-@pytest.mark.parametrize("kind", ["train", "evaluate", "train.fit", "evaluate.accuracy"])
-def test_messages_of_another_mode(enrolled: Callable[..., Any], ask_for: Callable[..., Query], kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind", ["train", "evaluate", "train.fit", "evaluate.accuracy", "query", "query.other", "system"]
+)
+def test_messages_of_another_mode_or_kind(enrolled: Callable[..., Any], kind: str) -> None:
     devices = enrolled()
-    assert devices.in_mode(kind) is Refusal.MODE_REFUSED
+    refusal = Refusal.MODE_REFUSED if kind.startswith(("train", "evaluate")) else Refusal.UNKNOWN_QUERY
+    assert devices.in_mode(kind) is refusal
     devices.ask(ask_for())
     before = devices.rows()
-    assert devices.in_mode(kind) is Refusal.MODE_REFUSED and devices.rows() == before
+    assert devices.in_mode(kind) is refusal and devices.rows() == before
 
 
 @pytest.mark.parametrize("mode", ["federated", "owner"])
-def test_a_report_from_a_device_of_another_mode(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], mode: str
-) -> None:
+def test_a_report_from_a_device_of_another_mode(enrolled: Callable[..., Any], mode: str) -> None:
     devices = enrolled(mode=mode, on_requery="replay")
     if (devices.door, mode) == ("vault", "federated"):  # no vault serves them
         return
@@ -55,7 +56,7 @@ def test_a_report_from_a_device_of_another_mode(
     assert devices.rows() == []
 
 
-def test_questions_outside_the_policy(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
+def test_questions_outside_the_policy(enrolled: Callable[..., Any]) -> None:
     cap = Cap(1.0, 11.0, 11.0)
     devices = enrolled(
         caps={"adjacency": cap, "features": cap}, mechanisms=frozenset({"randomized_response", "one_bit"})
@@ -77,7 +78,7 @@ def test_questions_outside_the_policy(enrolled: Callable[..., Any], ask_for: Cal
         assert devices.ask(asked) is Refusal.POLICY_REFUSED
 
 
-def test_both_ends_asked_of_a_one_ended_device(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
+def test_both_ends_asked_of_a_one_ended_device(enrolled: Callable[..., Any]) -> None:
     devices = enrolled(reporting="one-end")
     assert devices.ask(ask_for(attributes="a")) is Refusal.POLICY_REFUSED
     one_end = RandomizedResponse.from_epsilon(1.0, n=12, reporting="one-end")
@@ -90,7 +91,7 @@ def test_both_ends_asked_of_a_one_ended_device(enrolled: Callable[..., Any], ask
         assert devices.rows(index)[0][4] == one_end.loss(device=index)
 
 
-def test_release_and_retry(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
+def test_release_and_retry(enrolled: Callable[..., Any]) -> None:
     devices = enrolled()
     first = devices.ask(ask_for())
     assert isinstance(first, Report) and not first.replayed
@@ -102,7 +103,7 @@ def test_release_and_retry(enrolled: Callable[..., Any], ask_for: Callable[..., 
 
 
 @pytest.mark.parametrize("on_requery", ["refuse", "replay"])
-def test_another_collection(enrolled: Callable[..., Any], ask_for: Callable[..., Query], on_requery: str) -> None:
+def test_another_collection(enrolled: Callable[..., Any], on_requery: str) -> None:
     devices = enrolled(on_requery=on_requery)
     first = devices.ask(ask_for())
     stored = devices.rows()
@@ -114,7 +115,7 @@ def test_another_collection(enrolled: Callable[..., Any], ask_for: Callable[...,
 @pytest.mark.parametrize("on_requery", ["refuse", "replay"])
 @pytest.mark.parametrize("collection", ["first", "second"])
 def test_another_question_about_a_released_attribute(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], on_requery: str, collection: str
+    enrolled: Callable[..., Any], on_requery: str, collection: str
 ) -> None:
     devices = enrolled(on_requery=on_requery)
     devices.ask(ask_for(attributes="af"))
@@ -149,9 +150,7 @@ def spoil(devices: Any, kind: str, index: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["garbage", "truncated", "blank", "row"])
-def test_a_damaged_ledger_answers_everything_alike(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], kind: str
-) -> None:
+def test_a_damaged_ledger_answers_everything_alike(enrolled: Callable[..., Any], kind: str) -> None:
     devices = enrolled(on_requery="replay")
     for index in range(12):
         devices.ask(ask_for(), index)
@@ -168,7 +167,7 @@ def test_a_damaged_ledger_answers_everything_alike(
         assert isinstance(devices.ask(ask_for(), 4), Report)  # others are not harmed
 
 
-def test_a_ledger_that_cannot_be_written(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
+def test_a_ledger_that_cannot_be_written(enrolled: Callable[..., Any]) -> None:
     devices = enrolled()
     devices.state.ledger(3)._db.execute("PRAGMA query_only=1")
     assert devices.ask(ask_for()) is Refusal.LEDGER_DAMAGED
@@ -177,9 +176,7 @@ def test_a_ledger_that_cannot_be_written(enrolled: Callable[..., Any], ask_for: 
     assert isinstance(answer, Report) and not answer.replayed
 
 
-def test_an_answer_is_all_attributes_or_none(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_is_all_attributes_or_none(enrolled: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The last attribute's mechanism fails: nothing of the others is released either."""
 
     def fail(*_: object) -> int:

@@ -16,10 +16,8 @@ from ldpsim.devices.data.population import Population, Record
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.policy.policy import Policy
-from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report
-from tests.devices.conftest import stage_plan
+from tests.devices.conftest import ask_for, flipped, policy_of, stage_plan
 from tests.fleets import Untouchable, lone_device
 
 PACKAGE = str(Path(ldpsim.devices.device.__file__).parent)
@@ -33,9 +31,7 @@ def strange_record() -> Record:
     )  # fmt: skip
 
 
-def test_the_policy_is_asked_before_data_are_touched(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
+def test_the_policy_is_asked_before_data_are_touched(tmp_path: Path, population: Population) -> None:
     """So is the ledger: the record is read for a new report alone."""
     policy, ledger = policy_of(population), Ledger.create(tmp_path / "l")
     first = lone_device(3, population.record(3), b"s" * 32, policy, ledger).answer(ask_for(attributes="al"))
@@ -53,9 +49,6 @@ def test_the_policy_is_asked_before_data_are_touched(
 def test_a_release_takes_one_path_whatever_the_data(
     tmp_path: Path,
     population: Population,
-    policy_of: Callable[..., Policy],
-    ask_for: Callable[..., Query],
-    flipped: Callable[..., Record],
 ) -> None:
     """Same lines for any data. Left out: bits.py, which sees the noisy report alone, and rejected draws in noise.py."""
     state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
@@ -76,8 +69,6 @@ def test_a_release_takes_one_path_whatever_the_data(
 def test_data_out_of_range_are_brought_in_silently(
     tmp_path: Path,
     population: Population,
-    policy_of: Callable[..., Policy],
-    ask_for: Callable[..., Query],
     capfd: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -95,9 +86,7 @@ def test_data_out_of_range_are_brought_in_silently(
     assert capfd.readouterr() == ("", "") and caplog.text == ""
 
 
-def test_a_secret_and_a_question_fix_the_bytes_for_ever(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
+def test_a_secret_and_a_question_fix_the_bytes_for_ever(tmp_path: Path, population: Population) -> None:
     state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
     record = Record(
         np.array([0, 4, 9], np.int32), np.array([1.0, 0.5, 1.0], np.float32), np.array([0, 4, 7], np.int32), 2

@@ -14,12 +14,12 @@ from ldpsim.devices.enrolment.counters import check_place, counter_of, new_place
 from ldpsim.devices.enrolment.state import COUNTED, State, enrol
 from ldpsim.devices.ledger.counter_folder import FolderCounter
 from ldpsim.devices.ledger.counter_postgres import PostgresCounter
-from ldpsim.devices.policy.policy import Policy
+from tests.devices.conftest import policy_of
 
 ADDRESS = "postgresql://ldpsim@counters.example/ldpsim"
 
 
-def test_counters_are_kept_elsewhere(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> None:
+def test_counters_are_kept_elsewhere(tmp_path: Path, population: Population) -> None:
     for inside in (tmp_path / "s", tmp_path / "s" / "counters", tmp_path / "s" / ".." / "s" / "c"):
         with pytest.raises(ValueError, match="would be lost together"):
             enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=inside)
@@ -80,9 +80,7 @@ def test_a_folder_of_another_machine_is_refused(
         assert f"({kind})" in str(error.value) and "PostgreSQL" in str(error.value) and "\n" not in str(error.value)
 
 
-def test_a_folder_whose_form_and_counter_do_not_fit(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy]
-) -> None:
+def test_a_folder_whose_form_and_counter_do_not_fit(tmp_path: Path, population: Population) -> None:
     """An edited enrolment.json does not switch the counter off."""
     enrol(tmp_path / "s", population, policy_of(population), seed=7, counters=tmp_path / "apart").close()
     path = tmp_path / "s" / "enrolment.json"

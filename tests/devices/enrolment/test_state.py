@@ -6,7 +6,6 @@ import json
 import os
 import stat
 import threading
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -17,8 +16,8 @@ from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.state import State, enrol, is_enrolled
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.policy.policy import Policy
-from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report
+from tests.devices.conftest import ask_for, policy_of
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -26,7 +25,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def policy(population: Population, policy_of: Callable[..., Policy]) -> Policy:
+def policy(population: Population) -> Policy:
     return policy_of(population)
 
 
@@ -121,9 +120,7 @@ def test_an_interrupted_enrolment_leaves_no_devices_and_is_done_again(
     assert state.device(11).index == 11
 
 
-def test_releases_are_not_forgotten_by_enrolling_anew(
-    tmp_path: Path, population: Population, policy: Policy, ask_for: Callable[..., Query]
-) -> None:
+def test_releases_are_not_forgotten_by_enrolling_anew(tmp_path: Path, population: Population, policy: Policy) -> None:
     """enrolment.json is gone, the ledger is not: new devices in its place would answer again."""
     state = enrol(tmp_path, population, policy, seed=1)
     assert isinstance(state.device(3).answer(ask_for()), Report)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,7 @@ from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger import schema
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
 from ldpsim.devices.ledger.rows import head_of
-from ldpsim.devices.policy.policy import Policy
-from ldpsim.devices.query import Query
+from tests.devices.conftest import ask_for, policy_of
 from tests.devices.ledger.entries import KEY, chain_of, harm, readable, release, training_after
 
 TRIGGER = "CREATE TRIGGER t AFTER INSERT ON answer BEGIN DELETE FROM answer; END"
@@ -30,7 +28,7 @@ TRIGGER = "CREATE TRIGGER t AFTER INSERT ON answer BEGIN DELETE FROM answer; END
         "PRAGMA application_id=7", "PRAGMA user_version=3", "PRAGMA user_version=5",
     ],
 )  # fmt: skip
-def test_a_ledger_of_another_form_is_not_opened(ledger: Ledger, ask_for: Callable[..., Query], change: str) -> None:
+def test_a_ledger_of_another_form_is_not_opened(ledger: Ledger, change: str) -> None:
     release(ledger, ask_for(attributes="a"))
     harm(ledger, change)
     with pytest.raises(LedgerDamaged):
@@ -40,9 +38,7 @@ def test_a_ledger_of_another_form_is_not_opened(ledger: Ledger, ask_for: Callabl
             pytest.fail("it began")
 
 
-def test_a_planted_trigger_does_not_make_a_device_answer_twice(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
+def test_a_planted_trigger_does_not_make_a_device_answer_twice(tmp_path: Path, population: Population) -> None:
     state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
     state.device(3)
     harm(state.ledger(3), TRIGGER)
@@ -53,7 +49,7 @@ def test_a_planted_trigger_does_not_make_a_device_answer_twice(
         state.ledger(3)
 
 
-def test_one_rotten_byte_anywhere_hides_nothing(tmp_path: Path, ask_for: Callable[..., Query]) -> None:
+def test_one_rotten_byte_anywhere_hides_nothing(tmp_path: Path) -> None:
     """Each byte of the file in turn: it does not open, a device is damaged, or every row stands as it was."""
     path = tmp_path / "ledger.sqlite"
     ledger = Ledger.create(path)

@@ -71,15 +71,6 @@ def test_mechanisms_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanisms._installed.cache_clear()
 
 
-def test_unknown_names_are_not_remembered() -> None:
-    """The names come from strangers; a cache of them would grow for ever."""
-    before = mechanisms._installed.cache_info().currsize
-    for number in range(50):
-        assert find(f"stranger-{number}") is None
-    assert mechanisms._installed.cache_info().currsize <= max(before, 1)
-    assert not hasattr(find, "cache_info")
-
-
 @pytest.mark.parametrize(("k", "epsilon"), [(7, 0.5), (7, 1.0), (70, 1.0), (1000, 3.0), (3, 20.0)])
 def test_the_threshold_is_the_papers_probability_and_the_loss_never_exceeds_epsilon(k: int, epsilon: float) -> None:
     mechanism = SubsetSelection.from_epsilon(epsilon, categories=k)

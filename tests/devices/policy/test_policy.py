@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import GRR, Loss, Mechanism, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms import GRR, Degree, Loss, Mechanism, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import Cap, Policy, policy_for, policy_for_training, read_policy, write_policy
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.training_task import GaussianUpdate, Task
+from tests.devices.conftest import ask_for, people, policy_of
 
 FACTS = PublicFacts(9, 4, 3)
 RR = RandomizedResponse.from_epsilon(2.0, n=9)
@@ -73,29 +73,15 @@ def test_every_level_binds(level: str) -> None:
     assert not below.allows(one("adjacency", RR), device=1)
 
 
-@dataclass(frozen=True)
-class Degree(Mechanism):
-    """Says nothing about which end reports, so it reads the whole list."""
-
-    name: ClassVar[str] = "degree"
-    version: ClassVar[int] = 1
-    reads: ClassVar[tuple[str, ...]] = ("adjacency",)
-
-    def agrees_with(self, facts: PublicFacts) -> bool:
-        return True
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        return Loss(0.1, 0.1)
-
-
 def test_a_one_ended_device_reports_nothing_about_later_ones() -> None:
     policy = policy_for([one("adjacency", ONE_END)], FACTS, reporting="one-end")
     policy = replace(policy, mechanisms=policy.mechanisms | {"degree"})
+    degree = Degree.from_epsilon(0.1, n=9)  # it reads the whole list
     assert policy.allows(one("adjacency", ONE_END), device=5)
     assert not policy.allows(one("adjacency", RR), device=5)
     assert not policy.allows(one("adjacency", RR), device=0)
-    assert not policy.allows(one("adjacency", ONE_END, Degree()), device=5)
-    assert replace(policy, reporting="both").allows(one("adjacency", Degree()), device=5)
+    assert not policy.allows(one("adjacency", ONE_END, degree), device=5)
+    assert replace(policy, reporting="both").allows(one("adjacency", degree), device=5)
 
 
 def test_a_policy_is_saved_and_read_back() -> None:
@@ -109,9 +95,7 @@ def test_a_policy_is_saved_and_read_back() -> None:
     assert policy.caps["label"] == Cap(7.5, 1.0, math.inf)
 
 
-def test_the_cap_of_a_user_bounds_the_sum_of_all_releases(
-    people: Callable[..., Population], ask_for: Callable[..., Query]
-) -> None:
+def test_the_cap_of_a_user_bounds_the_sum_of_all_releases() -> None:
     """Two attributes that fit one by one do not fit together, in one question or in two."""
     population = people()
     both = ask_for(attributes="af", eps=1.0)
@@ -158,9 +142,7 @@ def test_a_training_of_other_facts_or_another_mechanism_is_refused() -> None:
     assert not training_policy(mechanisms=frozenset()).allows_round(TASK, "update", nothing)
 
 
-def test_questions_that_are_pinned_are_the_only_ones(
-    population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
+def test_questions_that_are_pinned_are_the_only_ones(population: Population) -> None:
     pinned = policy_of(population, questions=frozenset({ask_for().digest.hex()}))
     assert pinned.allows(ask_for("another"), device=3)
     for other in (ask_for(eps=0.5), ask_for(attributes="a"), ask_for(attributes="fl")):
@@ -170,8 +152,7 @@ def test_questions_that_are_pinned_are_the_only_ones(
 
 
 def test_no_loss_is_computed_for_a_question_that_is_refused_anyway(
-    population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
-    monkeypatch: pytest.MonkeyPatch,
+    population: Population, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     def never(*_: object, **__: object) -> None:
         raise AssertionError("a loss was computed")
@@ -190,7 +171,7 @@ def test_no_loss_is_computed_for_a_question_that_is_refused_anyway(
         everything.allows(ask_for(), device=3)
 
 
-def test_a_policy_and_its_file(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> None:
+def test_a_policy_and_its_file(tmp_path: Path, population: Population) -> None:
     pins = {"collector": "0a" * 32, "questions": frozenset({"1b" * 32}), "volunteers": frozenset({3, 1})}
     policy = policy_of(population, on_requery="replay", user_cap=3.5, **pins)
     (tmp_path / "p.json").write_text(write_policy(policy))
@@ -223,9 +204,7 @@ def test_a_policy_and_its_file(tmp_path: Path, population: Population, policy_of
         ({"mode": "federated", "collector": "ab" * 32}, "not signed"),
     ],
 )
-def test_a_bad_policy_is_one_line(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], change: dict[str, Any], says: str
-) -> None:
+def test_a_bad_policy_is_one_line(tmp_path: Path, population: Population, change: dict[str, Any], says: str) -> None:
     path = tmp_path / "p.json"
     path.write_text(json.dumps({**policy_of(population).to_dict(), **change}))
     with pytest.raises(ValueError, match=says) as caught:
