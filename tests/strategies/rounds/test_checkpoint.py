@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,6 @@ import pytest
 from flwr.app import Message
 from flwr.serverapp.strategy import FedAvg
 
-from ldpsim.devices.federated.wire import WEIGHTS, round_reply
-from ldpsim.strategies.engines.grids import DirectGrid
 from ldpsim.strategies.federated import EVERYBODY
 from ldpsim.strategies.results.folder import remove_unfinished
 from ldpsim.strategies.rounds.checkpoint import (
@@ -24,6 +22,7 @@ from ldpsim.strategies.rounds.checkpoint import (
 )
 from ldpsim.strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid
 from ldpsim.strategies.seeded import seeded
+from tests.strategies.rounds.test_flower_rounds import Counting
 
 KEY = ("config", "collection")
 
@@ -110,22 +109,6 @@ def test_what_a_killed_run_wrote_after_its_checkpoint_is_not_in_the_digest(tmp_p
     assert last.load() is not None and last.digest.digest() == expected.digest()
 
 
-class Counting(DirectGrid):
-    """One device that adds 1 to the weights, and says that the model is right after one round."""
-
-    def __init__(self, right: int) -> None:
-        super().__init__(1)
-        self.right = right
-
-    def deliver(self, messages: Sequence[Message]) -> Iterable[Message]:  # type: ignore[override]
-        for message in messages:
-            weights = message.content.array_records["arrays"][WEIGHTS].numpy()
-            if message.metadata.message_type == "train":
-                yield round_reply(message, weights=weights + 1, people=1)
-            else:
-                yield round_reply(message, people=1, right=int(int(weights[0]) == self.right))
-
-
 @pytest.mark.parametrize("killed_after", [1, 3, 4])
 def test_a_training_that_goes_on_returns_the_best_weights_of_all_rounds(tmp_path: Path, killed_after: int) -> None:
     """Killed before or after the best round, the training ends with its weights, and runs each round once."""
@@ -134,7 +117,7 @@ def test_a_training_that_goes_on_returns_the_best_weights_of_all_rounds(tmp_path
     def go_on(rounds: int) -> np.ndarray:
         kept = CheckpointFile(tmp_path, 0, KEY)
         start = kept.load() or Standing(np.zeros(2, np.float32))
-        grid = TrainingGrid(Counting(right=2), train=lambda r: [1], evaluate=lambda r: [1])
+        grid = TrainingGrid(Counting([2]), train=lambda r: [1], evaluate=lambda r: [1])
         return run_rounds(FedAvg(**EVERYBODY), grid, start, b"task", rounds=rounds, kept=kept,
                                after=lambda number, weights: asked.append(number))  # fmt: skip
 
@@ -178,7 +161,7 @@ def test_a_round_is_saved_before_it_is_asked_and_told_after_it_was_saved(tmp_pat
         told.append((number, found.done, float(found.weights[0]), int(found.server["rounds"])))
 
     def grid() -> TrainingGrid:
-        return TrainingGrid(Counting(right=9), train=lambda r: [1])
+        return TrainingGrid(Counting(), train=lambda r: [1])
 
     start = Standing(np.zeros(2, np.float32), again=2, lost=5)
     with seeded(3):

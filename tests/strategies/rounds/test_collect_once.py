@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,6 +35,13 @@ class OneByOne(LocalGrid):
         return False
 
 
+def asked(enrolled: Enrolled, ask: Ask, **more: Any) -> tuple[CollectOnce, list[Message], list[Message]]:
+    """Return a collection whose devices were asked one by one, the messages, and the replies in their order."""
+    grid, strategy = OneByOne(enrolled().folder, 40), CollectOnce(ask(), range(1, 41), **more)
+    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+    return strategy, messages, list(grid.send_and_receive(messages))
+
+
 def test_one_question_to_each_device_and_every_reply_counted_once(
     enrolled: Enrolled, ask: Ask, population: Population
 ) -> None:
@@ -50,10 +58,7 @@ def test_one_question_to_each_device_and_every_reply_counted_once(
 
 
 def test_a_reply_that_is_no_report_is_a_failure_and_a_second_one_too(enrolled: Enrolled, ask: Ask) -> None:
-    grid = OneByOne(enrolled().folder, 40)
-    strategy = CollectOnce(ask(), range(1, 41))
-    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
-    replies = list(grid.send_and_receive(messages))
+    strategy, messages, replies = asked(enrolled, ask)
     nonsense = [
         Message(
             RecordDict({"report": ConfigRecord({"report": b"?", "device": 7, "replayed": False})}), reply_to=messages[7]
@@ -72,10 +77,7 @@ def test_a_report_larger_than_the_question_allows_is_not_read(
     enrolled: Enrolled, ask: Ask, population: Population, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its parts would be copied, kept and decoded: gigabytes from one liar."""
-    grid = OneByOne(enrolled().folder, 40)
-    strategy = CollectOnce(ask(), range(1, 41), facts=population.facts)
-    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
-    replies = list(grid.send_and_receive(messages))
+    strategy, messages, replies = asked(enrolled, ask, facts=population.facts)
     honest = replies[7].content["report"]["report"]
     whole = bytes(1 << 25) + honest
     replies[7] = Message(
@@ -99,10 +101,7 @@ def test_nothing_is_evaluated_on_a_device(enrolled: Enrolled, ask: Ask) -> None:
 @pytest.mark.parametrize("victim", ["answers later", "is silent"])
 def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask, victim: str) -> None:
     """Node 6 sends its report under the number of device 6, whose own node is 7, before that node answers."""
-    grid = OneByOne(enrolled().folder, 40)
-    strategy = CollectOnce(ask(), range(1, 41))
-    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
-    replies = list(grid.send_and_receive(messages))
+    strategy, messages, replies = asked(enrolled, ask)
     own = replies[6].content["report"]["report"]  # type: ignore[call-overload]
     stolen = dict(replies[5].content["report"])
     replies[5] = Message(RecordDict({"report": ConfigRecord({**stolen, "device": 6})}), reply_to=messages[5])
@@ -120,10 +119,7 @@ def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask, victim: 
 
 
 def test_a_number_that_no_device_has_is_a_failure(enrolled: Enrolled, ask: Ask) -> None:
-    grid = OneByOne(enrolled().folder, 40)
-    strategy = CollectOnce(ask(), range(1, 41))
-    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
-    replies = list(grid.send_and_receive(messages))
+    strategy, messages, replies = asked(enrolled, ask)
     for place, number in ((3, -1), (4, 40)):
         claimed = {**dict(replies[place].content["report"]), "device": number}
         replies[place] = Message(RecordDict({"report": ConfigRecord(claimed)}), reply_to=messages[place])
@@ -201,7 +197,3 @@ def test_a_batch_that_is_no_answer_of_its_node_is_a_failure(
         c = strategy.collected
         got = (c.reported + c.replayed, sum(c.refused.values()), c.failed)
         assert got == {"refusal": (0, 40, 0), "twice": (40, 0, 1)}.get(wrong, (0, 0, 40))
-
-
-def plan_of(strategy: CollectOnce, grid: LocalGrid, number: int = 1) -> list[Message]:
-    return list(strategy.configure_train(number, ArrayRecord(), ConfigRecord(), grid))

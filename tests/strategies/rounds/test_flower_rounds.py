@@ -5,7 +5,6 @@ Covers training_grid.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ from ldpsim.devices.wire import reply
 from ldpsim.strategies.engines.grids import DirectGrid
 from ldpsim.strategies.federated import EVERYBODY
 from ldpsim.strategies.rounds.checkpoint import Best, Standing, run_rounds
-from ldpsim.strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid, draw_nodes
+from ldpsim.strategies.rounds.training_grid import RoundTally, TrainingGrid, draw_nodes
 
 TASK = b"task"
 START = np.zeros(2, np.float32)
@@ -150,11 +149,3 @@ def test_every_reply_of_a_round_is_counted_for_what_it_is() -> None:
     assert found.refused == {"REPORT_COLLECTED": 1} and (found.rounds, found.messages) == (2, 16)
     assert (found.uplink_bytes, found.downlink_bytes) == (phase.uplink_bytes, phase.downlink_bytes)
     assert RoundTally.from_dict(tally.to_dict()) == tally
-
-
-def tally() -> RoundTally:
-    return RoundTally(
-        {1, 2, 3, 4, 5, 6, 7}, Counter({1: 2, 2: 1}), {2: "A", 3: "B", 4: "B", 5: "A"},
-        {1: "no", 3: "number", 6: "at all"},
-        {"sums": Phase(1, 2, 30, 40), "training": Phase(5, 6, 70, 80)}, 4, 9,
-    )  # fmt: skip
