@@ -101,11 +101,7 @@ print(json.dumps({"died": died}))
 
 @pytest.mark.parametrize("mode", ["at random", "while replies leave"])
 @pytest.mark.parametrize("counted", [False, True])
-def test_a_killed_collection_never_gives_two_reports(
-    tmp_path: Path,
-    mode: str,
-    counted: bool,
-) -> None:
+def test_a_killed_collection_never_gives_two_reports(tmp_path: Path, mode: str, counted: bool) -> None:
     folder = tmp_path / "state"
     population = people(n=SIZE)
     counters = tmp_path / "apart" if counted else None
