@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -148,12 +149,12 @@ def test_after_a_lost_ledger(tmp_path: Path, population: Population, monkeypatch
 
     monkeypatch.setattr(ldpsim.devices.draw, "NoiseStream", Listening)
     state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
-    own = population.record(3)
+    own, numbers = population.record(3), count()
 
     def lost(query: Query, record: Record = own, secret: bytes = state.secrets[3].tobytes()) -> tuple[bytes, ...]:
         """Return the parts of the report of the same device with an empty ledger, and keep the keys of its noise."""
         keys.clear()
-        path = tmp_path / f"lost-{len(list(tmp_path.iterdir()))}"
+        path = tmp_path / f"lost-{next(numbers)}"
         report = lone_device(3, record, secret, state.policy, Ledger.create(path)).answer(query)
         assert isinstance(report, Report) and not report.replayed
         return tuple(part for parts in unpack_report(report.data, query).values() for part in parts)
