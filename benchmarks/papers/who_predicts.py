@@ -47,10 +47,7 @@ def row_of_group(group: Group) -> dict[str, str]:
         "method": first["method"],
         "features": "public" if config["public_features"] else "private",
         "volunteers": f"{config['volunteers'] or ''}",
-        **{
-            name: f"{config['budget'][name] or ''}"
-            for name in ("epsilon", "eps_adjacency", "eps_features", "eps_labels")
-        },
+        "budget": _budget(config["budget"]) if first["privacy"]["claimed"]["value"] is not None else "",
         "n": f"{len(accuracy)}",
         **_mean("curator", [each["curator"] for each in accuracy]),
         **_mean("device", [each["device"] for each in accuracy]),
@@ -59,6 +56,11 @@ def row_of_group(group: Group) -> dict[str, str]:
         "bundle_bytes": f"{first['communication']['bundle_bytes_per_device'] or ''}",
         "config_hash": first["config_hash"],
     }
+
+
+def _budget(budget: Mapping[str, Any]) -> str:
+    parts = {name: budget[name] for name in ("eps_adjacency", "eps_features", "eps_labels") if budget[name] is not None}
+    return ", ".join(f"{name} {value:g}" for name, value in (parts or {"epsilon": budget["epsilon"]}).items())
 
 
 def _mean(name: str, shares: Sequence[Any]) -> dict[str, str]:
@@ -75,9 +77,7 @@ def draw(rows: Sequence[Mapping[str, str]]) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    chosen = {
-        (row["dataset"], row["volunteers"], f"{float(row['epsilon']):g}"): row for row in rows if row["volunteers"]
-    }
+    chosen = {(row["dataset"], row["volunteers"], row["budget"].split()[-1]): row for row in rows if row["volunteers"]}
     figure, axes = plt.subplots(len(SHARES), len(DATA), figsize=(9, 5.4), sharex=True, sharey="col")
     for line, share in zip(axes, SHARES, strict=True):
         for axis, data in zip(line, DATA, strict=True):
@@ -95,8 +95,8 @@ def draw(rows: Sequence[Mapping[str, str]]) -> None:
         axis.set_xlabel("epsilon of a person")
     for axis in axes[:, 0]:
         axis.set_ylabel("test accuracy, %")
-    axes[0, 0].legend(fontsize=8, loc="lower right")
-    figure.tight_layout()
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="upper center", ncol=3, frameon=False)
+    figure.tight_layout(rect=(0, 0, 1, 0.95))
     figure.savefig(PICTURE, dpi=110)
     plt.close(figure)
 
