@@ -21,6 +21,9 @@ def run(
     options: RunOptions,
     save_graph: Annotated[str | None, o.in_panel(OUTPUT, "--save-graph", _GRAPH, "FILE|FORM")] = None,
     track: o.Track = None,
+    again: Annotated[
+        bool, o.in_panel(OUTPUT, "--again", "Run a finished command once more, on fresh devices.")
+    ] = False,
     details: o.Details = False,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
@@ -32,12 +35,16 @@ def run(
             from ldpsim.strategies import Refused, RunFailed, simulate
 
         try:
-            result = simulate(options, progress=progress, track=track or (), keep_graph=False, save_graph=save_graph)
+            result = simulate(
+                options, progress=progress, track=track or (), keep_graph=False, save_graph=save_graph, again=again
+            )
         except Refused as refused:
             raise Failure(str(refused), REFUSED) from refused
         except RunFailed as failed:
             raise Failure(str(failed), FAILED) from failed
 
+    if result.earlier:
+        echo("This command has a result already, and nobody was asked now: --again runs it once more.", err=True)
     if as_json:
         from ldpsim.strategies.results.folder import plain
 

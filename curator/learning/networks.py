@@ -43,7 +43,6 @@ from torch.nn import functional
 
 from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.torch_matrix import Constant, constant, scores_of_nodes
-from ldpsim.curator.names import nearest
 
 if TYPE_CHECKING:
     from ldpsim.curator.graph import Graph
@@ -72,6 +71,7 @@ class Network(nn.Module):
     """
 
     normalises = False  # whether activations of a training pass differ from those that are scored
+    drops_itself = False  # whether it has its own dropout
     inputs: Any  # constant features, aggregated where that is done once
     neighbours: Any = None  # SAGE's: constant features of the neighbours, where both are kept
     spread: Any  # what aggregates: a constant matrix, or learned edges
@@ -314,9 +314,11 @@ def make_network(name: str, graph: Graph, **arguments: Any) -> Network:
 
     The arguments are those of :class:`Network`.
     """
-    if name not in NETWORKS:
-        raise ValueError(f"unknown GNN {name!r}{nearest(name, NETWORKS)} (known: {', '.join(NETWORKS)})")
-    return NETWORKS[name](graph, **arguments)
+    if name in NETWORKS:
+        return NETWORKS[name](graph, **arguments)
+    from ldpsim.curator.learning.own_network import OwnNetwork  # it imports this module
+
+    return OwnNetwork(name, graph, **arguments)
 
 
 def fresh(make: Callable[[], Network], seed: int) -> tuple[Network, torch.Generator]:

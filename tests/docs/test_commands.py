@@ -50,7 +50,7 @@ NOT_HERE = {
     r".*: ldpsim (run|compare|poison) .*--dataset (cora|computers).*": "real data, a minute and more",
     r".*: ldpsim compare hogs .*": "minutes; tests/cli compares small people",
     r"docs/guide-decide.md: ldpsim (import .*segment|run|compare vote) .*mine.npz.*":
-        "5,000 people in CSV files of one's own: tests/packaging/test_wheel.py plans and writes a dossier",
+        "CSV files of one's own: tests/docs/test_guide_decide.py makes some",
     r".*: ldpsim dossier .*": "needs the folder of a run: tests/cli/test_dossier.py makes one",
     r".*: ldpsim plan .*": "half a minute for all methods; tests/strategies/planning has small ones",
     r".*: ldpsim doctor --out runs --state devices": "folders of one's own: tests/cli names some",
