@@ -68,11 +68,11 @@ def _take(folder: Path, stack: ExitStack) -> bool:
 
 
 def finished(base: Path, options: Mapping[str, Any]) -> tuple[Path, dict[str, Any]] | None:
-    """Return folder and result of a run of exactly these options; None without one.
+    """Return folder and result of a run of these options; None without one.
 
     Args:
         base: The first folder of such a run; later ones have a number after its name.
-        options: All options, as result.json has them.
+        options: The options that count, as result.json has them.
     """
     for number in itertools.count(1):
         folder = base if number == 1 else base.with_name(f"{base.name}-{number}")

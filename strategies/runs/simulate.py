@@ -53,6 +53,7 @@ from ldpsim.strategies.tracking.targets import (
 )
 
 AGAIN = "the same command goes on"
+_OF_NO_RESULT = ("out", "data_dir", "workers", "force")  # options that may differ where one result serves two commands
 log = logging.getLogger("ldpsim")
 
 
@@ -98,7 +99,8 @@ def simulate(
         name = run_folder.name_of(
             method=options.method, dataset=setup.population.name, digest=setup.digest, seed=options.seed
         )
-        if done := run_folder.finished(options.out / name, stored_options(options)):
+        same = {key: value for key, value in stored_options(options).items() if key not in _OF_NO_RESULT}
+        if done := run_folder.finished(options.out / name, same):
             return RunResult(done[1], done[0], earlier=True)
     run = run_of(setup.method)
     without_graph = run.without_graph(setup.method)
