@@ -309,18 +309,6 @@ class GAT(Network):
 NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": Perceptron}
 
 
-def make_network(name: str, graph: Graph, **arguments: Any) -> Network:
-    """Return a network with fresh weights from torch's current random state; ValueError for an unknown name.
-
-    The arguments are those of :class:`Network`.
-    """
-    if name in NETWORKS:
-        return NETWORKS[name](graph, **arguments)
-    from ldpsim.curator.learning.own_network import OwnNetwork  # it imports this module
-
-    return OwnNetwork(name, graph, **arguments)
-
-
 def fresh(make: Callable[[], Network], seed: int) -> tuple[Network, torch.Generator]:
     """Return a network with the seed's weights, and the generator that continues after them.
 

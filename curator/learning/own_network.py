@@ -122,3 +122,11 @@ class OwnNetwork(Network):
 
     def output(self, hidden: Tensor) -> Tensor:
         return hidden
+
+
+def make_network(name: str, graph: Graph, **arguments: Any) -> Network:
+    """Return a network with fresh weights from torch's current random state; ValueError for an unknown name.
+
+    The arguments are those of :class:`Network`.
+    """
+    return NETWORKS[name](graph, **arguments) if name in NETWORKS else OwnNetwork(name, graph, **arguments)

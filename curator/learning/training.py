@@ -33,8 +33,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldpsim.curator import observer
-from ldpsim.curator.learning.networks import HEADS, NETWORKS, Network, fresh, make_network
-from ldpsim.curator.learning.own_network import network_named
+from ldpsim.curator.learning.networks import HEADS, NETWORKS, Network, fresh
+from ldpsim.curator.learning.own_network import make_network, network_named
 from ldpsim.curator.linear.processor import reused_memory, threads_for
 from ldpsim.curator.linear.torch_matrix import Dropout
 from ldpsim.curator.setting_error import MOST_STEPS, SettingError
