@@ -37,7 +37,8 @@ READY := $(VENV)/.ready
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e '.[dev,docs]'
+	@echo "Installing ldpsim and its tools into $(VENV), once: PyTorch is the largest, and it takes minutes."
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[dev,docs]'
 	touch $@
 
 run: $(READY)

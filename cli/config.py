@@ -40,17 +40,19 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
 
 
 def check_places(context: click.Context | None) -> None:
-    """Refuse a path or an address that a config.toml alone names: it may come from somebody else.
+    """Refuse a path, an address or a class that a config.toml alone names: it may come from somebody else.
 
     Raises:
         ValueError: one line that names the option.
     """
     for name, spec in declared(RunOptions).items():
-        if context is None or not spec.place or context.get_parameter_source(name) is not ParameterSource.DEFAULT_MAP:
+        if context is None or context.get_parameter_source(name) is not ParameterSource.DEFAULT_MAP:
             continue
-        if (value := str(context.params[name])) != str(spec.default):
+        value = str(context.params[name])
+        what = "a place on the machine" if spec.place else "code" if name == "gnn" and ":" in value else ""
+        if what and value != str(spec.default):
             raise ValueError(
-                f"--config {context.params['config']}: {name} is a place on the machine of whoever wrote the file; "
+                f"--config {context.params['config']}: {name} is {what} of whoever wrote the file; "
                 f"give it yourself: {spec.option} {shlex.quote(value)}"
             )
 

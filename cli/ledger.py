@@ -13,7 +13,7 @@ import typer
 
 from ldpsim.cli import options as o
 from ldpsim.cli.output import console, print_json, text_table
-from ldpsim.cli.words import epsilon
+from ldpsim.cli.words import IN_CLEAR, epsilon
 
 if TYPE_CHECKING:
     from ldpsim.devices.enrolment.state import State
@@ -200,6 +200,6 @@ def view(state: State, parts: Parts, lifetime: Lifetime, device: int | None) -> 
     for level, values in lifetime.items():
         if values["max"] != 0:
             bounds = [values["max"]] if one else [values["max"], values["mean"]]
-            words = ("unprotected" if value is None else epsilon(value) for value in bounds)
+            words = (IN_CLEAR if value is None else epsilon(value) for value in bounds)
             life.add_row(level_spec(level).words, *words)
     return Group(*lines, shown, "", life)

@@ -55,11 +55,11 @@ def print_json(document: Any) -> None:
 
 
 def console() -> Console:
-    """Return a console on standard output, 80 columns wide or as narrow as the terminal is."""
+    """Return a console on standard output, as wide as the terminal; 80 columns where there is none."""
     from ldpsim.cli.screen import Screen
 
     screen = Screen(highlight=False)
-    return Screen(highlight=False, width=min(WIDTH, screen.width) if screen.is_terminal else WIDTH)
+    return Screen(highlight=False, width=screen.width if screen.is_terminal else WIDTH)
 
 
 def text_table(*headings: str, gap: int = 2) -> FittingTable:

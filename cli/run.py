@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import typer
+
 from ldpsim.cli import options as o
 from ldpsim.cli.errors import FAILED, REFUSED, Failure
 from ldpsim.cli.imports import large_imports
@@ -11,6 +13,7 @@ from ldpsim.cli.output import console, echo, print_json, working
 from ldpsim.strategies.setup.option_spec import OUTPUT
 from ldpsim.strategies.setup.options import RunOptions
 
+_AGAIN = "Run a finished command once more, on fresh devices."  # what shows an earlier result names it
 _GRAPH = "Save the graph: .npz, .graphml or .csv; a form alone: in the folder."
 
 
@@ -21,6 +24,7 @@ def run(
     options: RunOptions,
     save_graph: Annotated[str | None, o.in_panel(OUTPUT, "--save-graph", _GRAPH, "FILE|FORM")] = None,
     track: o.Track = None,
+    again: Annotated[bool, typer.Option("--again", help=_AGAIN, hidden=True)] = False,
     details: o.Details = False,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
@@ -32,12 +36,16 @@ def run(
             from ldpsim.strategies import Refused, RunFailed, simulate
 
         try:
-            result = simulate(options, progress=progress, track=track or (), keep_graph=False, save_graph=save_graph)
+            result = simulate(
+                options, progress=progress, track=track or (), keep_graph=False, save_graph=save_graph, again=again
+            )
         except Refused as refused:
             raise Failure(str(refused), REFUSED) from refused
         except RunFailed as failed:
             raise Failure(str(failed), FAILED) from failed
 
+    if result.earlier:
+        echo("This command has a result already, and nobody was asked now: --again runs it once more.", err=True)
     if as_json:
         from ldpsim.strategies.results.folder import plain
 

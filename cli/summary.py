@@ -16,7 +16,7 @@ from rich.text import Text
 
 from ldpsim.cli.output import console, show_sums, text_table
 from ldpsim.cli.screen import FittingTable, TitledRows
-from ldpsim.cli.words import GUESS, TONES, best_guess, count, epsilon, share
+from ldpsim.cli.words import GUESS, IN_CLEAR, TONES, best_guess, count, epsilon, share, word_of
 from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.strategies.outputs.groups import ABOVE, Group, shown_cells
@@ -123,12 +123,12 @@ def _details(record: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield Text(GUESS, style="dim")
     why = TitledRows(width=15)
     clear = {entry["detail"]: None for entry in privacy["holds"].values() if entry["status"] == "unprotected"}
-    for title, reasons in (("why they differ", privacy["why_they_differ"]), ("in clear", filter(None, clear))):
+    for title, reasons in (("why they differ", privacy["why_they_differ"]), (IN_CLEAR, filter(None, clear))):
         for place, reason in enumerate(reasons):
             why.add_row("" if place else title, escape(reason))
     life = privacy["lifetime_per_device"]["user"]
     if life["max"] != 0:
-        words = "unprotected" if life["max"] is None else f"{epsilon(life['max'])} at most a device"
+        words = IN_CLEAR if life["max"] is None else f"{epsilon(life['max'])} at most a device"
         gap = "" if privacy["lifetime_per_device"]["complete"] else "; not all of it is known"
         why.add_row("in the ledgers", words + gap)
     yield why
@@ -163,7 +163,7 @@ def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
             loss, guess = f"[bold]{epsilon(one['value'])}[/bold]", best_guess(one["value"], delta)
             notes += [f"delta {delta:.0e}"] if delta else []
         else:
-            loss = f"[{'yellow' if entry['status'] == 'unprotected' else 'dim'}]{entry['status']}[/]"
+            loss = f"[{'yellow' if entry['status'] == 'unprotected' else 'dim'}]{word_of(entry['status'])}[/]"
             rest, guess = one.get("private_value") if one is entry else one["value"], ""
             notes += [f"the rest {epsilon(rest)}"] if rest is not None else []
         if entry.get("own") is not None and entry.get("per_list") is not None and (bounded or notes):
@@ -202,8 +202,8 @@ def show_groups(groups: Sequence[Group], sums: Sequence[AskedInAll], *, level: s
     over = "" if left_out else " ±: over the n scores."
     screen.print(
         f"[dim]device: its own figure for its own person (alone: if nobody is asked). {ABOVE}: a null model above the "
-        "method. claim: the paper's epsilon; beside it the epsilon of one collection that holds at a level; open: "
-        f"unprotected. bytes: a device, both ways, with what it predicts from.{over}[/dim]"
+        "method. claim: the paper's epsilon; beside it the epsilon of one collection that holds at a level. "
+        f"bytes: a device, both ways, with what it predicts from.{over}[/dim]"
     )
     verdicts = TitledRows(width=8, gap=1)
     for group in groups[:_EXPLAINED]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ldpsim.strategies.results.numbers import IN_CLEAR as IN_CLEAR
 from ldpsim.strategies.results.numbers import NONE as NONE
 from ldpsim.strategies.results.numbers import bytes_ as bytes_
 from ldpsim.strategies.results.numbers import count as count
@@ -12,32 +13,27 @@ from ldpsim.strategies.results.numbers import difference as difference
 from ldpsim.strategies.results.numbers import epsilon as epsilon
 from ldpsim.strategies.results.numbers import guessed as guessed
 from ldpsim.strategies.results.numbers import percent as percent
+from ldpsim.strategies.results.numbers import planned_loss as planned_loss
 from ldpsim.strategies.results.numbers import plus_minus as plus_minus
 from ldpsim.strategies.results.numbers import points as points
 from ldpsim.strategies.results.numbers import seconds as seconds
 from ldpsim.strategies.results.numbers import share as share
 from ldpsim.strategies.results.numbers import size as size
+from ldpsim.strategies.results.numbers import word_of as word_of
 
 TONES = {"good": "green", "open": "yellow", "bad": "red"}  # colours of the terminal
 GUESS = "best guess: chance of identifying which of two possible values is yours (50 %: pure chance)"
 
 
-def planned_loss(entry: Mapping[str, Any]) -> str:
-    """The loss at the level of a plan: ``open`` if it is not bounded, ``not asked`` if nothing is learned there."""
-    if entry["value"] is None:
-        return "not asked" if entry["status"] == "not asked" else "open"
-    return epsilon(entry["value"])
-
-
 def level(entry: Mapping[str, Any]) -> str:
     """The loss that holds at one level with its further figures, or the word for its status.
 
-    A public part of a record leaves the level unprotected; then the loss of the private rest stands beside the word.
+    A public part of a record leaves the level in clear; then the loss of the private rest stands beside the word.
 
     >>> level({"status": "bounded", "value": 10.8, "delta": 0.0, "of_one": {"value": 3.6, "delta": 0.0, "of": 3}})
     '3.6; in all 3: 10.8'
     """
-    one, said, whole = entry.get("of_one"), [str(entry["status"])], list[str]()
+    one, said, whole = entry.get("of_one"), [word_of(entry["status"])], list[str]()
     if entry["status"] == "bounded":
         said, whole = [], [_at_delta(entry)]
     elif (rest := entry.get("private_value")) is not None:

@@ -1,9 +1,17 @@
-"""Names that people type: the nearest known one, and its refusal."""
+"""Names that people type: the nearest known one and its refusal, and what ``module:name`` stands for."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import importlib
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+NAMED = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -16,3 +24,31 @@ def check_known(option: str, name: str, known: Collection[str]) -> None:
     """Raise ValueError with the known names, unless a name of an option is one of them."""
     if name not in known:
         raise ValueError(f"--{option} {name}: must be one of {', '.join(known)}{nearest(name, known)}")
+
+
+def callable_named(text: str, option: str = "") -> Callable[..., Any]:
+    """Return the callable that ``module:function`` names; the current folder comes first, as for ``python -m``.
+
+    Raises:
+        ValueError: for a module that cannot be imported, or no callable of that name in it.
+    """
+    said = f"{option} {text}".strip()
+    if not NAMED.fullmatch(text):
+        raise ValueError(f"{said}: the form is module:function")
+    module, _, path = text.partition(":")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    importlib.invalidate_caches()
+    try:
+        target: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{said}: there is no module {error.name}") from error
+    except Exception as error:
+        raise ValueError(f"{said}: importing {module} raised {type(error).__name__}: {error}") from error
+    try:
+        target = attrgetter(path)(target)
+    except AttributeError as error:
+        raise ValueError(f"{said}: {module} has no {path}") from error
+    if not callable(target):
+        raise ValueError(f"{said}: {path} is not callable")
+    return target

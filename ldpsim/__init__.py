@@ -91,7 +91,8 @@ def simulate(options: RunOptions | None = None, /, **given: Any) -> RunResult:
 
     Args:
         options: Its options; None: the defaults.
-        given: Options by name (the fields of :class:`RunOptions`), in place of those of ``options``. Also the keywords
+        given: Options by name (the fields of :class:`RunOptions`), in place of those of ``options``; ``dataset`` may be
+            a ``Data`` object of PyTorch Geometric, and ``network`` a class (the option ``gnn``). Also the keywords
             of :func:`ldpsim.strategies.runs.simulate.simulate`: ``progress``, ``on_metric``, ``track``, ``keep_graph``
             and ``save_graph``.
 
@@ -102,7 +103,18 @@ def simulate(options: RunOptions | None = None, /, **given: Any) -> RunResult:
     """
     from ldpsim.strategies.runs import simulate as run
 
+    people = None
+    if hasattr(given.get("dataset"), "edge_index"):
+        from ldpsim.devices.datasets.pyg_file import people_of
+
+        people = people_of("data", given["dataset"])
+        given |= {"dataset": "data", "split": given.get("split", "random" if people.own_split is None else "file")}
     made, others = _divided(options, given, run.simulate)
+    if people is not None:
+        from ldpsim.devices.datasets.sampling import induced_sample
+
+        seed = made.seeds_of(0).population
+        others["population"] = people if made.clients is None else induced_sample(people, made.clients, seed)
     return run.simulate(made, **others)
 
 
@@ -176,11 +188,23 @@ def _divided(
     from ldpsim.strategies.setup.options import RunOptions
 
     known, others = declared(RunOptions), _keywords(function)
+    if "network" in given:
+        given = {**given, "gnn": _name_of(given["network"])}
+        del given["network"]
+    if hasattr(given.get("dataset"), "edge_index"):
+        raise ValueError("dataset: simulate alone takes a Data object; torch.save(data, 'mine.pt'), dataset='mine.pt'")
     _check_names(given, [*known, *others])
     # What a keyword and an option share is the keyword: how a comparison's cells run, not how one run does.
     own = {name: value for name, value in given.items() if name in known and name not in others}
     made = RunOptions(**own) if options is None else replace(options, **own)
     return made, {name: value for name, value in given.items() if name in others}
+
+
+def _name_of(network: Any) -> Any:
+    """Return the name of a class of one's own, as the option ``gnn`` has it; another value as it is."""
+    if isinstance(network, type):
+        return f"{network.__module__}:{network.__qualname__}"
+    return network
 
 
 def _keywords(function: Callable[..., Any]) -> set[str]:

@@ -23,6 +23,12 @@ def warn(line: str) -> None:
     print(f"warning: {printable(line)}", file=sys.stderr)
 
 
+def tell(line: str) -> None:
+    """Write a line to standard error and to the run's log."""
+    logging.getLogger("ldpsim").info(line)
+    print(printable(line), file=sys.stderr)
+
+
 def quiet(phase: str, share: float | None) -> None:
     """Do nothing."""
 

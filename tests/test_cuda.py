@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from ldpsim.cli.main import app
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning import networks
-from ldpsim.curator.learning.networks import make_network
+from ldpsim.curator.learning.own_network import make_network
 from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, labelled, train
 from ldpsim.curator.owner.teachers import answering
 from ldpsim.curator.owner.teachers.graph import PlainGraph

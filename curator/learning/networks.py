@@ -43,7 +43,6 @@ from torch.nn import functional
 
 from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.torch_matrix import Constant, constant, scores_of_nodes
-from ldpsim.curator.names import nearest
 
 if TYPE_CHECKING:
     from ldpsim.curator.graph import Graph
@@ -73,6 +72,7 @@ class Network(nn.Module):
     """
 
     normalises = False  # whether activations of a training pass differ from those that are scored
+    drops_itself = False  # whether it has its own dropout
     inputs: Any  # constant features, aggregated where that is done once
     neighbours: Any = None  # SAGE's: constant features of the neighbours, where both are kept
     spread: Any  # what aggregates: a constant matrix, or learned edges
@@ -308,16 +308,6 @@ class GAT(Network):
 
 
 NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": Perceptron}
-
-
-def make_network(name: str, graph: Graph, **arguments: Any) -> Network:
-    """Return a network with fresh weights from torch's current random state; ValueError for an unknown name.
-
-    The arguments are those of :class:`Network`.
-    """
-    if name not in NETWORKS:
-        raise ValueError(f"unknown GNN {name!r}{nearest(name, NETWORKS)} (known: {', '.join(NETWORKS)})")
-    return NETWORKS[name](graph, **arguments)
 
 
 def fresh(make: Callable[[], Network], seed: int) -> tuple[Network, torch.Generator]:

@@ -51,7 +51,8 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional
 
-from ldpsim.curator.learning.networks import Network, make_network
+from ldpsim.curator.learning.networks import Network
+from ldpsim.curator.learning.own_network import make_network
 from ldpsim.curator.learning.training import NO_LABEL, TrainedNetwork, TrainingSettings, choose_device, fit
 from ldpsim.curator.linear.propagation import adjacency_matrix
 from ldpsim.curator.linear.torch_matrix import Constant

@@ -33,10 +33,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldpsim.curator import observer
-from ldpsim.curator.learning.networks import ACTIVATIONS, HEADS, NETWORKS, Network, fresh, make_network
+from ldpsim.curator.learning.networks import ACTIVATIONS, HEADS, NETWORKS, Network, fresh
+from ldpsim.curator.learning.own_network import make_network, network_named
 from ldpsim.curator.linear.processor import reused_memory, threads_for
 from ldpsim.curator.linear.torch_matrix import Dropout
-from ldpsim.curator.names import nearest
 from ldpsim.curator.setting_error import MOST_STEPS, SettingError
 from ldpsim.curator.steps import track
 
@@ -161,7 +161,7 @@ class TrainingSettings:
     """Settings of a training.
 
     Args:
-        gnn: ``gcn``, ``sage``, ``gat`` or ``mlp``.
+        gnn: ``gcn``, ``sage``, ``gat`` or ``mlp``, or a class (:mod:`ldpsim.curator.learning.own_network`).
         hidden: Hidden units.
         lr: Adam's learning rate.
         weight_decay: L2 penalty, added to the gradient.
@@ -196,7 +196,7 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         if self.gnn not in NETWORKS:
-            raise ValueError(f"--gnn {self.gnn}: unknown{nearest(self.gnn, NETWORKS)} (known: {', '.join(NETWORKS)})")
+            network_named(self.gnn)
         for name, most in _MOST.items():
             if not 1 <= getattr(self, name) <= most:
                 raise SettingError(f"{name}={getattr(self, name)}", f"must be 1..{most}")
@@ -315,7 +315,7 @@ def fit(
     again = reused_memory(torch.float32.itemsize * rows * settings.hidden)
     with threads_for(rows * columns), again, torch.random.fork_rng(devices=[device] if on_gpu else [], enabled=on_gpu):
         model, generator = fresh(make, seed)
-        dropout = Dropout(settings.gnn_dropout, None if on_gpu else generator)
+        dropout = Dropout(0.0 if model.drops_itself else settings.gnn_dropout, None if on_gpu else generator)
         val_nodes, val_labels = labelled(graph, graph.val, device)
         train_nodes, train_labels = labelled(graph, graph.train, device)
         in_training = math.nan

@@ -32,6 +32,7 @@ from ldpsim.strategies.experiments.sweep_file import Cell
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.in_words import CLOSE, at_the_level, held, level_named
+from ldpsim.strategies.results.numbers import IN_CLEAR
 from ldpsim.strategies.runs.set_up import run_of, set_up
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_options
 from ldpsim.strategies.setup.option_spec import MODEL
@@ -152,7 +153,7 @@ def _unbounded(entry: Mapping[str, Any], level: str) -> str:
     detail = f": {entry['detail']}" if entry["detail"] else ""
     if entry["status"] == "not asked":
         return f"nothing is asked {at_the_level(level)}{detail}"
-    return f"unprotected {at_the_level(level)}{detail}"
+    return f"{IN_CLEAR} {at_the_level(level)}{detail}"
 
 
 def _solve(loss: Callable[[float], float], start: float, target: float) -> tuple[float, float] | str:
@@ -213,7 +214,7 @@ class Match:
     unmatched: Mapping[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)  # it prints as a sweep does
 class Comparison(SweepResult):
     """Result of a comparison: that of a sweep over the methods, in their order.
 

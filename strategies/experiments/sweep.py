@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("auto", "local", "ray")
 TABLE, SUMMARY = "table.csv", "summary.csv"
+_PRINTED = 8  # groups
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,15 @@ class SweepResult:
     def to_frame(self) -> DataFrame:
         """Return the table as a pandas DataFrame, one row a cell."""
         return data_frame(self.rows)
+
+    def __repr__(self) -> str:
+        lines = [f"{count(len(self.records), 'result')} in {self.folder}"]
+        for first, *cells in (each.items() for each in table_of(self.groups[:_PRINTED])):
+            lines.append(f"{first[1]}: " + "; ".join(f"{name} {text}" for name, text in cells))
+        more = len(self.groups) - _PRINTED
+        lines += [f"and {more} more: to_frame()"] if more > 0 else []
+        lines += [f"{name} failed: {failed.line}" for name, failed in self.failures]
+        return "\n".join([*lines, *(total.text for total in self.sums)])
 
     def _repr_html_(self) -> str:
         cells = table_of(self.groups)

@@ -77,6 +77,11 @@ def read_sweep(path: Path | None, grid: Mapping[str, Sequence[Any]] | None = Non
     before = "" if path is None else f"{path}: "
     try:
         document = {} if path is None else tomllib.loads(read_file(path, 1 << 24).decode())
+        for table in (document.get("fixed"), document.get("grid"), *(document.get("cells") or ())):
+            if isinstance(table, Mapping) and ":" in str(table.get("gnn")):
+                raise ValueError(
+                    "gnn is code of whoever wrote the file, so a file does not name it: -g gnn=package:Class"
+                )
         if grid:
             given = _flat(GRID, grid)
             fixed, own = _flat(FIXED, document.get("fixed", {})), _flat(GRID, document.get("grid", {}))

@@ -147,11 +147,13 @@ def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: li
     keys = next((keys for keys in _keys(options) if {*keys} <= {*header}), None)
     if keys is None:
         ends, _, (id,), _ = _keys(options)
+        keys, likely = _likely_keys(cells)
         faults.append(
             f"{path.name}: row 1 must name the columns {' and '.join(ends)} (edges) or {id} (people), found "
-            f"{', '.join(header)}; --source NAME --target NAME reads edges, --id NAME reads people"
+            f"{', '.join(header)}; --source NAME --target NAME reads edges, --id NAME reads people{likely}"
         )
-        return []
+        if not keys:
+            return []
     for key in keys:
         cells[key] = cells[key].str.strip().map(from_csv_cell)
     nameless = cells[[*keys]] == ""
@@ -168,6 +170,18 @@ def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: li
     if unread:
         notes.append(f"{path.name}: not read: {', '.join(unread)} (an edge has no attributes)")
     return [Table(path.name, cells[[*keys]], keys)]
+
+
+def _likely_keys(cells: Any) -> tuple[tuple[str, ...], str]:
+    """Return the columns that may hold the names, so that the other faults can be told, and the options in words.
+
+    A table of two columns has edges; in another the first column without a repeated text names people.
+    """
+    if len(cells.columns) == 2:
+        keys = tuple(cells.columns)
+        return keys, f"; here perhaps --source {shlex.quote(keys[0])} --target {shlex.quote(keys[1])}"
+    name = next((name for name in cells if len(cells) and not cells[name].duplicated().any()), None)
+    return ((), "") if name is None else ((name,), f"; here perhaps --id {shlex.quote(name)}")
 
 
 def _read_graph(path: Path, options: ImportOptions, faults: list[str]) -> list[Table]:

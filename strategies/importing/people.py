@@ -128,7 +128,7 @@ def _by_name(table: Table, options: ImportOptions, faults: list[str], notes: lis
 def _numbers(table: Table, options: ImportOptions, faults: list[str]) -> Any:
     """Return the columns as numbers, NaN for an empty cell; categories and the label stay text, None where empty.
 
-    A column with other texts is a fault, and is left out.
+    A column with other texts is a fault; 0 stands for all that is no number there, and the join goes on.
     """
     columns = {}
     for name in [name for name in table.cells if name not in (*table.keys, *options.ignore)]:
@@ -144,22 +144,23 @@ def _numbers(table: Table, options: ImportOptions, faults: list[str]) -> Any:
         wrong = texts[numbers.isna() & ~empty]
         if len(wrong):
             faults.append(_no_numbers(table, str(name), wrong, bool(empty.any()), options))
-        else:
-            columns[name] = numbers
+            commas = pd.to_numeric(words.str.replace(",", "."), errors="coerce")
+            numbers = numbers.fillna(commas).fillna(0.0)  # the fault is told; the range of what may be meant is checked
+        columns[name] = numbers
     return pd.DataFrame(columns, index=table.cells.index)
 
 
 def _no_numbers(table: Table, column: str, wrong: Any, empty: bool, options: ImportOptions) -> str:
     """Return the fault of a column with texts, and what reads it."""
     name, text, kinds = shlex.quote(column), wrong.iloc[0], wrong.nunique()
+    missing = " --missing zero" if empty and options.missing == REFUSE else ""
     if column in MASKS:
         remedy = "write 0 or 1 there, or "
     elif _DATE.fullmatch(text):
         remedy = "write a date as a number, such as the days since the first, or "
     elif options.decimal == "." and re.fullmatch(r"[+-]?\d*,\d+", text):
-        remedy = "--decimal , reads such numbers, or "
+        remedy = f"--decimal ,{missing} reads such numbers, or "
     elif kinds <= MOST_CATEGORIES:
-        missing = " --missing zero" if empty and options.missing == REFUSE else ""
         remedy = f"--one-hot {name}{missing} makes each value a feature of 0 and 1, "
     else:
         remedy = ""

@@ -27,12 +27,14 @@ class RunResult:
         folder: The run's folder; None if nothing was written.
         kept: The graph of the last repeat, or one sentence that says why there is none.
         scorer: Scores classes of everybody in the last repeat; None where the task is another one.
+        earlier: Whether an earlier run of the same options made it.
     """
 
     record: dict[str, Any]
     folder: Path | None
     kept: ResultGraph | str = field(default="this result was made without its graph", repr=False)
     scorer: Callable[[Predictions], float] | None = field(default=None, repr=False)
+    earlier: bool = False
 
     @property
     def graph(self) -> ResultGraph:

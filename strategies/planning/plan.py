@@ -29,12 +29,21 @@ from ldpsim.strategies.experiments.sweep_file import Cell
 from ldpsim.strategies.outputs.shell import command_of
 from ldpsim.strategies.planning.on_paper import METHODS, OnPaper, asks_of, fewer_queries
 from ldpsim.strategies.progress import Progress, quiet
-from ldpsim.strategies.results.in_words import NOT_ASKED, at_the_level, guess, held, level_named, privacy_in_words
-from ldpsim.strategies.results.numbers import epsilon, guessed
+from ldpsim.strategies.results.in_words import (
+    NOT_ASKED,
+    at_the_level,
+    guess,
+    held,
+    level_named,
+    level_term,
+    privacy_in_words,
+)
+from ldpsim.strategies.results.numbers import epsilon, guessed, planned_loss, size, word_of
 from ldpsim.strategies.setup.fingerprint import config_hash, configuration, hashed_options
 from ldpsim.strategies.setup.option_spec import declared, set_python_values
 from ldpsim.strategies.setup.options import RunOptions
 
+_PRINTED = 6  # rows
 SHARE = 0.1  # of people who volunteer in the row that a plan adds
 LEAST_BUDGET = 1e-15  # probabilities are 64-bit numbers: a smaller budget does not move them
 FACTS = ("mean_degree", "homophily", "classes", "features")  # that may be given, fields of GraphFacts
@@ -175,6 +184,21 @@ class Plan:
     def choice(self) -> PlanRow | None:
         """The first row, if it meets the wishes."""
         return self.rows[0] if not self.rows[0].why else None
+
+    def __repr__(self) -> str:
+        level = level_term(self.wishes.level)
+        lines = [f"{self.facts.n:,} people on paper: {self.facts.classes} classes, {self.facts.features} features"]
+        lines += [
+            f"{row.name:<21} {level} {planned_loss(row.at_level)}; {size(row.figures['bytes_per_device'])} a device; "
+            f"memory {size(row.figures['memory_bytes'])}{''.join(f'; {why}' for why in row.why)}"
+            for row in self.rows[:_PRINTED]
+        ]
+        more = len(self.rows) - _PRINTED
+        lines += [f"and {more} more: to_dict()"] if more > 0 else []
+        lines += [f"{name:<21} {why}" for name, why in self.failures.items()]
+        lines += [f"choice: {self.why}"] if self.choice is None else [f"choice: {self.choice.name}",
+                                                                      f"rehearsal: {self.choice.command}"]  # fmt: skip
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return ``plan --json``."""
@@ -361,7 +385,7 @@ def _missed(entry: Mapping[str, Any], wishes: Wishes) -> list[str]:
         return []
     where = at_the_level(entry["level"])
     if entry["value"] is None:
-        return [f"{entry['status']} {where}"]
+        return [f"{word_of(entry['status'])} {where}"]
     if entry["value"] > wishes.loss * 1.01:
         return [f"{epsilon(entry['value'])} holds {where}, above {epsilon(wishes.loss)}"]
     if wishes.max_attack is not None and entry["best_guess"] > wishes.max_attack + 1e-4:

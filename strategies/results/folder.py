@@ -67,6 +67,24 @@ def _take(folder: Path, stack: ExitStack) -> bool:
     return False
 
 
+def finished(base: Path, options: Mapping[str, Any]) -> tuple[Path, dict[str, Any]] | None:
+    """Return folder and result of a run of these options; None without one.
+
+    Args:
+        base: The first folder of such a run; later ones have a number after its name.
+        options: The options that count, as result.json has them.
+    """
+    for number in itertools.count(1):
+        folder = base if number == 1 else base.with_name(f"{base.name}-{number}")
+        if not (folder / "result.json").exists():
+            return None
+        with suppress(OSError, ValueError):
+            record = read_result(folder / "result.json")
+            if plain(options) == {name: record["config"].get(name) for name in options}:
+                return folder, record
+    return None
+
+
 def name_of(*, method: str, dataset: str, digest: str, seed: int) -> str:
     """Return the name of a run; of a file with the data it has the name without its folder."""
     return f"{method}-{name_of_data(dataset)}-{digest}-{seed}"

@@ -25,8 +25,8 @@ from typing import Any
 
 from ldpsim.curator.privacy.level import VOLUNTEERS, Level
 from ldpsim.curator.privacy.levels import LEVELS, MERGED, PUBLIC_PARTS, LevelSpec
+from ldpsim.strategies.results.numbers import IN_CLEAR, guessed, percent, word_of
 from ldpsim.strategies.results.numbers import epsilon as shown
-from ldpsim.strategies.results.numbers import guessed, percent
 
 _NOTHING = Level("not asked").to_dict()
 CLOSE = 0.01  # relative: equal losses may be this far below the target if they come in steps
@@ -71,14 +71,20 @@ def at_the_level(level: str) -> str:
 
 
 def level_named(text: str, option: str = "--match") -> str:
-    """Return the level of this name; ``central-node`` is ``central_node``.
+    """Return the level of this name, or of the words that people read; ``central-node`` is ``central_node``.
 
     Raises:
         ValueError: for another text.
+
+    >>> level_named("person"), level_named("a relationship"), level_named("node")
+    ('user', 'relationship', 'node')
     """
-    name = text.strip().lower().replace("-", "_")
+    word = text.strip().lower()
+    said = {level_term(name).removeprefix("a ").removeprefix("person's "): name for name in compared_levels()}
+    name = said.get(word.removeprefix("a ").removeprefix("person's "), word.replace("-", "_"))
     if name not in compared_levels():
-        raise ValueError(f"{option} {text}: the level must be one of {', '.join(compared_levels())}")
+        words = ", ".join(f"{each} ({level_term(each)})" for each in compared_levels())
+        raise ValueError(f"{option} {text}: the level must be one of {words}")
     return name
 
 
@@ -130,7 +136,7 @@ def loss_in_column(entry: Mapping[str, Any]) -> str:
     """Return the loss of one collection that holds at one level, in few letters."""
     if entry["status"] == "bounded":
         return shown(compared_loss(entry))
-    return "open" if entry["status"] == "unprotected" else str(entry["status"])
+    return word_of(entry["status"])
 
 
 def _badness(entry: Mapping[str, Any]) -> float:
@@ -143,7 +149,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-NOT_HIDDEN, IN_CLEAR, NOT_ASKED = "not hidden", "in clear", "not asked"
+NOT_HIDDEN, NOT_ASKED = "not hidden", "not asked"
 EVERYTHING = "everything"
 FOUND = 0.5  # recall and precision of the curator's edges from which friendships count as recovered
 

@@ -12,6 +12,7 @@ from typing import Any
 from ldpsim.curator.shown import shown_loss
 
 NONE = "–"
+IN_CLEAR = "in clear"  # the word for the status ``unprotected``
 
 
 def points(value: float | None, digits: int = 1) -> str:
@@ -74,7 +75,19 @@ def epsilon(value: float | None) -> str:
     """A loss, rounded up (:func:`ldpsim.curator.shown.shown_loss`)."""
     if value is None:
         return NONE
-    return "unprotected" if math.isinf(value) else shown_loss(value)
+    return IN_CLEAR if math.isinf(value) else shown_loss(value)
+
+
+def word_of(status: str) -> str:
+    """The word for the status of a level; stored statuses keep their names."""
+    return IN_CLEAR if status == "unprotected" else status
+
+
+def planned_loss(entry: Mapping[str, Any]) -> str:
+    """The loss at the level of a plan, or the word for its status."""
+    if entry["value"] is None:
+        return "not asked" if entry["status"] == "not asked" else IN_CLEAR
+    return epsilon(entry["value"])
 
 
 def guessed(chance: float) -> str:

@@ -19,6 +19,7 @@ from ldpsim.strategies.results.lifetime import Losses
 from ldpsim.strategies.results.outcome import Repeat
 from ldpsim.strategies.results.verdict import nulls_section, verdict_section
 from ldpsim.strategies.setup.fingerprint import SCHEMA, configuration, ldpsim_version
+from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import RepeatSetup, RunSetup
 
 # What a repeat stands for: one more collection of the same people, or another one that nobody will make.
@@ -94,13 +95,18 @@ def assemble(
         "reconstruction": _reconstruction(repeats),
         **{name: dict(section) for name, section in last.outcome.extra.items()},
         "config": {
-            **{name: _plain(value) for name, value in configuration(options).items()},
+            **stored_options(options),
             "budget": asdict(setup.budget),
             "parameters": settings.parameters(),
             "reference_training": asdict(settings.reference),
             "provenance": dict(settings.provenance),
         },
     }
+
+
+def stored_options(options: RunOptions) -> dict[str, Any]:
+    """Return all options of a run as ``config`` of result.json has them."""
+    return {name: _plain(value) for name, value in configuration(options).items()}
 
 
 def _accuracy(repeats: Sequence[Repeat]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ldpsim.curator.learning.networks import NETWORKS
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
 from ldpsim.curator.linear.processor import trainings_at_once
 from ldpsim.curator.methods import BUILT_IN
@@ -145,10 +146,11 @@ def models_at_once(setup: RunSetup) -> int:
 
     Each uses one thread and has a random state of its own, so it gives the same bytes as alone. It is one where a
     training uses more threads or a GPU, where torch was limited to one thread, and where the training of another
-    package may draw from torch's global state.
+    package, or a network of a person's own, may draw from torch's global state.
     """
     facts, method = setup.population.facts, setup.method
-    alone = method.spec.trained_by != "curator" or method.spec.name not in BUILT_IN
+    foreign = method.spec.name not in BUILT_IN or setup.settings.training.gnn not in NETWORKS
+    alone = method.spec.trained_by != "curator" or foreign
     if alone or choose_device(setup.options.device).type != "cpu":
         return 1
     return trainings_at_once(facts.n * facts.d)

@@ -25,6 +25,7 @@ from ldpsim.curator.linear.processor import threads_for
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.steps import on_progress
 from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, is_enrolled, used_alone
 from ldpsim.devices.ledger.rows import LedgerDamaged
 from ldpsim.strategies.engines.usage import cpu_seconds
@@ -36,7 +37,7 @@ from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.lifetime import Losses, nothing_known, read_ledgers
 from ldpsim.strategies.results.outcome import Predictions, Repeat, Score
-from ldpsim.strategies.results.record import assemble
+from ldpsim.strategies.results.record import assemble, stored_options
 from ldpsim.strategies.results.verdict import SHUFFLED, asks_nobody
 from ldpsim.strategies.runs.nulls import devices_scores, models_at_once, null_models, references, score, side_by_side
 from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
@@ -52,6 +53,7 @@ from ldpsim.strategies.tracking.targets import (
 )
 
 AGAIN = "the same command goes on"
+_OF_NO_RESULT = ("out", "data_dir", "workers", "force")  # options that may differ where one result serves two commands
 log = logging.getLogger("ldpsim")
 
 
@@ -64,6 +66,8 @@ def simulate(
     track: Sequence[str] = (),
     keep_graph: bool = True,
     save_graph: str | Path | None = None,
+    population: Population | None = None,
+    again: bool = True,
 ) -> RunResult:
     """Run a simulation and return (and write) its result.
 
@@ -76,6 +80,9 @@ def simulate(
         track: Trackers, as ``ldpsim run --track`` has them: ``mlflow:URI``, ``wandb``, ``tensorboard:DIR``.
         keep_graph: Whether the result has its ``graph``, which takes memory.
         save_graph: File for this graph; a suffix alone (``npz``) is a file in the run's folder.
+        population: The people, in place of those of the options' data set.
+        again: Whether to run what has a result already; else that is returned, without its graph. Devices of
+            ``options.state``, a tracker and a file for the graph always run.
 
     Raises:
         ValueError: for options that do not fit, data that are missing or damaged, folders that
@@ -87,7 +94,14 @@ def simulate(
     started, cpu = time.perf_counter(), cpu_seconds()
     check_targets(track)
     tell("population", None)
-    setup = set_up(options, collect)
+    setup = set_up(options, collect, population=population)
+    if not again and not track and save_graph is None and options.out is not None and options.state is None:
+        name = run_folder.name_of(
+            method=options.method, dataset=setup.population.name, digest=setup.digest, seed=options.seed
+        )
+        same = {key: value for key, value in stored_options(options).items() if key not in _OF_NO_RESULT}
+        if done := run_folder.finished(options.out / name, same):
+            return RunResult(done[1], done[0], earlier=True)
     run = run_of(setup.method)
     without_graph = run.without_graph(setup.method)
     keep_graph = keep_graph or save_graph is not None

@@ -9,6 +9,8 @@ from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from ldpsim.curator.learning.networks import NETWORKS
+from ldpsim.curator.learning.own_network import source_of
 from ldpsim.curator.methods.base import Budget
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.setup.option_spec import OptionSpec, declared
@@ -73,6 +75,8 @@ def hashed_parameters(
     if options.split == "file" and population.own_split is not None:
         parts = population.own_split
         chosen["own_split"] = [hashlib.sha256(nodes.tobytes()).hexdigest() for nodes in (parts.train, parts.val)]
+    if settings.training.gnn not in NETWORKS:
+        chosen["network"] = source_of(settings.training.gnn)  # another class of this name is another run
     return {
         **chosen,
         "budget": hashed_budget(budget),

@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,10 @@ def _most_people() -> int:
     from ldpsim.devices.facts import LARGEST_SIZE  # not above: the command line starts without numpy
 
     return LARGEST_SIZE
+
+
+def _is_network(name: str) -> bool:
+    return name in GNNS or ":" in name or name in {entry.name for entry in entry_points(group="ldpsim.networks")}
 
 
 def check_ray_address(engine: str, address: str | None) -> None:
@@ -230,8 +235,9 @@ class RunOptions:
         flower=True,
     )  # fmt: skip
     gnn: str | None = option(
-        None, "The network.", MODEL, values=GNNS, shown=_OWN, hashed="in force", column=False, flower=True,
-        unread=no_network,
+        None, "The network, or a class of your own.", MODEL, "gcn|sage|gat|PACKAGE:CLASS", shown=_OWN,
+        hashed="in force", column=False, flower=True, allows=_is_network, unread=no_network,
+        must=f"must be one of {', '.join(GNNS)}, or a class of your own as package:Class",
     )  # fmt: skip
     tuned: bool = option(False, "Take the stored hyper-parameters for this method and data.", MODEL, hashed="in force")
     settings: Mapping[str, str] = option(

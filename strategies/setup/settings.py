@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, cast
 
+from ldpsim.curator.learning.networks import NETWORKS
+from ldpsim.curator.learning.own_network import check_network
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
 from ldpsim.curator.methods import Method
 from ldpsim.curator.methods.base import Budget
@@ -101,6 +103,8 @@ class Settings:
         found = self.in_force()
         if self.training.gnn != "gat":
             del found["gat_heads"]
+        if self.training.gnn not in NETWORKS:
+            del found["gnn_dropout"]
         late = [entry for entry in fields(self.method) if entry.metadata.get("hashed") == "unless default"]  # type: ignore[arg-type]
         for entry in (*late, *(_TRAINING[name] for name in _LATE)):
             if found[entry.name] == entry.default:
@@ -145,10 +149,22 @@ def unfit_training(key: str, method: type[Method], gnn: str) -> str:
     """Return why no training of a method has this setting with a network; empty if one has."""
     if key.startswith("gat_") and gnn != "gat":
         return f"a {gnn} has no attention heads (--gnn gat)"
+    if key in ("gnn_dropout", "activation") and gnn not in NETWORKS:
+        return f"{gnn} has {key.removeprefix('gnn_')} of its own, or none"
     if key in ("selection", "activation") and not method.spec.common_selection:
         own = "chooses its epoch by a rule" if key == "selection" else "has an activation"
         return f"{method.spec.name} {own} of its own"
     return ""
+
+
+def check_own_network(settings: Settings, facts: PublicFacts) -> None:
+    """Check that a network of a person's own fits the method and the people (ValueError)."""
+    training, spec = settings.training, settings.method.spec
+    if training.gnn in NETWORKS:
+        return
+    if spec.learns_edges:
+        raise ValueError(f"--gnn {training.gnn}: {spec.name} learns weights of edges inside gcn, sage or gat")
+    check_network(training.gnn, people=facts.n, features=facts.d, hidden=training.hidden, classes=facts.classes)
 
 
 def check_federated_run(options: RunOptions, settings: Settings, population: Population, split: Split) -> None:

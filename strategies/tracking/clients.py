@@ -37,9 +37,13 @@ _PRIVATE: Mapping[str, Any] = {
 
 
 class Tracker(Protocol):
-    """One tracker, for one run; ``place`` is the text after its name: a URI, a folder, or nothing."""
+    """One tracker, for one run.
+
+    ``place`` is the text after its name: a URI, a folder, or nothing. ``where`` is that of the begun run, in words.
+    """
 
     place: str
+    where: str
 
     def check(self) -> None: ...
     def start(self, name: str, options: Texts, tags: Texts) -> None: ...
@@ -60,7 +64,7 @@ class MLflowTracker:
             place = f"sqlite:///{Path(place.removeprefix('sqlite:///')).absolute()}"
         elif "://" not in place and not place.startswith("databricks"):
             place = Path(place.removeprefix("file:")).absolute().as_uri()
-        self.place, self._run, self._waiting = place, "", list[Any]()
+        self.place, self.where, self._run, self._waiting = place, place, "", list[Any]()
 
     @property
     def _client(self) -> Any:
@@ -86,6 +90,9 @@ class MLflowTracker:
         experiment = client.get_experiment_by_name(title)
         number = client.create_experiment(title) if experiment is None else experiment.experiment_id
         self._run = client.create_run(number, run_name=name, tags=dict(tags)).info.run_id
+        self.where = f"{self.place}, experiment {title}, run {self._run}"
+        if self.place.startswith("http"):
+            self.where = f"{self.place.rstrip('/')}/#/experiments/{number}/runs/{self._run}"
         params = [Param(key, text[: self.most_text]) for key, text in options.items()]
         for first in range(0, len(params), self.most_options):
             client.log_batch(self._run, params=params[first : first + self.most_options], synchronous=True)
@@ -121,7 +128,7 @@ class TensorBoardTracker:
         if not place:
             raise ValueError("give the folder: tensorboard:DIR")
         self.place = str(Path(place).absolute())
-        self._folder = Path(self.place)
+        self._folder, self.where = Path(self.place), self.place
         self._writer: Any = None
 
     def check(self) -> None:
@@ -136,7 +143,8 @@ class TensorBoardTracker:
 
         names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
         self._folder = next(folder for each in names if not (folder := Path(self.place) / each).exists())
-        self._writer = SummaryWriter(str(self._folder))
+        self.where = str(self._folder)
+        self._writer = SummaryWriter(self.where)
         self._text("options", options)
         self._text("run", tags)
 
@@ -165,7 +173,7 @@ class WandbTracker:
     """
 
     def __init__(self, place: str) -> None:
-        self.place, self._phases = place, set[str]()
+        self.place, self.where, self._phases = place, place, set[str]()
         self._run: Any = None
 
     def check(self) -> None:
@@ -185,6 +193,7 @@ class WandbTracker:
             config={**options, **{f"run.{key}": text for key, text in tags.items()}}, reinit="create_new",
             settings=wandb.Settings(**_PRIVATE),
         )  # fmt: skip
+        self.where = self._run.url or str(Path(self._run.dir).parent)
 
     def metric(self, name: str, value: float, step: int) -> None:
         """Log a figure; each phase has an axis of its own, and a figure of the result has none."""

@@ -35,7 +35,7 @@ from typing import Any
 
 from ldpsim.curator.names import nearest
 from ldpsim.curator.observer import Observer
-from ldpsim.strategies.progress import OnMetric, warn
+from ldpsim.strategies.progress import OnMetric, tell, warn
 from ldpsim.strategies.results.folder import name_of, name_of_data, text_of
 from ldpsim.strategies.results.rows import figures
 from ldpsim.strategies.results.verdict import shown_verdict
@@ -125,6 +125,8 @@ class Metrics:
         for name, value in final:
             self._each("metric", name, value, 0)
         self._each("finish", tags_of(record), text_of(without_places(record)))
+        for tracker in self._trackers.values():  # those that did not fail
+            tell(f"tracked: {without_password(tracker.where)}")
         for name, value in final:
             self._call(name, value, 0, "result")
 

@@ -30,7 +30,7 @@ def test_a_table_a_page_and_a_folder_a_run(tmp_path: Path, listing: Callable[[Pa
     lines = [line for line in shown.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, lines)) <= 80
     assert [line.split()[0] for line in lines[2:5]] == ["hogs", "lpgnn", "raw"]
-    assert "Budgets are not equal" in shown.stdout and "open" in lines[4]
+    assert "Budgets are not equal" in shown.stdout and "in clear" in shown.stdout
     assert f"Written to {folder / 'compare.html'}" in shown.stdout
     assert len(list(folder.glob("*/result.json"))) == 3
     assert (folder / "table.csv").read_text().count("\n") == 4
@@ -70,9 +70,9 @@ def test_budgets_that_were_made_equal(tmp_path: Path) -> None:
     assert "Budgets are equal" in shown.stdout and "not equal" not in shown.stdout
     shown = compare(tmp_path, "hogs", "solitude", "raw", "--match", "relationship", "2")
     assert "Budgets are not equal" in shown.stdout
-    assert "raw: unprotected at the level of a relationship" in shown.stdout
+    assert "raw: in clear at the level of a relationship" in shown.stdout
     (folder,) = (tmp_path / "runs").iterdir()
-    assert "<b>raw</b> unprotected at the level of a relationship" in (folder / "compare.html").read_text()
+    assert "<b>raw</b> in clear at the level of a relationship" in (folder / "compare.html").read_text()
 
 
 def test_a_method_that_fails_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:

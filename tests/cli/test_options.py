@@ -87,9 +87,9 @@ def test_every_option_of_a_run_is_a_parameter() -> None:
 @pytest.mark.parametrize(
     ("command", "missing"),
     [
-        (compare, {"method", "no_reference", "from_reports", "save_graph"}),
+        (compare, {"method", "no_reference", "from_reports", "save_graph", "again"}),
         (tune, {"tuned", "no_reference", "engine", "workers", "ray_address", "state", "on_requery", "caps",
-                "save_reports", "from_reports", "save_graph", "track", "out", *OF_AN_OWNER}),
+                "save_reports", "from_reports", "save_graph", "again", "track", "out", *OF_AN_OWNER}),
     ],
 )  # fmt: skip
 def test_a_command_leaves_out_what_it_cannot_do(command: Any, missing: set[str]) -> None:

@@ -30,7 +30,7 @@ def test_what_a_person_reads(record: dict[str, Any]) -> None:
         "null models not taken", "untrusted curator", "Theorem 4",
         "a list entry 7.2 >99.9 %", "a feature 0.8 69 %",
         "all features 204.8",
-        "a person's label unprotected", "a person: all that a person reports 21,797.6",
+        "a person's label in clear", "a person: all that a person reports 21,797.6",
         "a person in owned data not asked",
         "an undirected edge stands in both ends' lists", "nodes are public in this",
         "asked 3,000, reported 2,890, replayed 10, refused 50, silent 49, failed 1",
@@ -76,7 +76,7 @@ def test_the_next_command_says_that_it_asks_again(record: dict[str, Any]) -> Non
 def test_an_unbounded_or_unknown_life_is_not_made_small(record: dict[str, Any]) -> None:
     record["privacy"]["lifetime_per_device"] |= {"user": {"max": None, "mean": None}, "complete": False}
     text = words(shown(record))
-    assert "in the ledgers unprotected; not all of it is known" in text
+    assert "in the ledgers in clear; not all of it is known" in text
 
 
 def test_a_null_model_above_the_method_is_in_colour(with_nulls: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ def test_what_holds_in_words() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [(7.2, "7.2"), (0.8, "0.8"), (1, "1"), (0.80001, "0.8001"), (43390.400000001, "43,390.4"), (0.00001, "0.0001"),
-     (math.inf, "unprotected"), (None, "–")],
+     (math.inf, "in clear"), (None, "–")],
 )  # fmt: skip
 def test_a_bound_is_rounded_up(value: float | None, text: str) -> None:
     assert epsilon(value) == text

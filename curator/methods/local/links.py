@@ -130,7 +130,7 @@ def with_labels(
     if not budget.private_labels:
         return ask_labels(asks, None, facts, split, collection, later=later)
     if budget.eps_labels is None:
-        raise ValueError(f"--private-labels needs --eps-labels: {method}'s epsilon has no share for labels")
+        raise ValueError(f"--eps-labels is needed: labels are private, and {method}'s epsilon has no share for them")
     return ask_labels(asks, label_mechanism(budget, budget.eps_labels, facts), facts, split, collection, later=later)
 
 

@@ -222,7 +222,9 @@ class Vote(LocalMethod):
         if budget.volunteers and not facts.d:
             raise ValueError("--volunteers: these people have no features, so that volunteers' features teach nothing")
         if budget.private_labels and budget.eps_labels is None and not budget.volunteers:
-            raise ValueError(f"--private-labels needs --eps-labels: {self.spec.name}'s epsilon has no share for labels")
+            raise ValueError(
+                f"--eps-labels is needed: labels are private, and {self.spec.name}'s epsilon has no share for them"
+            )
 
     def _epsilon(self, budget: Budget) -> float:
         return budget.eps_adjacency or budget.epsilon

@@ -6,18 +6,14 @@ the current folder comes first in the search for modules, as for ``python -m``.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 import math
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +24,7 @@ from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser
 from ldpsim.curator.methods import Method
 from ldpsim.curator.methods import table as methods
 from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.names import nearest
+from ldpsim.curator.names import NAMED, callable_named, nearest
 from ldpsim.devices.mechanisms import every as mechanisms
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.strategies.engines.pool import processes
@@ -44,7 +40,6 @@ NOISE = "noise"
 MOST_VALUES = 16
 _BOUNDS = 8  # largest number of lower bounds of one task
 _MOST_LISTED = 100_000
-_NAMED = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +74,8 @@ class AuditOptions:
         known = everything()
         for name in self.names:
             if name not in known:
-                raise ValueError(
-                    f"{name}: there is no such mechanism or method{nearest(name, known)} (known: {', '.join(known)})"
-                )
+                raise ValueError(f"{name}: there is no such mechanism or method{nearest(name, known)}; "
+                                 "`ldpsim audit` without names audits all")  # fmt: skip
         if self.workers < 1:
             raise ValueError(f"--workers {self.workers}: must be 1 or more")
         rows = _BOUNDS * len(self.names or known)
@@ -177,34 +171,6 @@ def audit_callable(
                                 progress=lambda share: progress("audit", share))  # fmt: skip
 
 
-def callable_named(text: str, option: str = "") -> Callable[..., Any]:
-    """Return the callable that ``module:function`` names.
-
-    Raises:
-        ValueError: for a module that cannot be imported, or no callable of that name in it.
-    """
-    said = f"{option} {text}".strip()
-    if not _NAMED.fullmatch(text):
-        raise ValueError(f"{said}: the form is module:function")
-    module, _, path = text.partition(":")
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
-    importlib.invalidate_caches()
-    try:
-        target: Any = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise ValueError(f"{said}: there is no module {error.name}") from error
-    except Exception as error:
-        raise ValueError(f"{said}: importing {module} raised {type(error).__name__}: {error}") from error
-    try:
-        target = attrgetter(path)(target)
-    except AttributeError as error:
-        raise ValueError(f"{said}: {module} has no {path}") from error
-    if not callable(target):
-        raise ValueError(f"{said}: {path} is not callable")
-    return target
-
-
 def domain_of(text: str) -> list[Any]:
     """Return the values of ``--domain``, two or more, each once.
 
@@ -231,7 +197,7 @@ def _values(text: str) -> list[Any]:
         return list(islice(range(int(ends[1]), int(ends[2]) + 1), _MOST_LISTED))
     if text.startswith("["):
         return list(json.loads(text))
-    if _NAMED.fullmatch(text):
+    if NAMED.fullmatch(text):
         given = callable_named(text)()
         if not isinstance(given, Iterable):
             raise ValueError("the function yields no values")

@@ -101,7 +101,7 @@ def audit_released(
             continue
         words = f"{shadows} shadow runs, {size} targets"
         if held.status == "unprotected":
-            words += "; unprotected: nothing bounds the attack"
+            words += "; in clear: nothing bounds the attack"
         elif held.delta:
             words += f"; delta {held.delta:g}: the lower bound is not compared"
         yield inference_row(

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator.learning import edge_weights
 from ldpsim.curator.learning.edge_weights import Edges, Structure, proximal, train_with_edge_weights
-from ldpsim.curator.learning.networks import make_network
+from ldpsim.curator.learning.own_network import make_network
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
 from ldpsim.curator.methods.base import Graph

@@ -11,7 +11,8 @@ from scipy.sparse import csr_array
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
 from ldpsim.curator.learning import networks as gnn
-from ldpsim.curator.learning.networks import HEADS, NETWORKS, make_network
+from ldpsim.curator.learning.networks import HEADS, NETWORKS
+from ldpsim.curator.learning.own_network import make_network
 from ldpsim.curator.linear.torch_matrix import Constant
 from ldpsim.curator.methods import Graph
 

@@ -9,8 +9,9 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.networks import SAGE, KPropGCN, Network, make_network
+from ldpsim.curator.learning.networks import SAGE, KPropGCN, Network
 from ldpsim.curator.learning.noisy_labels import MORE_IN_TRAINING, Drop, LabelNoise, denoised, train_denoised
+from ldpsim.curator.learning.own_network import make_network
 from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
 from ldpsim.curator.methods.base import Graph

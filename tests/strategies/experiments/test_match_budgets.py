@@ -72,12 +72,12 @@ def test_an_owners_knob_is_its_noise(population: Population) -> None:
 @pytest.mark.parametrize(
     ("method", "level", "said"),
     [
-        ("raw", "user", "unprotected at the level of a person: raw data, no noise"),
+        ("raw", "user", "in clear at the level of a person: raw data, no noise"),
         ("mlp", "relationship", "nothing is asked at the level of a relationship"),
-        ("lpgnn", "relationship", "unprotected at the level of a relationship: edges are public"),
-        ("blink", "vector", "unprotected at the level of all features: features are public"),
+        ("lpgnn", "relationship", "in clear at the level of a relationship: edges are public"),
+        ("blink", "vector", "in clear at the level of all features: features are public"),
         ("hogs", "central_node", "nothing is asked at the level of a person in owned data"),
-        ("privgnn", "user", "unprotected at the level of a person"),
+        ("privgnn", "user", "in clear at the level of a person"),
     ],
 )
 def test_a_method_that_cannot_says_why(method: str, level: str, said: str, population: Population) -> None:

@@ -166,7 +166,7 @@ def test_without_features_the_people_are_all_names(tmp_path: Path) -> None:
         ((EDGES, 'id,x\na,"1\n'), {}, r"two\.csv: EOF inside string"),
         ((EDGES, "id,x,x\na,1,2\n"), {}, r"two\.csv: row 1: the column 'x' stands twice"),
         (
-            (EDGES, "name,x,y\n1,2,3\n"),
+            (EDGES, "name,x,y\na,1,0\nb,1,0\nc,0,0\n"),
             {},
             r"row 1 must name the columns .* or id \(people\), found name, x, y; .*--id",
         ),

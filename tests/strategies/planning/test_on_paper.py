@@ -61,7 +61,7 @@ def test_a_budget_is_solved_for_people_who_are_not_there() -> None:
 def test_the_private_part_is_solved_where_a_part_of_the_record_is_public(paper: OnPaper) -> None:
     found = paper.match(RunOptions(method="lpgnn"), "user", 2.0)
     assert found.of_reports and found.holds == pytest.approx(2.0, rel=1e-3)
-    assert paper.match(RunOptions(method="fedavg-mlp"), "user", 2.0).reason.startswith("unprotected")
+    assert paper.match(RunOptions(method="fedavg-mlp"), "user", 2.0).reason.startswith("in clear")
     assert find("fedavg-mlp").spec.trust == "trusted curator"
 
 

@@ -70,7 +70,7 @@ def test_the_budget_of_a_row_is_the_one_at_which_the_wish_holds(method: str, wis
 
 
 def test_wishes_that_are_missed_are_reasons() -> None:
-    assert _row("fedavg-mlp", Wishes(holds=4.0)).why[0].startswith("no setting: unprotected")
+    assert _row("fedavg-mlp", Wishes(holds=4.0)).why[0].startswith("no setting: in clear")
     assert _row("vote", Wishes(max_bytes=10.0)).why == ("more than 10 bytes a device",)
     huge = replace(FACTS, n=10**8)
     assert any("and this machine has" in why for why in _row("hogs", Wishes(holds=4.0), facts=huge).why)

@@ -65,5 +65,5 @@ def test_what_no_result_says_is_refused(entry: dict[str, Any]) -> None:
 def test_names_of_levels() -> None:
     assert level_named("Central-Node") == "central_node"
     assert level_named("user") == "user"
-    with pytest.raises(ValueError, match="--match everything: the level must be one of bit, relationship"):
+    with pytest.raises(ValueError, match=r"--match everything: the level must be one of bit \(a bit\), relationship"):
         level_named("everything")

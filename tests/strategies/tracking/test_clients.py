@@ -76,9 +76,12 @@ def check_logged(client: Any, result: RunResult) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_is_read_back_from_a_server(tmp_path: Path, mlflow_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_read_back_from_a_server(
+    tmp_path: Path, mlflow_server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.delenv("MLFLOW_EXPERIMENT_NAME", raising=False)
     result = simulate(small(tmp_path), track=[f"mlflow:{mlflow_server}"])
+    assert f"tracked: {mlflow_server}/#/experiments/" in capsys.readouterr().err
     from mlflow import MlflowClient
 
     check_logged(MlflowClient(mlflow_server), result)
@@ -112,13 +115,14 @@ def test_a_server_that_does_not_answer_is_one_line_soon() -> None:
     assert os.environ["MLFLOW_DISABLE_TELEMETRY"] == "true"
 
 
-def test_a_run_is_read_back_from_its_event_file(tmp_path: Path) -> None:
+def test_a_run_is_read_back_from_its_event_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     needs("tensorboard")
     result = simulate(small(tmp_path / "runs"), track=[f"tensorboard:{tmp_path / 'events'}"])
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     assert result.folder is not None
     folder = tmp_path / "events" / result.folder.name
+    assert f"tracked: {folder}\n" in capsys.readouterr().err
     events = EventAccumulator(str(folder)).Reload()
     curve = events.Scalars("train/train_loss")
     assert [point.step for point in curve] == [1, 2, 3]
@@ -168,13 +172,16 @@ def stored(folder: Path) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_a_run_is_read_back_from_its_offline_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_read_back_from_its_offline_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     needs("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")
     for name in ("WANDB_DIR", "WANDB_CACHE_DIR", "WANDB_DATA_DIR", "WANDB_ARTIFACT_DIR"):
         (tmp_path / name).mkdir()
         monkeypatch.setenv(name, str(tmp_path / name))
     result = simulate(small(tmp_path / "runs"), track=["wandb:trial"])
+    assert f"tracked: {tmp_path / 'WANDB_DIR'}/wandb/offline-run-" in capsys.readouterr().err
     records = stored(tmp_path / "WANDB_DIR")
     assert result.folder is not None
     run = next(record.run for record in records if record.HasField("run"))

@@ -26,7 +26,7 @@ class Recorder:
     calls: ClassVar[list[tuple[str, Any]]] = []
 
     def __init__(self, place: str) -> None:
-        self.place = place
+        self.place, self.where = place, "https://me:secret@example.org/run/7"
 
     def _note(self, name: str, given: Any) -> None:
         self.calls.append((name, given))
@@ -58,8 +58,11 @@ def names(recorder: type[Recorder]) -> list[str]:
     return [name for place, name in enumerate(found) if found[place - 1 : place] != [name]]
 
 
-def test_a_run_is_logged_from_its_options_to_its_result(tmp_path: Path, recorder: type[Recorder]) -> None:
+def test_a_run_is_logged_from_its_options_to_its_result(
+    tmp_path: Path, recorder: type[Recorder], capsys: pytest.CaptureFixture[str]
+) -> None:
     result = simulate(small(tmp_path), track=["x"])
+    assert capsys.readouterr().err == "tracked: https://...@example.org/run/7\n"
     assert names(recorder) == ["check", "start", "metric", "finish"]
     name, options, _ = next(given for name, given in recorder.calls if name == "start")
     assert result.folder is not None and name == result.folder.name

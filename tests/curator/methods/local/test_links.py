@@ -198,5 +198,5 @@ def test_the_questions_of_a_method_with_stages_and_labels() -> None:
     assert others.devices is not None and {*others.devices, *labelled.devices} == set(range(N))
     everybody = dataclasses.replace(SPLIT, train=np.arange(N), val=SPLIT.val[:0], test=SPLIT.test[:0])
     assert len(with_labels(first, FACTS, everybody, spent, "c", "own")) == 1
-    with pytest.raises(ValueError, match="needs --eps-labels: own's epsilon"):
+    with pytest.raises(ValueError, match="--eps-labels is needed: labels are private, and own's"):
         with_labels(first, FACTS, SPLIT, Budget(private_labels=True), "c", "own")

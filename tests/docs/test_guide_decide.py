@@ -1,0 +1,67 @@
+"""The five commands of the guide for people who decide, on a made-up customer table: they end at what the plan said."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from docs.layers import ROOT
+from ldpsim.cli.main import app
+
+PEOPLE, MEMORY = 1200, 1.5  # the plan's memory is within this factor
+
+
+def _customers(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    segment = rng.integers(0, 4, PEOPLE)
+    region = np.where(rng.random(PEOPLE) < 0.4, segment % 3, rng.integers(0, 3, PEOPLE))
+    ends = rng.integers(0, PEOPLE, (2, 20 * PEOPLE))
+    ends = ends[:, (segment[ends[0]] == segment[ends[1]]) | (rng.random(20 * PEOPLE) < 0.1)][:, : 3 * PEOPLE]
+    pd.DataFrame({"id": [f"C{number}" for number in range(PEOPLE)],
+                  "segment": np.array(["new", "regular", "loyal", "lapsed"])[segment],
+                  "region": np.array(["north", "south", "west"])[region], "orders": rng.poisson(3, PEOPLE)}
+                 ).to_csv(folder / "people.csv", index=False)  # fmt: skip
+    pd.DataFrame(ends.T, columns=["source", "target"]).map("C{}".format).to_csv(folder / "edges.csv", index=False)
+
+
+def _ldpsim(command: str, *more: str) -> Any:
+    shown = CliRunner().invoke(app, [*shlex.split(command)[1:], *more])
+    assert shown.exit_code == 0, shown.output
+    return json.loads(shown.stdout) if more else shown.stdout
+
+
+@pytest.mark.slow
+def test_the_five_commands_end_at_what_the_plan_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _customers(tmp_path)
+    section = (ROOT / "docs" / "guide-decide.md").read_text().partition("## 4 ")[2]
+    (block,) = re.findall(r"```sh\n(.*?)```", section.partition("## 5 ")[0], re.DOTALL)
+    imports, plans, runs, compares, dossier = block.splitlines()
+    _ldpsim(imports)
+    choice = _ldpsim(plans, "--json")["choice"]
+    record = _ldpsim(runs, "--json")
+    assert choice["method"] == record["method"] == "vote"
+    assert "--private-labels" in choice["command"]
+    assert record["verdict"]["above_chance"] and record["verdict"]["over_chance"]["low"] > 0.1
+    for level, planned in choice["holds"].items():
+        held = record["privacy"]["holds"][level]
+        assert (held["status"], held["value"]) == (planned["status"], planned["value"]), level
+    sent = record["communication"]
+    assert sent["uplink_bytes_per_device"] == pytest.approx(choice["bytes"]["up"], rel=0.1)
+    assert sent["downlink_bytes_per_device"] == pytest.approx(choice["bytes"]["down"], rel=0.25)
+    assert record["memory"]["peak_rss_bytes"] < choice["memory_bytes"] * MEMORY
+    compared = _ldpsim(compares, "--json")
+    assert len(compared["results"]) == 3 and not compared["failed"]
+    folder = next((tmp_path / "runs").glob("compare-*"))
+    assert "dossier" in _ldpsim(
+        dossier.replace("runs/compare-mine.npz-0123456789ab", str(folder.relative_to(tmp_path)))
+    )
+    assert list(tmp_path.glob("dossier*"))
