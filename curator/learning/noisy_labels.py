@@ -98,8 +98,8 @@ def denoised(told: LabelEvidence, matrix: csr_array, hops: int) -> NDArray[np.in
 
 def selu_network(graph: Graph, settings: TrainingSettings, classes: int, device: torch.device) -> Network:
     """Return the network of the settings with SELU, for features that are dense or a product (LPGNN, UPGNet)."""
-    return make_network(settings.gnn, graph, classes=classes, device=device, activation=torch.selu, late=True,
-                        **settings.sizes)  # fmt: skip
+    sizes = settings.sizes | {"activation": torch.selu}
+    return make_network(settings.gnn, graph, classes=classes, device=device, late=True, **sizes)
 
 
 def train_denoised(
@@ -168,7 +168,7 @@ class Drop:
         spread = (self.spread @ spread)[self.learn] if self.last is None else self.last @ spread
         return functional.nll_loss(torch.log_softmax(spread, dim=1), self.target)
 
-    def better(self, scores: Tensor, accuracy: float) -> bool:
+    def better(self, scores: Tensor, accuracy: float, in_training: float) -> bool:
         """Return whether this epoch, of these scores of the validation nodes, is the best so far by the rule above."""
         (least, val, train), truth = self.best, self.told.truth
         new = float(self.val.loss(scores)), self.val.share_named(scores), self.in_training

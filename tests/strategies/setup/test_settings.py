@@ -51,6 +51,8 @@ def test_the_selection_of_an_epoch_is_a_parameter_where_it_plays_a_part() -> Non
         name = method.spec.name
         with pytest.raises(ValueError, match=f"--set selection: {name} chooses its epoch by a rule of its own"):
             resolve(RunOptions(method=name, settings={"selection": "loss"}), method, Budget())
+        with pytest.raises(ValueError, match=f"--set activation: {name} has an activation of its own"):
+            resolve(RunOptions(method=name, settings={"activation": "selu"}), method, Budget())
 
 
 def test_heads_are_a_parameter_of_a_gat_alone() -> None:
