@@ -122,11 +122,6 @@ def train_denoised(
     """
     where = choose_device(device)
     drop = Drop(graph, noise, where)
-    if not len(drop.learn):
-        if noise.hops and len(noise.told.known(graph.train)):
-            raise ValueError(f"no label reaches a training node over {noise.hops} hops without self-loops: nothing can "
-                             "be learned (--set k_y=0 takes every node's own)")  # fmt: skip
-        raise ValueError(NO_LABEL)
     return fit(lambda: make(where), graph, drop.loss, drop.better, reads=None if noise.hops else graph.train,
                settings=settings, seed=seed, device=where)  # fmt: skip
 
@@ -138,6 +133,9 @@ class Drop:
         graph: Training and validation nodes.
         noise: Noise of the labels.
         device: Device of the scores.
+
+    Raises:
+        ValueError: if no training node has a label, or if no label reaches one.
     """
 
     def __init__(self, graph: Graph, noise: LabelNoise, device: torch.device) -> None:
@@ -145,6 +143,11 @@ class Drop:
         self.spread = Constant(noise.matrix, device) if noise.hops else None
         target = denoised(noise.told, noise.matrix, noise.hops)
         learn = graph.train[target[graph.train] >= 0]
+        if not len(learn):
+            if noise.hops and len(noise.told.known(graph.train)):
+                raise ValueError(f"no label reaches a training node over {noise.hops} hops without self-loops: nothing "
+                                 "can be learned (0 hops take every node's own label)")  # fmt: skip
+            raise ValueError(NO_LABEL)
         self.learn, self.target = (torch.from_numpy(array).to(device) for array in (learn, target[learn]))
         self.last = self.spread.rows(self.learn) if self.spread is not None else None
         self.train, self.val = (_Reports(noise.told, nodes, device) for nodes in (graph.train, graph.val))
