@@ -24,7 +24,7 @@ from benchmarks.study import read_rows, write_rows
 from ldpsim.strategies.experiments.sweep import check_cells, results_in, run_sweep
 from ldpsim.strategies.experiments.sweep_file import Cell
 
-PAPERS = ("rgnn", "lpgnn", "blink", "solitude", "hogs")
+PAPERS = ("rgnn", "lpgnn", "blink", "solitude", "hogs", "featfree")
 
 
 def cells_of(paper: str, home: Path) -> tuple[Sequence[str], list[TableCell]]:

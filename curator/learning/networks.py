@@ -7,7 +7,8 @@ the validation of the same weights. Hence the parts :meth:`Network.pre_activatio
 :meth:`Network.activate` and :meth:`Network.output`.
 
 Each network has ``hidden`` units, an activation, dropout, and one output per class. GAT averages its 4
-heads (or the number given) in both layers, so that its hidden width is ``hidden``; edge weights
+heads (or the number given) in both layers, so that its hidden width is ``hidden``. With ``joined`` heads the
+first layer puts them side by side, ``hidden`` units each, and the second has one head. Edge weights
 scale the attention before the softmax is normalised.
 
 Attention over all pairs of nodes, for graphs in which a large share of the pairs are edges.
@@ -64,7 +65,7 @@ class Network(nn.Module):
         graph: Features and edges.
         hidden, classes: Width of the hidden layer and of the output.
         device: Device of the weights and matrices.
-        heads, loops, twice: Those of :class:`GAT`.
+        heads, loops, twice, joined: Those of :class:`GAT`.
         activation: Of the hidden layer.
         late: Whether :class:`SAGE` aggregates after the multiplication, M (X W) for (M X) W.
         edges: Edges with learned weights (:class:`ldpsim.curator.learning.edge_weights.Edges`) in place of the graph's;
@@ -79,10 +80,11 @@ class Network(nn.Module):
 
     def __init__(
         self, graph: Graph, *, hidden: int, classes: int, device: torch.device, heads: int = HEADS, loops: bool = True,
-        twice: bool = False, activation: Callable[[Tensor], Tensor] = torch.relu, late: bool = False, edges: Any = None,
+        twice: bool = False, joined: bool = False,
+        activation: Callable[[Tensor], Tensor] = torch.relu, late: bool = False, edges: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.heads, self.loops, self.twice, self.late = heads, loops, twice, late
+        self.heads, self.loops, self.twice, self.joined, self.late = heads, loops, twice, joined, late
         self.width, self.hidden_width, self.classes = graph.features.shape[1], hidden, classes
         self.activation, self.learned = activation, edges is not None
         if self.learned:
@@ -270,26 +272,29 @@ class GAT(Network):
                 weights.masked_fill_(self.alone, 1.0)  # a softmax needs an entry; the row is set to 0 afterwards
             self.pairs = weights.log_()
             del self.source, self.target, self.weight
-        self.weight1, self.bias1 = _glorot(self.width, self.heads * self.hidden_width), _zeros(self.hidden_width)
+        below = self.heads * self.hidden_width
+        above, last = (below, 1) if self.joined else (self.hidden_width, self.heads)
+        self.weight1, self.bias1 = _glorot(self.width, below), _zeros(above)
         self.source1, self.target1 = _glorot(self.heads, self.hidden_width), _glorot(self.heads, self.hidden_width)
-        self.weight2, self.bias2 = _glorot(self.hidden_width, self.heads * self.classes), _zeros(self.classes)
-        self.source2, self.target2 = _glorot(self.heads, self.classes), _glorot(self.heads, self.classes)
+        self.weight2, self.bias2 = _glorot(above, last * self.classes), _zeros(self.classes)
+        self.source2, self.target2 = _glorot(last, self.classes), _glorot(last, self.classes)
 
     def pre_activation(self) -> Tensor:
-        return self._attend(self.inputs @ self.weight1, self.source1, self.target1) + self.bias1
+        return self._attend(self.inputs @ self.weight1, self.source1, self.target1, self.joined) + self.bias1
 
     def output(self, hidden: Tensor) -> Tensor:
         return self._attend(hidden @ self.weight2, self.source2, self.target2) + self.bias2
 
-    def _attend(self, values: Tensor, by_source: Tensor, by_target: Tensor) -> Tensor:
-        heads = values.view(len(values), self.heads, -1)
+    def _attend(self, values: Tensor, by_source: Tensor, by_target: Tensor, joined: bool = False) -> Tensor:
+        heads = values.view(len(values), len(by_source), -1)
         scores = (heads * by_source).sum(-1), (heads * by_target).sum(-1)
-        return self._along_edges(heads, *scores) if self.pairs is None else self._over_pairs(heads, *scores)
+        taken = self._along_edges(heads, *scores) if self.pairs is None else self._over_pairs(heads, *scores)
+        return taken.flatten(1) if joined else taken.mean(dim=1)
 
     def _along_edges(self, heads: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
         score = sources.index_select(0, self.source) + targets.index_select(0, self.target)
         score = functional.leaky_relu(score, SLOPE)
-        place = self.target[:, None].expand(-1, self.heads)
+        place = self.target[:, None].expand(-1, heads.shape[1])
         largest = torch.full_like(sources, -math.inf).scatter_reduce(0, place, score.detach(), "amax")
         weight = (torch.cat([self.spread.weight, self.weight]) if self.learned else self.weight)[:, None]
         strength = weight * torch.exp(score - largest.index_select(0, self.target))
@@ -298,13 +303,13 @@ class GAT(Network):
         if self.twice:
             share = share * weight
         sent = share[:, :, None] * heads.index_select(0, self.source)
-        return torch.zeros_like(heads).index_add(0, self.target, sent).mean(dim=1)
+        return torch.zeros_like(heads).index_add(0, self.target, sent)
 
     def _over_pairs(self, heads: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
         assert self.pairs is not None
         parts = zip(heads.unbind(1), sources.unbind(1), targets.unbind(1), strict=True)
-        taken = torch.stack([attend(*part, self.pairs, twice=self.twice) for part in parts]).mean(dim=0)
-        return taken if self.alone is None else taken.masked_fill(self.alone, 0.0)
+        taken = torch.stack([attend(*part, self.pairs, twice=self.twice) for part in parts], dim=1)
+        return taken if self.alone is None else taken.masked_fill(self.alone[:, :, None], 0.0)
 
 
 NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": Perceptron}

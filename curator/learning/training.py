@@ -168,6 +168,7 @@ class TrainingSettings:
         gnn_dropout: Share of hidden values dropped between the layers, in [0, 1).
         epochs: Number of steps.
         gat_heads: Attention heads of a ``gat``, averaged; HoGS's paper has 4, Blink's code 1.
+        gat_joined: Whether the heads of the first layer stand side by side, and the second has one (FeatFree).
         gat_loops: Whether a node of a ``gat`` attends to itself.
         gat_weights: Use of an edge's weight in a ``gat``: ``once``, in the softmax, or ``twice``, in the
             message too (Blink's code, for ``variant=soft`` and ``hybrid``).
@@ -191,6 +192,7 @@ class TrainingSettings:
     gat_heads: int = HEADS
     gat_loops: bool = True
     gat_weights: str = "once"
+    gat_joined: bool = False
     selection: str = "accuracy"
     activation: str = "relu"
 
@@ -214,7 +216,8 @@ class TrainingSettings:
     def sizes(self) -> dict[str, Any]:
         """Arguments of a network: its hidden units and their activation, and those about attention."""
         return {"hidden": self.hidden, "heads": self.gat_heads, "loops": self.gat_loops,
-                "twice": self.gat_weights == "twice", "activation": ACTIVATIONS[self.activation]}  # fmt: skip
+                "twice": self.gat_weights == "twice", "joined": self.gat_joined,
+                "activation": ACTIVATIONS[self.activation]}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +254,7 @@ def choose_device(name: str) -> torch.device:
 def train(
     graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str = "auto",
     loss: LossFunction | None = None, weights: NDArray[np.float64] | None = None, clip_norm: float = math.inf,
-    patience: float = math.inf,
+    patience: float = math.inf, late: bool = False,
 ) -> TrainedNetwork:  # fmt: skip
     """Train one of the plain networks on a graph.
 
@@ -267,6 +270,7 @@ def train(
             their sums with the logarithms. None for labels.
         clip_norm: Largest norm of the whole gradient; a larger gradient is scaled down.
         patience: Epochs without a better one after which training ends.
+        late: That of :class:`ldpsim.curator.learning.networks.Network`.
 
     Raises:
         ValueError: if no training node has a label.
@@ -277,7 +281,7 @@ def train(
     else:
         taught, judge = (torch.from_numpy(weights[nodes]).float().to(where) for nodes in (graph.train, graph.val))
     return fit(
-        lambda: make_network(settings.gnn, graph, classes=classes, device=where, **settings.sizes), graph,
+        lambda: make_network(settings.gnn, graph, classes=classes, device=where, late=late, **settings.sizes), graph,
         loss or (lambda scores: functional.cross_entropy(scores, taught)), BestEpoch(judge, settings.selection),
         reads=graph.train, settings=settings, seed=seed, device=where, clip_norm=clip_norm, patience=patience,
     )  # fmt: skip

@@ -41,6 +41,7 @@ BUILT_IN: dict[str, str] = {
     "raw": "references.references.Raw",
     "rnd": "references.references.RandomFeatures",
     "ohd": "references.references.OneHotDegree",
+    "featfree": "references.featfree.FeatFree",
     "privgnn": "owner.owner.PrivGnn",
     "pate-g": "owner.owner.PateG",
     "pate-m": "owner.owner.PateM",

@@ -10,7 +10,7 @@ does (:attr:`NullEvidence.teachers`). Elsewhere validation labels only choose.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
 from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning.node_evidence import fit_perceptron, node_evidence
 from ldpsim.curator.learning.ridge import Ridge, ridge
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.propagation import adjacency_matrix, label_propagation
 from ldpsim.curator.linear.scaling import weighted_rows
 from ldpsim.curator.owned import OwnedGraph
-from ldpsim.curator.reports.estimates import estimate_features, smoothed
+from ldpsim.curator.reports.estimates import both_directions, estimate_features, smoothed
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
@@ -141,9 +142,48 @@ def graph_alone(known: NullEvidence) -> NDArray[np.int64] | None:
     told = known.labels
     if known.edges is None or not len(known.teachers):
         return None
-    both = np.concatenate([known.edges, known.edges[::-1]], axis=1)
-    graph = adjacency_matrix(len(told.labels), both)
+    graph = adjacency_matrix(len(told.labels), both_directions(known.edges))
     return label_propagation(graph, told.labels, known.teachers, told.classes, named=told.rows)
+
+
+# In validation accuracy on Cora and CiteSeer as good as FeatFree's 500 epochs, in a fifth of the time.
+_HOPS, _PATIENCE = 4, 15
+_LEARNED: dict[str, Any] = {
+    "lr": 0.05, "weight_decay": 1e-3, "gnn_dropout": 0.5, "epochs": 60, "selection": "loss", "activation": "selu",
+}  # fmt: skip
+
+
+def graph_learned(known: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:
+    """Predict from the known edges by label spreading or by a network, whichever has more hits on validation labels.
+
+    The network is FeatFree's, with one free row a person (:mod:`ldpsim.curator.learning.free_rows`) and few epochs. It
+    learns from training labels, and validation labels choose its epoch. Of equal ones, and without a validation label,
+    label spreading is returned.
+
+    Args:
+        known: What the curator knows.
+        seed: Seed of the network.
+        device: Device of the network: ``auto``, ``cpu`` or ``cuda``.
+
+    Returns:
+        int64 (n,): every node's class. None where :func:`graph_alone` returns None.
+    """
+    spread, told = graph_alone(known), known.labels
+    learned, chosen = (told.known(nodes) for nodes in (known.split.train, known.split.val))
+    if spread is None or known.edges is None or not len(learned) or not len(chosen):
+        return spread
+    from ldpsim.curator.learning.free_rows import free_rows  # torch is only needed from here on
+    from ldpsim.curator.learning.training import TrainingSettings, train
+
+    nothing = csr_array((len(told.labels), 0), dtype=np.float32)
+    graph = Graph(nothing, both_directions(known.edges), None, told.labels, learned, chosen)
+    rows = free_rows(graph, "identity", "hoa", _HOPS, width=0, seed=seed)
+    network = train(replace(graph, features=rows), settings=TrainingSettings(**_LEARNED), classes=told.classes,
+                    seed=seed, device=device, weights=told.rows, patience=_PATIENCE)  # fmt: skip
+    fair = graph_alone(replace(known, taught_by_validation=False)) if known.taught_by_validation else spread
+    assert fair is not None
+    hits = [np.count_nonzero(found[chosen] == told.labels[chosen]) for found in (fair, network.predictions)]
+    return spread if hits[0] >= hits[1] else network.predictions
 
 
 def features_alone(known: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:

@@ -22,6 +22,7 @@ UNJUDGED = "above the null models taken, but neither graph alone nor features al
 FEW, PEOPLE = "few repeats", "people"  # words for the intervals of a verdict
 # Names of the null models; an attribute, or "all", follows SHUFFLED.
 CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
+GRAPH_LEARNED = "graph_learned"
 
 Nulls = Mapping[str, Mapping[str, Any]]
 _Interval = Mapping[str, float]
@@ -45,6 +46,9 @@ class NullSpec:
 NULLS = {
     CHANCE: NullSpec("chance", "always the largest class"),
     GRAPH_ALONE: NullSpec("graph alone", "labels spread over the curator's graph", ("adjacency", "label")),
+    GRAPH_LEARNED: NullSpec(
+        "graph alone, learned", "that, or a network with a free row a person on the same graph", ("adjacency", "label")
+    ),
     FEATURES_ALONE: NullSpec("features alone", "no graph, the features that the curator has", ("features", "label")),
     f"{SHUFFLED}features": NullSpec("shuffled features", "the same run with somebody else's features"),
     f"{SHUFFLED}adjacency": NullSpec("shuffled adjacency", "the same run with somebody else's neighbours"),
@@ -198,6 +202,7 @@ def nulls_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     return {
         CHANCE: {"test": mean([score.test for score in scores[CHANCE]])},
         **{name: _figures(scores.get(name)) for name in (GRAPH_ALONE, FEATURES_ALONE)},
+        **({GRAPH_LEARNED: _figures(scores[GRAPH_LEARNED])} if GRAPH_LEARNED in scores else {}),
         **({"device_alone": _figures(alone)} if len(alone) == len(repeats) else {}),
         "shuffled": {attribute: _figures(scores[SHUFFLED + attribute]) for attribute in _shuffled(scores)},
     }

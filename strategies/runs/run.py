@@ -18,7 +18,7 @@ import numpy as np
 
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import Method, Question, find
-from ldpsim.curator.nulls.models import chance, features_alone, graph_alone
+from ldpsim.curator.nulls.models import chance, features_alone, graph_alone, graph_learned
 from ldpsim.curator.observer import Observer
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.reports.question import keys_of, volunteers_of
@@ -37,7 +37,7 @@ from ldpsim.strategies.engines.grids import FlowerFailed
 from ldpsim.strategies.people.owner_graphs import Division, own, sparse_features
 from ldpsim.strategies.progress import Progress
 from ldpsim.strategies.results.outcome import Outcome, Predictions
-from ldpsim.strategies.results.verdict import CHANCE, FEATURES_ALONE, GRAPH_ALONE, SHUFFLED
+from ldpsim.strategies.results.verdict import CHANCE, FEATURES_ALONE, GRAPH_ALONE, GRAPH_LEARNED, SHUFFLED
 from ldpsim.strategies.rounds.batches import ask_in_batches, read_reports
 from ldpsim.strategies.rounds.collect_once import Collected, Stages, at_stage, stages_of
 from ldpsim.strategies.setup.disk_space import check_refused
@@ -210,6 +210,7 @@ class Run:
             seed, device = scene.seeds.training, scene.setup.options.device
             yield CHANCE, lambda: np.full(len(evidence.labels.labels), chance(evidence))
             yield GRAPH_ALONE, lambda: graph_alone(evidence)
+            yield GRAPH_LEARNED, lambda: graph_learned(evidence, seed=seed, device=device)
             yield FEATURES_ALONE, lambda: features_alone(evidence, seed=seed, device=device)
         if scene.state is not None:
             yield from self.shuffled(scene, outcome, others)

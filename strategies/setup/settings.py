@@ -71,7 +71,8 @@ def divided(
 
 _TRAINING = {entry.name: entry for entry in fields(TrainingSettings) if entry.name != "gnn"}
 TRAINING = set(_TRAINING)
-_LATE = ("selection", "gat_loops", "gat_weights", "activation")  # stored hashes do not have them at their default
+# Stored hashes do not have them at their default.
+_LATE = ("selection", "gat_loops", "gat_weights", "gat_joined", "activation")
 
 
 @dataclass(frozen=True)
@@ -101,15 +102,13 @@ class Settings:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that a result stores: those with an effect; newer ones only unless at their default."""
         found = self.in_force()
-        if self.training.gnn != "gat":
-            del found["gat_heads"]
         if self.training.gnn not in NETWORKS:
             del found["gnn_dropout"]
         late = [entry for entry in fields(self.method) if entry.metadata.get("hashed") == "unless default"]  # type: ignore[arg-type]
         for entry in (*late, *(_TRAINING[name] for name in _LATE)):
             if found[entry.name] == entry.default:
                 del found[entry.name]
-        return found
+        return {name: value for name, value in found.items() if self.training.gnn == "gat" or name[:4] != "gat_"}
 
 
 def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settings:

@@ -92,12 +92,12 @@ CONTRACT: dict[str, Any] = {
     },
     "accuracy": {"test": NUMBER, "val": NUMBER, "macro_f1": NUMBER, "per_repeat": list, "std": MAYBE},
     "nulls": {
-        "chance": {"test": NUMBER}, "graph_alone": FIGURES, "features_alone": FIGURES,
+        "chance": {"test": NUMBER}, "graph_alone": FIGURES, "graph_learned": FIGURES, "features_alone": FIGURES,
         "shuffled": {"all": FIGURES},
     },
     "verdict": {
         "above_chance": bool, "above_nulls": bool, "over_chance": GAIN, "margin": GAIN, "best_null": str,
-        "over": dict.fromkeys(("graph_alone", "features_alone"), GAIN),
+        "over": dict.fromkeys(("graph_alone", "graph_learned", "features_alone"), GAIN),
         "interval": {"of": str, "repeats": int, "tail_of_each_null": NUMBER},
         "ask_nobody": list, "bought": {"all": GAIN}, "text": str,
     },

@@ -154,6 +154,7 @@ RUNS: dict[str, Golden] = {
     "raw-sage": _local("raw", gnn="sage"),
     "rnd": _local("rnd"),
     "ohd": _local("ohd"),
+    "featfree": _local("featfree"),
     # a trusted owner
     "privgnn": _owner("privgnn", settings=_ASKED, reference=True),
     "privgnn-nulls": _owner("privgnn", settings=_ASKED, nulls=True),

@@ -52,10 +52,10 @@ class Reference(GraphMethod):
         known[split.labelled] = owned.labels[split.labelled]
         train, val = (nodes[known[nodes] >= 0] for nodes in (split.train, split.val))
         both = np.concatenate([edges, edges[::-1]], axis=1)
-        features: Any = scale_public(self.features(owned), self.scaling)
+        features: Any = scale_public(self.inputs(owned), self.scaling)
         return Graph(features, both, None, known, train, val, {"edges": edges.shape[1]})
 
-    def features(self, owned: OwnedGraph) -> Any:
+    def inputs(self, owned: OwnedGraph) -> Any:
         """Return the features (n, d) before scaling."""
         return owned.features
 
@@ -104,7 +104,7 @@ class RandomFeatures(PublicGraph):
 
     spec = replace(PublicGraph.spec, name="rnd")
 
-    def features(self, owned: OwnedGraph) -> Any:
+    def inputs(self, owned: OwnedGraph) -> Any:
         shape = (owned.facts.n, max(1, owned.facts.d))
         return np.random.default_rng(self.feature_seed).random(shape, np.float32)
 
@@ -115,7 +115,7 @@ class OneHotDegree(PublicGraph):
 
     spec = replace(PublicGraph.spec, name="ohd")
 
-    def features(self, owned: OwnedGraph) -> Any:
+    def inputs(self, owned: OwnedGraph) -> Any:
         n, d = owned.facts.n, max(1, owned.facts.d)
         degrees = np.bincount(owned.edges.ravel(), minlength=n)
         places = np.minimum(degrees, d - 1)

@@ -105,6 +105,23 @@ def test_scores_and_gradients_are_pygs_with_the_same_weights(name: str, heads: i
 
 
 @pytest.mark.usefixtures("way")
+def test_joined_heads_are_pygs_concatenation() -> None:
+    graph = _graph()
+    torch.manual_seed(4)
+    network = make_network("gat", graph, hidden=HIDDEN, classes=CLASSES, device=CPU, joined=True)
+    for parameter in network.parameters():
+        torch.nn.init.uniform_(parameter, -0.5, 0.5)
+    ours = dict(network.named_parameters())
+    layers = [GATConv(D, HIDDEN, heads=HEADS, concat=True), GATConv(HEADS * HIDDEN, CLASSES, heads=1, concat=False)]
+    for k, layer in enumerate(layers, start=1):
+        layer.load_state_dict({theirs: _as_pyg(theirs, ours[f"{own}{k}"].detach())
+                               for theirs, own in PARAMETERS["gat"].items()})  # fmt: skip
+    edges, inputs = torch.from_numpy(graph.edge_index), torch.from_numpy(_dense(graph)[1]).float()
+    expected = layers[1](torch.relu(layers[0](inputs, edges)), edges)
+    torch.testing.assert_close(network(), expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(("loops", "twice"), [(False, False), (True, True), (False, True)])
 def test_attention_without_a_node_itself_and_with_weights_twice(loops: bool, twice: bool) -> None:
     graph = _graph(weighted=True)  # node 3 has no neighbour

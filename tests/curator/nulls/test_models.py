@@ -13,7 +13,14 @@ from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning import training
 from ldpsim.curator.learning.node_evidence import NodeEvidence
 from ldpsim.curator.nulls import models
-from ldpsim.curator.nulls.models import NullEvidence, chance, features_alone, graph_alone, known_from_graph
+from ldpsim.curator.nulls.models import (
+    NullEvidence,
+    chance,
+    features_alone,
+    graph_alone,
+    graph_learned,
+    known_from_graph,
+)
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.facts import PublicFacts, Split
@@ -63,8 +70,47 @@ def test_validation_labels_teach_where_the_method_learns_from_them_too() -> None
     assert spread is not None and np.array_equal(spread, TRUTH)
 
 
+# Four classes of two groups each, a ring of groups: neighbours are of another class, which label spreading cannot use.
+GROUP = np.arange(N) % 12
+RINGS = np.stack([np.repeat(np.arange(N), 2), (np.repeat(np.arange(N), 2) + np.tile([1, 12], N)) % N])
+
+
+def test_of_the_graph_alone_validation_labels_choose_spreading_or_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    spread = graph_alone(known())
+    assert spread is not None
+    alike = graph_learned(known(), seed=0)  # spreading is right about all: no network is above it
+    assert alike is not None and np.array_equal(alike, spread) and np.array_equal(alike, TRUTH)
+    both = known(edges=np.unique(np.sort(RINGS, axis=0), axis=1))
+    unlike = np.array(both.labels.labels)
+    found, again = (graph_learned(both, seed=0) for _ in range(2))
+    assert found is not None and again is not None and np.array_equal(found, again)
+    val = SPLIT.val
+    poor = graph_alone(both)
+    assert poor is not None and np.mean(found[val] == unlike[val]) >= np.mean(poor[val] == unlike[val])
+    # where validation labels teach, spreading is judged by what training labels alone give
+    taught = graph_learned(known(edges=both.edges, taught_by_validation=True), seed=0)
+    assert taught is not None
+    learned = np.mean(found[val] == unlike[val]) > np.mean(poor[val] == unlike[val])
+    assert np.array_equal(taught, found) if learned else np.array_equal(taught[val], unlike[val])
+    seen: list[Any] = []
+    monkeypatch.setattr(training, "train", lambda graph, **given: seen.append((graph, given)) or FakeNetwork())
+    right = graph_learned(both, seed=7)
+    assert right is not None and np.array_equal(right, TRUTH)
+    ((graph, given),) = seen
+    assert given["seed"] == 7 and graph.features.shape == (N, N) and graph.features.base.nnz == N
+    assert np.array_equal(graph.train, np.sort(SPLIT.train)) and np.array_equal(graph.val, np.sort(SPLIT.val))
+
+
+class FakeNetwork:
+    predictions = TRUTH
+
+
 def test_models_without_what_they_need_are_none() -> None:
     empty = Split(NOBODY, SPLIT.val, SPLIT.test)
+    unchosen = known(Split(SPLIT.train, NOBODY, SPLIT.test))
+    spread = graph_learned(unchosen, seed=0)
+    assert spread is not None and np.array_equal(spread, graph_alone(unchosen))  # type: ignore[arg-type]
+    assert graph_learned(known(edges=None), seed=0) is None and graph_learned(known(empty), seed=0) is None
     assert graph_alone(known(edges=None)) is None and graph_alone(known(empty)) is None
     assert features_alone(known(features=None), seed=0) is None and features_alone(known(empty), seed=0) is None
     assert features_alone(known(features=csr_array((N, 0))), seed=0) is None

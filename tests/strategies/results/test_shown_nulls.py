@@ -95,9 +95,9 @@ def test_asking_nobody_leaves_what_public_data_give() -> None:
 @pytest.mark.parametrize(
     ("reported", "names"),
     [
-        ((), {"graph_alone", "features_alone"}),
+        ((), {"graph_alone", "graph_learned", "features_alone"}),
         (("adjacency",), {"features_alone"}),
-        (("features",), {"graph_alone"}),
+        (("features",), {"graph_alone", "graph_learned"}),
         (("label",), set()),
         (("adjacency", "features"), set()),
     ],

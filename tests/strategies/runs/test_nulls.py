@@ -203,6 +203,7 @@ def test_a_run_that_dies_in_its_null_models_is_continued(
         ({"method": "raw"}, [], (True, True)),
         ({"method": "mlp"}, [], (False, True)),
         ({"method": "rnd"}, [], (True, False)),
+        ({"method": "featfree"}, [], (True, False)),
         ({"method": "rgnn", "settings": {"epochs": "3", "C": "4"}}, ["features", "label", "all"], (True, True)),
         ({"method": "isolate", "settings": {"local_steps": "2"}}, [], (False, False)),
         ({"method": "fedgcn", "settings": {"rounds": "2"}}, ["all"], (False, False)),
@@ -220,6 +221,7 @@ def test_each_kind_of_run_has_its_null_models(
     found = record["nulls"]
     assert list(found["shuffled"]) == shuffled_names
     assert (found["graph_alone"] is not None, found["features_alone"] is not None) == alone
+    assert ("graph_learned" in found) == alone[0]
     assert 0 <= found["chance"]["test"] <= 1
     assert (record["verdict"]["margin"] is None) == (record["verdict"]["above_nulls"] is None)
 
@@ -230,7 +232,7 @@ def test_each_kind_of_run_has_its_null_models(
         ({"method": "vote", "public_features": True}, {"features_alone", "shuffled_adjacency"}, True),
         ({"method": "hogs", "public_features": True}, {"features_alone", "shuffled_adjacency"}, False),
         ({"method": "hogs"}, {"shuffled_all"}, False),
-        ({"method": "upgnet"}, {"graph_alone", "shuffled_features"}, False),
+        ({"method": "upgnet"}, {"graph_alone", "graph_learned", "shuffled_features"}, False),
     ],
     ids=["vote", "hogs-public", "hogs", "upgnet"],
 )

@@ -1,0 +1,49 @@
+"""Rows of a network that reads no features (FeatFree): random ones, or one free row a person, smoothed over the graph.
+
+With S = D^-1/2 A D^-1/2, without self-loops, and K hops, rows X become
+
+    hoa     (1/K) (S X + ... + S^K X)
+    kprop   S^K X
+
+and K = 0 leaves X. ``random`` rows are independent N(0, 1), smoothed once. ``identity`` is X = I: the first layer has
+one free row a person. P = (1/K) (S + ... + S^K) is then never built: P W is K sparse products with W.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array, eye_array
+
+from ldpsim.curator.learning.networks import adjacency_of
+from ldpsim.curator.linear.factored import MeanOfHops, product_of
+from ldpsim.curator.linear.propagation import kprop_matrix, propagate
+
+if TYPE_CHECKING:
+    from ldpsim.curator.graph import Graph
+
+ROWS, SMOOTHERS = ("identity", "random"), ("hoa", "kprop")
+
+
+def free_rows(graph: Graph, rows: str, smoother: str, hops: int, *, width: int, seed: int) -> Any:
+    """Return the smoothed rows: float32 (n, width), or a product (n, n) that is never multiplied out.
+
+    Args:
+        graph: Its edges are read.
+        rows: ``identity`` or ``random``.
+        smoother: ``hoa`` or ``kprop``.
+        hops: K.
+        width: Columns of random rows.
+        seed: Seed of random rows.
+    """
+    n = graph.features.shape[0]
+    matrix = kprop_matrix(adjacency_of(graph))
+    steps = MeanOfHops(matrix, hops) if smoother == "hoa" and hops else matrix
+    times = 1 if smoother == "hoa" and hops else hops
+    first: Any
+    if rows == "identity":
+        first = product_of(csr_array(eye_array(n, dtype=np.float32)), matrix, 0)
+    else:
+        first = np.random.Generator(np.random.PCG64(seed)).standard_normal((n, width), np.float32)
+    return propagate(steps, first, times)  # type: ignore[arg-type]
