@@ -13,7 +13,8 @@ from flwr.app import Message, RecordDict
 from ldpsim.curator.methods import Question
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content
-from ldpsim.strategies.engines.grids import LocalGrid, set_message_id
+from ldpsim.strategies.engines.flower_private import set_message_id
+from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.rounds import messages as outbox
 from ldpsim.strategies.rounds.collect_once import CollectOnce, run_collection
 from ldpsim.strategies.rounds.messages import Outbox, Planned, batches_of
