@@ -27,15 +27,15 @@ def accuracy(
     Where one class has most of the people (:data:`SKEWED`), ``auc`` is among them if there are ``scores`` (n, classes).
     """
     truth = population.labels
-    found = {
+    figures = {
         "test": _share(predictions, truth, split.test),
         "val": _share(predictions, truth, split.val),
         "macro_f1": macro_f1(predictions[split.test], truth[split.test]),
     }
     sizes = np.bincount(truth[truth >= 0])
     if scores is not None and sizes.max(initial=0) > SKEWED * sizes.sum():
-        found["auc"] = auc(scores[split.test], truth[split.test])
-    return found
+        figures["auc"] = auc(scores[split.test], truth[split.test])
+    return figures
 
 
 def _share(predictions: np.ndarray, truth: np.ndarray, nodes: np.ndarray) -> float | None:
