@@ -55,7 +55,8 @@ NOT_HERE = {
     r".*: ldpsim plan .*": "half a minute for all methods; tests/strategies/planning has small ones",
     r".*: ldpsim doctor --out runs --state devices": "folders of one's own: tests/cli names some",
     r".*: ldpsim (sweep grid\.toml.*|report runs/sweep-grid)": "needs the grid of the page: tests/cli has small ones",
-    r"docs/guide-flower.md: flwr run \. .*": "Flower's runtime: tests/strategies/flower_app/test_deployment.py, with fewer nodes",
+    r"docs/guide-flower.md: flwr run \. .*":
+        "Flower's own runtime: tests/strategies/flower_app/test_deployment.py, with fewer nodes",
     r"docs/tracking.md: .*": "needs a tracker's server or account: tests/strategies/tracking runs a real MLflow",
     r"docs/tutorial.md: .*": "tests/test_tutorial.py runs the page's code",
 }  # fmt: skip
