@@ -73,11 +73,11 @@ def test_nodes_that_say_nothing_are_no_devices(monkeypatch: pytest.MonkeyPatch) 
 def test_too_few_nodes_are_told_the_option_to_give(
     monkeypatch: pytest.MonkeyPatch, dataset: str, everybody: int
 ) -> None:
-    """Flower's own default is ten nodes."""
-    monkeypatch.setattr(alone, "wait_for_nodes", lambda grid, expected: list(range(10)))
+    """Flower's own default is two nodes."""
+    monkeypatch.setattr(alone, "wait_for_nodes", lambda grid, expected: [5, 6])
     monkeypatch.setattr(alone, "introduce", lambda grid, nodes, timeout: {node: (node, False) for node in nodes})
     context = SimpleNamespace(run_config={"dataset": dataset}, run_id=7)
-    with pytest.raises(ValueError, match="10 SuperNodes are 10 people, too few") as caught:
+    with pytest.raises(ValueError, match="2 SuperNodes are 2 people, too few") as caught:
         alone.run_alone(None, context)  # type: ignore[arg-type]
     assert f'--federation-config "num-supernodes={everybody} client-resources-num-cpus=1"' in str(caught.value)
 
