@@ -219,7 +219,14 @@ def _simulate(config: Any, state: Path, enrolled: int, nodes: int, collect: Any)
     private = given.get("eps_labels") is not None and not asks
     options = RunOptions(**{"out": state.parent, **given, "dataset": dataset, "clients": people, "engine": "flower",
                             "private_labels": private, "state": state})  # fmt: skip
-    result = simulate(options, progress=lambda phase, share: print(f"{phase} ...", flush=True), collect=collect)
+    phases: list[str] = []
+
+    def tell(phase: str, share: float | None) -> None:
+        if phase not in phases:
+            phases.append(phase)
+            print(f"{phase} ...", flush=True)
+
+    result = simulate(options, progress=tell, collect=collect)
     (accuracy, *_), devices = lines_of(result.record), result.record["devices"]
     print(
         f"result: accuracy {accuracy.text}; {devices['reported'] + devices['replayed']:,} of {devices['asked']:,} "
