@@ -157,10 +157,6 @@ def test_the_checkout_alone_is_a_whole_simulation(tmp_path: Path, monkeypatch: p
         flower.start_run(ROOT, {}, federation=federation).wait(240)
         (line,) = [line for line in log_of(flower).splitlines() if "result: " in line]
         assert "result: accuracy " in line and "(chance)" in line and "24 of 24 people reported" in line
-        start = len(log_of(flower))
-        flower.start_run(ROOT, {}).wait(240)  # nothing else is given: Flower's few nodes
-        words = log_of(flower, start)
-        assert "error: 2 SuperNodes are 2 people, too few" in words and "Traceback" not in words
     (result,) = (tmp_path / "home").glob("flwr/run-*/*/result.json")
     record = json.loads(result.read_text())
     assert record["devices"]["reported"] == 24
