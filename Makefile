@@ -78,19 +78,16 @@ deployment: $(READY)
 
 # An environment beside .venv with the newest flwr and ray that the ranges admit, and all else as constraints.txt has it.
 # torch stays there too: PyPI's newer builds bring gigabytes of CUDA. FREED are pins of constraints.txt that the newest
-# Flower forbids. UNHELD are packages of which it asks for a version that PyPI does not have: 1.42.0 wants
-# certifi>=2026.10.19, and the newest is 2026.10.18. So pip installs 1.41 from our range; here the demand is left out.
+# Flower forbids.
 NEWEST := .venv-newest
 FREED := flwr ray certifi uv
-UNHELD := certifi
 $(NEWEST)/.ready: $(READY)
 	$(BIN)/python -m uv venv --quiet --clear --python $(BIN)/python $(NEWEST)
-	printf '%s\n' $(UNHELD) > $(NEWEST)/unheld.txt
 	$(BIN)/python -m uv pip compile --quiet --no-deps --no-header --no-annotate pyproject.toml > $(NEWEST)/all.txt
 	grep -E '^(flwr|ray)==' $(NEWEST)/all.txt > $(NEWEST)/newest.txt
 	grep -vE "^($$(echo $(FREED) | tr ' ' '|'))==" constraints.txt > $(NEWEST)/rest.txt
 	$(if $(UV_FIND_LINKS),,UV_TORCH_BACKEND=cpu) $(BIN)/python -m uv pip install --quiet --python $(NEWEST)/bin/python \
-		-c $(NEWEST)/newest.txt -c $(NEWEST)/rest.txt --override $(NEWEST)/unheld.txt -e '.[dev]'
+		-c $(NEWEST)/newest.txt -c $(NEWEST)/rest.txt -e '.[dev]'
 	touch $@
 
 test-newest: export OMP_NUM_THREADS ?= 1

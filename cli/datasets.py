@@ -17,7 +17,7 @@ def datasets(
     ] = None,
     as_json: o.PlainJson = False,
 ) -> None:
-    """List the data sets: sizes, whether they are on disk, and their source."""
+    """List the data sets: sizes, whether they are on disk, and who the people are."""
     from ldpsim.devices.datasets import describe
 
     rows = describe(data_dir)
@@ -28,12 +28,12 @@ def datasets(
 
     from ldpsim.devices.datasets.files import default_root
 
-    shown = text_table("data set", ">nodes", ">edges", ">features", ">classes", "disk", "!from", gap=1)
+    shown = text_table("data set", ">nodes", ">edges", ">features", ">classes", "disk", "!people", gap=1)
     for row in rows:
         sizes = [f"{row[key]:,}" if row[key] is not None else "-" for key in ("nodes", "edges", "features", "classes")]
         on_disk = "[green]yes[/green]" if row["on_disk"] else "no"
-        shown.add_row(row["name"], *sizes, on_disk, escape(row["source"]))
+        shown.add_row(row["name"], *sizes, on_disk, escape(row["people"]))
     screen = console()
     screen.print(shown)
-    looked = f"[dim]Looked in {escape(str(data_dir or default_root()))}. Sources in full: --json.[/dim]"
+    looked = f"[dim]Looked in {escape(str(data_dir or default_root()))}. Sources and licences: --json.[/dim]"
     screen.print(looked, soft_wrap=True)

@@ -24,6 +24,7 @@ from flwr.serverapp import Grid, ServerApp
 # the ClientApp must not be imported for the first time while this app runs.
 import ldpsim.devices.client_app  # noqa: F401
 from ldpsim.strategies.engines.flower import SOCKET, TIMEOUT
+from ldpsim.strategies.engines.flower_private import errors_in_one_line
 from ldpsim.strategies.flower_app.alone import introduce, roster_of, wait_for_nodes
 
 app = ServerApp()
@@ -32,6 +33,9 @@ app = ServerApp()
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """Pass messages on, or run what the configuration names."""
+    from ldpsim.strategies.runs.run import Refused, RunFailed
+
+    errors_in_one_line(ValueError, TimeoutError, Refused, RunFailed)
     run_on_grid(grid, context)
 
 

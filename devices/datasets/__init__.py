@@ -84,8 +84,9 @@ def _read(name_or_path: str, data_dir: Path | None, option: str) -> Population:
         )
     root = default_root() if data_dir is None else Path(data_dir)
     form = locate(entry, root)
+    form.check_files(root)
     try:
-        return form.read(entry.name, *form.paths(root))
+        population = form.read(entry.name, *form.paths(root))
     except ValueError:
         raise
     except Exception as error:
@@ -94,17 +95,27 @@ def _read(name_or_path: str, data_dir: Path | None, option: str) -> Population:
             f"{entry.name}: {', '.join(form.files)} in {root / form.folder} cannot be read ({reason}); "
             f"source: {entry.source}"
         ) from error
+    if entry.digest and population.digest != entry.digest:
+        raise ValueError(
+            f"{entry.name}: {', '.join(form.files)} in {root / form.folder} has other data than the published ones "
+            f"(checksum {population.digest[:12]}, not {entry.digest[:12]}); as your own data: --dataset FILE.npz; "
+            f"source: {entry.source}"
+        )
+    return population
 
 
 def describe(data_dir: Path | None = None) -> list[dict[str, Any]]:
-    """Return one line a data set: name, source, on_disk, nodes, edges, features, classes."""
+    """Return one line a data set: name, people, source, licence, checksum, on_disk, nodes, edges, features, classes."""
     root = default_root() if data_dir is None else Path(data_dir)
     lines = [
-        (name, "made up by ldpsim, any size", True, maker.CLIENTS, maker.EDGES, maker.FEATURES, maker.CLASSES)
+        (name, "made up, any size", "ldpsim", "Apache-2.0", "", True,
+         maker.CLIENTS, maker.EDGES, maker.FEATURES, maker.CLASSES)
         for name, maker in GENERATED.items()
-    ]
+    ]  # fmt: skip
     lines += [
-        (e.name, e.source, e.find(root) is not None, e.nodes, e.edges, e.features, e.classes) for e in TABLE.values()
-    ]
-    keys = ("name", "source", "on_disk", "nodes", "edges", "features", "classes")
+        (e.name, e.people, e.source, e.licence, e.digest, e.find(root) is not None,
+         e.nodes, e.edges, e.features, e.classes)
+        for e in TABLE.values()
+    ]  # fmt: skip
+    keys = ("name", "people", "source", "licence", "checksum", "on_disk", "nodes", "edges", "features", "classes")
     return [dict(zip(keys, line, strict=True)) for line in lines]

@@ -6,6 +6,7 @@ leaves nothing behind. Otherwise the data folder is only read.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import urllib.request
 from collections.abc import Callable
@@ -26,15 +27,27 @@ class Form:
         folder: Folder below the data folder, "." for itself.
         files: All files it needs.
         read: Makes the population from the data set's name and the paths of the files.
+        blobs: The hash that git gives the original, beside the name of a file.
     """
 
     folder: str
     files: tuple[str, ...]
     read: Callable[..., Population]
+    blobs: tuple[tuple[str, str], ...] = ()
 
     def paths(self, root: Path) -> list[Path]:
         """Return where the files are below the data folder."""
         return [root / self.folder / name for name in self.files]
+
+    def check_files(self, root: Path) -> None:
+        """Check the files that have a hash; ValueError for one that is not the original."""
+        for name, original in self.blobs:
+            content = (root / self.folder / name).read_bytes()
+            blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+            if blob != original:
+                raise ValueError(
+                    f"{root / self.folder / name} is not the original: git gives it the hash {blob}, not {original}"
+                )
 
 
 @dataclass(frozen=True)
@@ -43,20 +56,27 @@ class DatasetEntry:
 
     Args:
         name: Name on the command line.
+        people: What a person is, and the class.
         source: Publisher and address.
+        licence: Licence of the data, and who states it.
         nodes, edges, features, classes: Its published size.
         forms: Forms on disk; the first complete one is read.
         url: Address below which the files of the first form can be downloaded; empty if there is none.
+        digest: Digest of the population (:attr:`ldpsim.devices.data.population.Population.digest`), whatever the form;
+            empty where it is not checked.
     """
 
     name: str
+    people: str
     source: str
+    licence: str
     nodes: int
     edges: int
     features: int
     classes: int
     forms: tuple[Form, ...]
     url: str = ""
+    digest: str = ""
 
     def find(self, root: Path) -> Form | None:
         """Return the first form that is complete below ``root``."""

@@ -12,6 +12,7 @@ import csv
 import io
 import json
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -38,6 +39,10 @@ _Size = tuple[int, int, int, int]  # nodes, edges, features, classes
 _PUBMED_RANGE = (0.0, 1.3)
 # The ten largest of the 18 published countries, a public constant. As in the papers, only people of these are kept.
 COUNTRIES = tuple(str(country) for country in (0, 3, 5, 6, 8, 10, 14, 15, 16, 17))
+
+_ARRAYS = "edge_index, indptr, indices, labels, num_features"
+_NAMED = f"{_ARRAYS}, class_names"
+_CODED = "edge_index, x, cat_card, labels"
 
 
 def _read_counts(classes: int, name: str, path: Path) -> Population:
@@ -198,61 +203,108 @@ _IN_PICKLES = {
 }  # fmt: skip
 
 
-def _planetoid(title: str, size: _Size, span: tuple[float, float] = (0.0, 1.0)) -> DatasetEntry:
+def _planetoid(title: str, people: str, size: _Size, span: tuple[float, float] = (0.0, 1.0)) -> DatasetEntry:
     url = "https://github.com/kimiyoung/planetoid/raw/master/data"
     files = tuple(f"ind.{title.lower()}.{part}" for part in PLANETOID)
     form = Form(f"{title}/raw", files, partial(_read_planetoid, size[-1], span))
-    return DatasetEntry(title.lower(), f"{url} (PyG Planetoid)", *size, (form,), url)
+    return DatasetEntry(title.lower(), people, f"{url} (PyG Planetoid)", "MIT", *size, (form,), url)
 
 
-def _counts(name: str, folder: str, file: str, url: str, kind: str, size: _Size) -> DatasetEntry:
-    form = Form(folder, (file,), partial(_read_counts, size[-1]))
-    return DatasetEntry(name, f"{url}/{file} (PyG {kind})", *size, (form,), url)
+def _counts(
+    name: str, people: str, folder: str, file: str, url: str, kind: str, size: _Size, *, digest: str = ""
+) -> DatasetEntry:
+    read = partial(_read_counts, size[-1])
+    forms = (Form(folder, (file,), read), *([Form(".", (_file(name),), read)] if digest else []))
+    return DatasetEntry(name, people, f"{url}/{file} (PyG {kind})", "MIT", *size, forms, url, digest)
 
 
 def _snap(
-    name: str, archive: str, prefix: str, column: str, classes: dict[str, str], size: tuple[int, int, int],
-    publisher: str = "", folders: tuple[str, ...] = (),
+    name: str, people: str, archive: str, prefix: str, column: str, classes: dict[str, str],
+    size: tuple[int, int, int], licence: str, *, publisher: str = "", folders: tuple[str, ...] = (),
+    blobs: tuple[tuple[str, str], ...] = (), digest: str = "",
 ) -> DatasetEntry:  # fmt: skip
     files = tuple(f"{prefix}_{part}" for part in ("edges.csv", "features.json", "target.csv"))
     read = partial(_read_snap, column, size[-1], classes, not publisher)
-    raw = tuple(Form(folder, files, read) for folder in folders or (archive,))
-    forms = (Form(".", (f"{name}.npz",), read_npz_file), *raw) if publisher else raw
-    return DatasetEntry(name, f"https://snap.stanford.edu/data/{archive}.zip{publisher}", *size, len(classes), forms)
+    raw = tuple(Form(folder, files, read, blobs) for folder in folders or (archive,))
+    forms = (Form(".", (_file(name),), read_npz_file), *raw) if publisher else raw
+    source = f"https://snap.stanford.edu/data/{archive}.zip{publisher}"
+    return DatasetEntry(name, people, source, licence, *size, len(classes), forms, digest=digest)
+
+
+def _arrays(
+    name: str, people: str, source: str, licence: str, size: _Size, read: Callable[..., Population], *,
+    file: str = "", arrays: str = _ARRAYS, digest: str = "",
+) -> DatasetEntry:  # fmt: skip
+    """Return a data set that is one file of arrays, made of what is published in another form."""
+    form = Form(".", (file or _file(name),), read)
+    return DatasetEntry(name, people, f"{source}, as arrays {arrays}", licence, *size, (form,), digest=digest)
+
+
+def _file(name: str) -> str:
+    return f"{name.replace('-', '_')}.npz"
 
 
 _GRAPH2GAUSS = "https://github.com/abojchevski/graph2gauss/raw/master/data"
 _SHCHUR = "https://github.com/shchur/gnn-benchmark"
-_LCC_SOURCE = f"{_SHCHUR} data/npz/citeseer.npz, as arrays edge_index, indptr, indices, labels, num_features, " + (
-    "class_names, lcc"
-)
-_RGNN = "https://github.com/karuna-bhaila/RGNN, RGNN/datasets/{}, as arrays edge_index, x, cat_card, labels"
+_NPZ = f"{_SHCHUR}/raw/master/data/npz"
+_CITESEER = f"{_SHCHUR} data/npz/citeseer.npz"
+_RGNN = "https://github.com/karuna-bhaila/RGNN, RGNN/datasets"
+_GRAPHDATA = "https://github.com/EdisonLeeeee/GraphData, datasets"
+_FACEBOOK100 = "https://github.com/CUAI/Non-Homophily-Large-Scale, data/facebook100"
 _PAGES = {page: page for page in ("company", "tvshow", "politician", "government")}
 _MUSAE = " (benedekrozemberczki/MUSAE)"
+_ROZEMBERCZKI = "MIT (benedekrozemberczki/datasets)"
 _LCC = "citeseer_lcc.npz"
 
 TABLE: dict[str, DatasetEntry] = {
     entry.name: entry
     for entry in (
-        _planetoid("Cora", (2708, 5278, 1433, 7)),
-        _planetoid("CiteSeer", (3327, 4552, 3703, 6)),
-        DatasetEntry("citeseer-3312", _LCC_SOURCE, 3312, 4536, 3703, 6, (Form(".", (_LCC,), read_npz_file),)),
-        DatasetEntry("citeseer-lcc", _LCC_SOURCE, 2110, 3668, 3703, 6, (Form(".", (_LCC,), _read_component),)),
+        _planetoid("Cora", "papers, by topic", (2708, 5278, 1433, 7)),
+        _planetoid("CiteSeer", "papers, by topic", (3327, 4552, 3703, 6)),
+        _arrays("citeseer-3312", "papers, by topic", _CITESEER, "MIT", (3312, 4536, 3703, 6), read_npz_file, file=_LCC,
+                arrays=f"{_NAMED}, lcc"),
+        _arrays("citeseer-lcc", "papers, by topic", _CITESEER, "MIT", (2110, 3668, 3703, 6), _read_component, file=_LCC,
+                arrays=f"{_NAMED}, lcc"),
         # In a folder of its own: "CiteSeer" (Planetoid) and "citeseer" are one name on some file systems.
-        _counts("citeseer-full", "citeseer_full/citeseer/raw", "citeseer.npz", _GRAPH2GAUSS, "CitationFull",
-                (4230, 5337, 602, 6)),
-        _planetoid("PubMed", (19717, 44324, 500, 3), span=_PUBMED_RANGE),
-        _counts("dblp", "dblp/raw", "dblp.npz", _GRAPH2GAUSS, "CitationFull", (17716, 52867, 1639, 4)),
-        _counts("computers", "Computers/raw", "amazon_electronics_computers.npz", f"{_SHCHUR}/raw/master/data/npz",
-                "Amazon", (13752, 245861, 767, 10)),
-        _snap("facebook", "facebook_large", "musae_facebook", "page_type", _PAGES, (22470, 170823, 4714),
-              publisher=_MUSAE),
-        _snap("github", "git_web_ml", "musae_git", "ml_target", {"0": "web", "1": "ml"}, (37700, 289003, 4005),
-              publisher=_MUSAE),
-        DatasetEntry("german", _RGNN.format("german"), 955, 9990, 46, 2, (Form(".", ("german.npz",), _read_coded),)),
-        DatasetEntry("student", _RGNN.format("student"), 577, 4243, 60, 2, (Form(".", ("student.npz",), _read_coded),)),
+        _counts("citeseer-full", "papers, by topic", "citeseer_full/citeseer/raw", "citeseer.npz", _GRAPH2GAUSS,
+                "CitationFull", (4230, 5337, 602, 6)),
+        _planetoid("PubMed", "papers, by disease", (19717, 44324, 500, 3), span=_PUBMED_RANGE),
+        _counts("dblp", "papers, by topic", "dblp/raw", "dblp.npz", _GRAPH2GAUSS, "CitationFull",
+                (17716, 52867, 1639, 4)),
+        _counts("computers", "products, by kind", "Computers/raw", "amazon_electronics_computers.npz", _NPZ, "Amazon",
+                (13752, 245861, 767, 10)),
+        _counts("coauthor-cs", "authors, by field", "CS/raw", "ms_academic_cs.npz", _NPZ, "Coauthor",
+                (18333, 81894, 6805, 15),
+                digest="981f2e9db9bc0d47df311935852a9c5c6c16e81fe9455dc438deedcfd4eebe40"),
+        _snap("facebook", "pages, by kind", "facebook_large", "musae_facebook", "page_type", _PAGES,
+              (22470, 170823, 4714), f"{_ROZEMBERCZKI}; GPL-3.0 (MUSAE)", publisher=_MUSAE),
+        _snap("github", "developers, by field", "git_web_ml", "musae_git", "ml_target", {"0": "web", "1": "ml"},
+              (37700, 289003, 4005), f"{_ROZEMBERCZKI}; GPL-3.0 (MUSAE)", publisher=_MUSAE),
+        _arrays("german", "borrowers, by credit", f"{_RGNN}/german", "none stated", (955, 9990, 46, 2), _read_coded,
+                arrays=_CODED),
+        _arrays("student", "pupils, by mark", f"{_RGNN}/student", "none stated", (577, 4243, 60, 2), _read_coded,
+                arrays=_CODED),
         # The second folder is how the published archive spells it.
-        _snap("lastfm", "lastfm_asia", "lastfm_asia", "target", dict.fromkeys(COUNTRIES, ""), (7083, 25814, 7842),
-              folders=("lastfm_asia", "lasftm_asia")),
+        _snap("lastfm", "users, by country", "lastfm_asia", "lastfm_asia", "target", dict.fromkeys(COUNTRIES, ""),
+              (7083, 25814, 7842), _ROZEMBERCZKI, folders=("lastfm_asia", "lasftm_asia"),
+              blobs=(("lastfm_asia_features.json", "e8606ab45b45f53ab763c6c57e9da0b6f7e5ab01"),)),
+        _snap("deezer-europe", "listeners, by gender", "deezer_europe", "deezer_europe", "target", {"0": "", "1": ""},
+              (28281, 92752, 31241), _ROZEMBERCZKI, publisher=" (benedekrozemberczki/FEATHER)",
+              digest="cf4aa87468c6f067f3446c95fe77df44dcc0ceeb8610cd761745f89b8c268528"),
+        _arrays("twitch-de", "streamers, by rating", f"{_GRAPHDATA}/musae/DE", _ROZEMBERCZKI, (9498, 153138, 3170, 2),
+                read_npz_file, arrays=_NAMED,
+                digest="cc4c5c3a786ee293971c1c798043bb098e766bb1853a685946270d27ab017f16"),
+        _arrays("twitch-engb", "streamers, by rating", f"{_GRAPHDATA}/musae/ENGB", _ROZEMBERCZKI,
+                (7126, 35324, 3170, 2), read_npz_file, arrays=_NAMED,
+                digest="bf6798315ffc6b83ff12c5063fbbc5e40994b8cd78ab2255936ab7a087c5f9ab"),
+        _arrays("flickr", "users, by class", f"{_GRAPHDATA}/flickr.npz", "none stated",
+                (7575, 239738, 12047, 9), read_npz_file,
+                digest="b7280d6c8927087e4b9b9fc1bbc4b61e2f27adae1314bfe2bd0aca6d4699973c"),
+        _arrays("facebook100-reed98", "students, by gender", f"{_FACEBOOK100}/Reed98.mat", "none stated",
+                (962, 18812, 136, 2), _read_coded, arrays=f"{_NAMED}, cat_card",
+                digest="0631753f5078ae38bccc49d24fe40c72197a7b042de6c532dde0ba04ce3e9d52"),
+        _arrays("facebook100-amherst41", "students, by gender", f"{_FACEBOOK100}/Amherst41.mat", "none stated",
+                (2235, 90954, 117, 2), _read_coded, arrays=f"{_NAMED}, cat_card",
+                digest="43106c3ae6b37dcad1892495f5941143d824e20f9d9e4ab1f3c5e7596729c173"),
     )
 }  # fmt: skip

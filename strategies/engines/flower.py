@@ -24,6 +24,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import metadata
 from multiprocessing.connection import Connection
 from pathlib import Path
 from select import select
@@ -50,9 +51,12 @@ _PROJECT = """\
 name = "ldpsim"
 version = "0.0.0"
 description = "Reports under local differential privacy"
-license = "Apache-2.0"
+license = { file = "LICENSE" }
+dependencies = ["flwr>=1.41,<1.43"]
 [tool.flwr.app]
 publisher = "ldpsim"
+fab-format-version = 1
+flwr-version-target = "1.42.0"
 [tool.flwr.app.components]
 serverapp = "ldpsim.strategies.server_app:app"
 clientapp = "ldpsim.devices.client_app:app"
@@ -243,9 +247,19 @@ def app_folder(folder: Path, config: Mapping[str, Any]) -> Path:
                 target = folder / "ldpsim" / package / path.relative_to(source)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
+    (folder / "LICENSE").write_text(_licence())
     settings = "".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items())
     (folder / "pyproject.toml").write_text(_PROJECT + settings)
     return folder
+
+
+def _licence() -> str:
+    """Return the text of the licence, of the installed package or of the checkout."""
+    try:
+        text = metadata.distribution("ldpsim").read_text("licenses/LICENSE")
+    except metadata.PackageNotFoundError:
+        text = None
+    return text or (Path(ldpsim.__file__).parents[1] / "LICENSE").read_text()
 
 
 def free_port() -> int:

@@ -13,29 +13,13 @@ from typing import Any
 
 from flwr.app import Context, Message, RecordDict, UserConfig
 from flwr.serverapp import Grid
-from flwr.supercore.run import Run
-from flwr.supercore.task_identity import TaskIdentity
 
 from ldpsim.curator.steps import track
 from ldpsim.devices.client_app import app
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.fleet import DrawPool, Fleet
+from ldpsim.strategies.engines.flower_private import assume_identity, set_message_id
 from ldpsim.strategies.rounds.messages import Outbox
-
-
-def assume_identity(*, run_id: int, node_id: int = 0, task_id: int = 0) -> None:
-    """Set the task identity of this process, as Flower's runtime does, unless it has one."""
-    identity: Any = TaskIdentity
-    if identity._run_id is None:
-        identity.run_id = run_id
-        identity.node_id = node_id
-        identity.task_id = task_id
-
-
-def set_message_id(message: Message, message_id: str) -> None:
-    """Set the id of a message, as the SuperLink does."""
-    message.metadata.__dict__["_message_id"] = message_id
-
 
 RUN_ID = 1
 Around = Callable[["DirectGrid"], "DirectGrid"]  # puts another Grid around that of the devices
@@ -53,7 +37,7 @@ class DirectGrid(Grid):
         self.size = size
         self._numbers = itertools.count(1)
         self._replies: dict[str, Message] = {}
-        self._run: Run | None = None
+        self._run: Any = None
 
     @property
     def takes_batches(self) -> bool:
@@ -67,12 +51,12 @@ class DirectGrid(Grid):
     def close(self) -> None:
         """Give up what is open."""
 
-    def set_run(self, run: Run) -> None:
+    def set_run(self, run: Any) -> None:
         """Set the run."""
         self._run = run
 
     @property
-    def run(self) -> Run:
+    def run(self) -> Any:
         """Run of this grid; RuntimeError if none was set."""
         if self._run is None:
             raise RuntimeError("this grid was given no run")

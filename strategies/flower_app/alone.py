@@ -37,7 +37,7 @@ from ldpsim.curator.methods.base import Question
 from ldpsim.devices.atomic_files import read_file
 from ldpsim.devices.client_app import STATE, default_state_folder
 from ldpsim.devices.collector import SignedTerms
-from ldpsim.devices.datasets import GENERATED, SMALLEST_GENERATED, names
+from ldpsim.devices.datasets import GENERATED, SMALLEST_GENERATED, TABLE, names
 from ldpsim.devices.enrolment.state import State, is_enrolled
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.wire import WHOAMI_TYPE, read_introduction
@@ -49,6 +49,7 @@ from ldpsim.strategies.setup.options import RunOptions
 NODES_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 _NOWHERE = -1
+_PEOPLE = 300  # of a generated graph, if nobody says how many; minutes on a laptop
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ def run_alone(grid: Grid, context: Context) -> None:
             "the nodes have devices of their own, which a curator does not enrol: the configuration needs the text of "
             f"the public facts (facts), or in a rehearsal the SuperLink's environment their folder ({STATE})"
         )
-    _simulate(config, state or default_state_folder(context.run_id), enrolled or len(nodes), collect)
+    _simulate(config, state or default_state_folder(context.run_id), enrolled, len(nodes), collect)
 
 
 def default_config() -> dict[str, str | int | float]:
@@ -199,26 +200,36 @@ def read_config(path: Path) -> dict[str, str | int | float]:
     return given
 
 
-def _simulate(config: Any, state: Path, people: int, collect: Any) -> None:
+def _simulate(config: Any, state: Path, enrolled: int, nodes: int, collect: Any) -> None:
+    from ldpsim.strategies.outputs.run_lines import lines_of
     from ldpsim.strategies.runs.simulate import simulate
 
+    people = enrolled or nodes
     dataset = str(config.get("dataset") or next(iter(GENERATED)))
     if dataset not in names():
         raise ValueError(f"dataset {dataset}: no data set of this name, and the Flower app reads no other file")
-    if dataset in GENERATED and people < SMALLEST_GENERATED:
-        print(
-            f"{people} SuperNodes stand for {people} of {SMALLEST_GENERATED} people, the others are silent: "
-            'for more, --federation-config "num-supernodes=200 client-resources-num-cpus=1"'
+    if not enrolled and people < SMALLEST_GENERATED:
+        everybody = _PEOPLE if dataset in GENERATED else TABLE[dataset].nodes
+        raise ValueError(
+            f"{people} SuperNodes are {people} people, too few for a result ({SMALLEST_GENERATED} at least): "
+            f'flwr run . --stream --federation-config "num-supernodes={everybody} client-resources-num-cpus=1"'
         )
-        people = SMALLEST_GENERATED
     given = options_given(config)
     asks = find(str(given.get("method") or RunOptions.method)).spec.asks_labels  # by itself
     private = given.get("eps_labels") is not None and not asks
     options = RunOptions(**{"out": state.parent, **given, "dataset": dataset, "clients": people, "engine": "flower",
                             "private_labels": private, "state": state})  # fmt: skip
-    result = simulate(options, progress=lambda phase, share: print(f"{phase} ...", flush=True), collect=collect)
-    record = result.record
-    counts = ", ".join(f"{name} {record['devices'][name]}" for name in ("asked", "reported", "replayed", "silent"))
-    print(f"devices: {counts}; reports {record['devices']['reports_sha256']}")
-    print(f"test accuracy {record['accuracy']['test']}, without noise {record['reference']['nonprivate_test']}")
-    print(f"result: {result.folder}/result.json", flush=True)
+    phases: list[str] = []
+
+    def tell(phase: str, share: float | None) -> None:
+        if phase not in phases:
+            phases.append(phase)
+            print(f"{phase} ...", flush=True)
+
+    result = simulate(options, progress=tell, collect=collect)
+    (accuracy, *_), devices = lines_of(result.record), result.record["devices"]
+    print(
+        f"result: accuracy {accuracy.text}; {devices['reported'] + devices['replayed']:,} of {devices['asked']:,} "
+        f"people reported; {result.folder}/result.json",
+        flush=True,
+    )

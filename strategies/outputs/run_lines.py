@@ -63,6 +63,8 @@ def _accuracy(record: Mapping[str, Any]) -> Iterator[Line]:
     accuracy, nulls, free = record["accuracy"], shown_nulls_of(record), asking_nobody(record)
     clean, repeats = record["reference"]["nonprivate_test"], len(accuracy["per_repeat"])
     beside = [share(accuracy) + (f" over {repeats} repeats" if accuracy["std"] is not None else "")]
+    if accuracy.get("auc") is not None:
+        beside[0] += f" (AUC {accuracy['auc']:.3f})"
     if free is not None:
         beside.append(f"asking nobody {percent(nulls[free]['test'])} ({NULLS[free].heading})")
     elif CHANCE in nulls:

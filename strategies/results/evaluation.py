@@ -16,15 +16,26 @@ from ldpsim.devices.data.population import Population, distinct
 from ldpsim.devices.facts import Split
 from ldpsim.strategies.people.owner_graphs import sparse_features
 
+SKEWED = 0.75  # a class with a larger share of the people: then chance alone looks accurate
 
-def accuracy(predictions: np.ndarray, population: Population, split: Split) -> dict[str, float | None]:
-    """Return accuracy on test and validation nodes and macro F1 on test nodes, as shares."""
+
+def accuracy(
+    predictions: np.ndarray, population: Population, split: Split, scores: np.ndarray | None = None
+) -> dict[str, float | None]:
+    """Return accuracy on test and validation nodes and macro F1 on test nodes, as shares.
+
+    Where one class has most of the people (:data:`SKEWED`), ``auc`` is among them if there are ``scores`` (n, classes).
+    """
     truth = population.labels
-    return {
+    figures = {
         "test": _share(predictions, truth, split.test),
         "val": _share(predictions, truth, split.val),
         "macro_f1": macro_f1(predictions[split.test], truth[split.test]),
     }
+    sizes = np.bincount(truth[truth >= 0])
+    if scores is not None and sizes.max(initial=0) > SKEWED * sizes.sum():
+        figures["auc"] = auc(scores[split.test], truth[split.test])
+    return figures
 
 
 def _share(predictions: np.ndarray, truth: np.ndarray, nodes: np.ndarray) -> float | None:
@@ -38,6 +49,23 @@ def macro_f1(predictions: np.ndarray, truth: np.ndarray) -> float | None:
         hits = np.sum((predictions == label) & (truth == label))
         scores.append(2 * hits / (np.sum(predictions == label) + np.sum(truth == label)))
     return float(np.mean(scores)) if scores else None
+
+
+def auc(scores: np.ndarray, truth: np.ndarray) -> float | None:
+    """Return the area under the ROC curve of each class against the others, as a mean over the classes.
+
+    Classes that all or none of these people have are left out; None where no class is left.
+    """
+    from scipy.stats import rankdata  # takes half a second
+
+    areas = []
+    for label in range(scores.shape[1]):
+        inside = truth == label
+        pairs = int(inside.sum()) * int((~inside).sum())
+        if pairs:
+            above = rankdata(scores[:, label])[inside].sum() - inside.sum() * (inside.sum() + 1) / 2
+            areas.append(above / pairs)
+    return float(np.mean(areas)) if areas else None
 
 
 def reconstruction(graph: Graph, population: Population, *, own_features: bool = False) -> dict[str, Any]:

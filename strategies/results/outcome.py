@@ -34,6 +34,7 @@ class Outcome:
         seconds: ``collect``, ``reconstruct`` and ``train``.
         released: What the guarantee is computed from (:meth:`ldpsim.strategies.runs.run.Run.guarantee_of`).
         predictions: int64 (n,), everybody's class, -1 for people without one; None without a single network.
+        scores: float (n, classes), everybody's score of each class; None where the method gives none.
         accuracy: Given without a single network; else it follows from ``predictions``.
         model: The trained network; None without a single one.
         collected: Counts of the devices and their messages.
@@ -51,6 +52,7 @@ class Outcome:
     seconds: Mapping[str, float]
     released: Any = field(default=(), repr=False)
     predictions: Predictions | None = field(default=None, repr=False)
+    scores: NDArray[Any] | None = field(default=None, repr=False)
     accuracy: Mapping[str, float | None] | None = None
     model: nn.Module | None = field(default=None, repr=False)
     collected: Collected = field(default_factory=Collected, repr=False)

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, RecordDict
 from flwr.serverapp import Grid
-from flwr.supercore.run import Run
 from scipy.sparse import csr_array
 
 from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
@@ -221,12 +220,12 @@ class TrainingGrid(Grid):
             (warn if len(self.tally.failed) <= _WARNED else log.info)(line)
         self._replies.check_failed(failed, messages, when)
 
-    def set_run(self, run: Run) -> None:
+    def set_run(self, run: Any) -> None:
         """Set the run."""
         self.inner.set_run(run)
 
     @property
-    def run(self) -> Run:
+    def run(self) -> Any:
         """Run of the inner grid."""
         return self.inner.run
 

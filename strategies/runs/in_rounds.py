@@ -56,7 +56,7 @@ from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile, Standing, run_rounds
 from ldpsim.strategies.rounds.replies import Replies, TooManyFailed
 from ldpsim.strategies.rounds.training_grid import Phase, TrainingGrid, draw_nodes, exchange_sums
-from ldpsim.strategies.runs.network import TwoLayers, class_scores, predict, predict_by_silo, scaled_features
+from ldpsim.strategies.runs.network import TwoLayers, class_scores, predict_by_silo, scaled_features, scores_of_task
 from ldpsim.strategies.runs.run import Refused, RepeatContext, Run, RunFailed, ask_devices
 from ldpsim.strategies.seeded import seeded
 from ldpsim.strategies.setup.run_setup import RunSetup
@@ -351,9 +351,11 @@ class FederatedRun(InRounds):
             "answers_per_device": {"max": answers.most, "mean": answers.total / max(len(tally.asked), 1)},
             "answers_lost": max(answers.total - tally.heard, 0),
         }
+        scores = scores_of_task(weights, task, setup.population)
         return self.outcome(
             scene, released, training.exchange_seconds, seconds - training.exchange_seconds,
-            predictions=predict(weights, task, setup.population),
+            predictions=scores.argmax(axis=1),
+            scores=scores,
             model=TwoLayers(weights, task.shape),
             collected=collected,
             lifetime=lifetime,

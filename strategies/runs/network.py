@@ -46,14 +46,14 @@ def scaled_features(population: Population, scaling: str) -> Any:
     return features.multiply(scale[:, None]).tocsr().astype(np.float32)
 
 
-def predict(weights: FloatArray, task: Task, population: Population) -> IntArray:
-    """Return everybody's class, int64 (n,): of its own features, or with its neighbours as in training."""
+def scores_of_task(weights: FloatArray, task: Task, population: Population) -> NDArray[Any]:
+    """Return everybody's scores, float (n, classes): of its own features, or with its neighbours as in training."""
     inputs = scaled_features(population, task.scaling)
-    return np.asarray(class_scores(task.shape.parts(weights), task.sees, inputs, population).argmax(axis=1), np.int64)
+    return np.asarray(class_scores(task.shape.parts(weights), task.sees, inputs, population))
 
 
 def log_probabilities(model: TwoLayers, method: Federated, population: Population) -> NDArray[np.float64]:
-    """float64 (n, classes): logarithms of everybody's probabilities, as :func:`predict` applies the network."""
+    """float64 (n, classes): logarithms of everybody's probabilities, as :func:`scores_of_task` applies the network."""
     parts = [tensor.detach().numpy() for tensor in model.state_dict().values()]
     inputs = scaled_features(population, method.scaling)
     return np.asarray(log_softmax(class_scores(parts, method.spec.sees, inputs, population), axis=1), np.float64)

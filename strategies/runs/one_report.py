@@ -126,6 +126,7 @@ class OneReportRun(Run):
             released=questions,
             seconds={**seconds, "train": trained.seconds},
             predictions=trained.predictions,
+            scores=trained.log_probability,
             model=trained.model,
             collected=collected,
             reconstruction={

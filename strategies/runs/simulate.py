@@ -161,7 +161,7 @@ def _repeat(scene: RepeatContext, *, keep_graph: bool) -> Repeat:
             assert outcome.accuracy is not None
             accuracy, own = outcome.accuracy, Score(outcome.accuracy["test"])
         else:
-            accuracy = evaluation.accuracy(outcome.predictions, setup.population, scene.split)
+            accuracy = evaluation.accuracy(outcome.predictions, setup.population, scene.split, outcome.scores)
             own = score(scene, outcome.predictions)
         device, alone = devices_scores(scene, outcome.bundle)
         lifetime = outcome.lifetime
@@ -182,7 +182,7 @@ def _repeat(scene: RepeatContext, *, keep_graph: bool) -> Repeat:
     reported = () if outcome.known is None else outcome.known.reported
     shuffled = [name for name in nulls if name.startswith(SHUFFLED)]
     return Repeat(
-        outcome=replace(outcome, known=None, reports=None, graph=outcome.graph if keep_graph else None),
+        outcome=replace(outcome, scores=None, known=None, reports=None, graph=outcome.graph if keep_graph else None),
         accuracy=accuracy,
         score=own,
         reference=reference,

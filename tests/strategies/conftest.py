@@ -16,7 +16,7 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
-from ldpsim.strategies.engines.grids import assume_identity
+from ldpsim.strategies.engines.flower_private import assume_identity
 from tests.strategies.forks import Forks, forks
 
 SMALL = 40

@@ -13,7 +13,7 @@ from ldpsim.devices.client_app import app
 from ldpsim.devices.wire import QUERY_TYPE, query_content
 from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator, Shot, Target
 from ldpsim.strategies.attacks.adversaries.questions import rebudgeted, recollected
-from ldpsim.strategies.engines.grids import assume_identity, set_message_id
+from ldpsim.strategies.engines.flower_private import assume_identity, set_message_id
 from ldpsim.strategies.engines.pool import processes
 
 PROCESSES = 2

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import shutil
+import subprocess
 import urllib.request
 from functools import cache
 from pathlib import Path
@@ -31,9 +32,19 @@ def _musae(folder: Path, prefix: str, target: str, rows: list[str], words: dict[
 WORDS = {"0": [7841, 2], "1": [5, 5], "2": [], "3": [0]}
 
 
+def _blob(file: Path) -> str:
+    """Return the hash that git gives a file, by git itself."""
+    return subprocess.run(["git", "hash-object", file], check=True, capture_output=True, text=True).stdout.strip()
+
+
 @pytest.mark.parametrize("folder", ["lastfm_asia", "lasftm_asia"])
-def test_lastfm_keeps_the_ten_countries(tmp_path: Path, folder: str) -> None:
+def test_lastfm_keeps_the_ten_countries(tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _musae(tmp_path / folder, "lastfm_asia", "id,target", ["0,17", "1,3", "2,1", "3,0"], WORDS)
+    file = tmp_path / folder / "lastfm_asia_features.json"
+    with pytest.raises(ValueError, match=f"{file} is not the original: git gives it the hash {_blob(file)}, not e8606"):
+        load("lastfm", data_dir=tmp_path)
+    for form in TABLE["lastfm"].forms:
+        monkeypatch.setitem(form.__dict__, "blobs", ((file.name, _blob(file)),))
     population = load("lastfm", data_dir=tmp_path)
     assert (population.facts.n, population.facts.d, population.facts.classes) == (3, 7842, 10)
     np.testing.assert_array_equal(population.labels, [9, 1, 0])
@@ -92,6 +103,13 @@ def test_a_pickle_is_arrays_of_numbers_and_nothing_that_it_names_is_run(
 
 # nodes, edges, features, classes, edge homophily, features a node
 FIGURES = {
+    "deezer-europe": (28281, 92752, 31241, 2, 0.5251, 33.9),
+    "twitch-de": (9498, 153138, 3170, 2, 0.6322, 20.3),
+    "twitch-engb": (7126, 35324, 3170, 2, 0.5560, 20.7),
+    "coauthor-cs": (18333, 81894, 6805, 15, 0.8081, 59.6),
+    "flickr": (7575, 239738, 12047, 9, 0.2386, 24.1),
+    "facebook100-reed98": (962, 18812, 136, 2, 0.5216, 5.0),
+    "facebook100-amherst41": (2235, 90954, 117, 2, 0.5306, 5.0),
     "cora": (2708, 5278, 1433, 7, 0.8100, 18.2),
     "citeseer": (3327, 4552, 3703, 6, 0.7355, 31.6),
     "citeseer-3312": (3312, 4536, 3703, 6, 0.7377, 31.8),
@@ -120,12 +138,37 @@ def test_published_figures(name: str, data_dir: Path) -> None:
     assert (facts.n, population.edges.shape[1], facts.d, facts.classes) == (nodes, edges, features, classes)
     assert population.homophily == pytest.approx(homophily, abs=5e-5)
     assert len(population.feature_values) / nodes == pytest.approx(ones, abs=0.06)
-    assert len(np.unique(population.labels)) == classes
+    assert len(np.unique(population.labels[population.labels >= 0])) == classes
     assert (facts.feature_low, facts.feature_high) == ((0.0, 1.3) if name == "pubmed" else (0.0, 1.0))
     entry = TABLE[name]
     assert (entry.nodes, entry.edges, entry.features, entry.classes) == (nodes, edges, features, classes)
     if name != "pubmed":
         assert np.all(population.feature_values == 1)
+
+
+def test_a_checksum_is_of_the_data_and_not_of_the_form(tmp_path: Path, data_dir: Path) -> None:
+    people = loaded("deezer-europe", data_dir)
+    ends = people.feature_indptr
+    raw = tmp_path / "deezer_europe"
+    raw.mkdir()
+    np.savetxt(raw / "deezer_europe_edges.csv", people.edges.T[::-1], fmt="%d", delimiter=",", header="node_1,node_2")
+    (raw / "deezer_europe_target.csv").write_text(
+        "id,target\n" + "".join(f"{person},{label}\n" for person, label in enumerate(people.labels))
+    )
+    words = {str(n): people.feature_indices[ends[n] : ends[n + 1]].tolist() for n in range(len(people))}
+    (raw / "deezer_europe_features.json").write_text(json.dumps(words))
+    assert load("deezer-europe", data_dir=tmp_path).digest == people.digest == TABLE["deezer-europe"].digest
+
+
+def test_other_data_under_a_published_name_are_refused(tmp_path: Path, data_dir: Path) -> None:
+    with np.load(data_dir / "flickr.npz", allow_pickle=False) as stored:
+        arrays = dict(stored)
+    arrays["labels"][7] = 8 - arrays["labels"][7]
+    np.savez(tmp_path / "flickr.npz", **arrays)
+    with pytest.raises(ValueError, match=r"flickr: flickr.npz in .* has other data than the published ones") as caught:
+        load("flickr", data_dir=tmp_path)
+    assert "\n" not in str(caught.value)
+    assert len(load(str(tmp_path / "flickr.npz"))) == 7575  # under its own path it is a person's own data
 
 
 @pytest.mark.parametrize("name", ["german", "student"])

@@ -93,7 +93,7 @@ NARROW = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from ldpsim.strategies.engines.grids import assume_identity
+from ldpsim.strategies.engines.flower_private import assume_identity
 from tests.devices.federated.test_silo import TASK, answer_as_silo, asked, receive, sums
 
 assume_identity(run_id=1)

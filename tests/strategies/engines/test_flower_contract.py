@@ -8,6 +8,8 @@ Covers flower_internals.
 
 from __future__ import annotations
 
+import logging
+import re
 import tomllib
 from pathlib import Path
 
@@ -21,7 +23,14 @@ from packaging.requirements import Requirement
 
 from ldpsim.devices.client_app import app
 from ldpsim.devices.wire import QUERY_TYPE
-from ldpsim.strategies.engines.grids import assume_identity, set_message_id
+from ldpsim.strategies.engines.flower import app_folder
+from ldpsim.strategies.engines.flower_private import (
+    LOGGER,
+    OneLine,
+    assume_identity,
+    errors_in_one_line,
+    set_message_id,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 READ = ("1.41", "1.42")  # versions whose source was read, and under which the tests of this folder passed
@@ -32,6 +41,49 @@ def test_the_range_admits_the_versions_that_were_read_and_no_other() -> None:
     (admitted,) = (each.specifier for each in map(Requirement, listed) if each.name == "flwr")
     assert [minor for minor in range(30, 60) if admitted.contains(f"1.{minor}.0")] == [41, 42]
     assert tuple(f"1.{minor}" for minor in (41, 42)) == READ and not admitted.contains("2.0.0")
+
+
+def test_one_module_has_the_names_that_are_not_public() -> None:
+    """``flwr.app``, ``flwr.clientapp`` and ``flwr.serverapp`` are public."""
+    private = re.compile(r"from flwr\.(?!app\b|clientapp\b|serverapp\b)\w+|import flwr\.|\"_message_id\"|\._run_id")
+    found = {
+        str(path.relative_to(ROOT))
+        for package in ("devices", "curator", "strategies", "cli")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if private.search(path.read_text())
+    }
+    assert found == {"strategies/engines/flower_private.py"}
+
+
+def test_a_mistake_of_the_person_is_one_line_of_flower_s_log(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger(LOGGER)
+    kept = list(logger.filters)
+    errors_in_one_line(ValueError)
+    errors_in_one_line(ValueError)
+    try:
+        assert sum(isinstance(each, OneLine) for each in logger.filters) == 1
+        with caplog.at_level(logging.ERROR, logger=LOGGER):
+            for error in (ValueError("too few\nnodes"), KeyError("a fault of the program")):
+                try:
+                    raise error
+                except Exception as raised:  # as Flower's runtime does
+                    logger.log(logging.ERROR, "%s raised an exception", "Simulation", exc_info=raised)
+    finally:
+        logger.filters[:] = kept
+    mistake, fault = caplog.records
+    assert mistake.getMessage() == "error: too few nodes" and mistake.exc_info is None
+    assert fault.getMessage() == "Simulation raised an exception" and fault.exc_info
+
+
+def test_the_app_that_is_written_is_one_that_flower_s_hub_takes(tmp_path: Path) -> None:
+    folder = app_folder(tmp_path / "app", {})
+    written, own = (tomllib.loads((root / "pyproject.toml").read_text()) for root in (folder, ROOT))
+    app = written["tool"]["flwr"]["app"]
+    assert (app["fab-format-version"], written["project"]["license"]) == (1, {"file": "LICENSE"})
+    assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+    (flower,) = written["project"]["dependencies"]
+    assert flower in own["project"]["dependencies"]  # the range is that of the package
+    assert Requirement(flower).specifier.contains(app["flwr-version-target"])
 
 
 def test_a_message_needs_the_identity_of_a_task(monkeypatch: pytest.MonkeyPatch) -> None:

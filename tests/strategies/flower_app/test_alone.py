@@ -45,7 +45,7 @@ class Told:
         monkeypatch.setattr(alone, "wait_for_nodes", wait)
         monkeypatch.setattr(alone, "introduce", lambda grid, nodes, timeout: known)
         monkeypatch.setattr(
-            alone, "_simulate", lambda config, state, people, collect: self.simulated.append((state, people))
+            alone, "_simulate", lambda config, state, enrolled, nodes, collect: self.simulated.append((state, nodes))
         )
         monkeypatch.setattr(alone, "run_deployed", lambda config, public, terms, *_: self.deployed.append(terms))
 
@@ -67,6 +67,19 @@ def test_nodes_that_say_nothing_are_no_devices(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ValueError, match="none of 2 nodes says which device it is"):
         told.run()
     assert not told.simulated
+
+
+@pytest.mark.parametrize(("dataset", "everybody"), [("", 300), ("cora", 2708)])
+def test_too_few_nodes_are_told_the_option_to_give(
+    monkeypatch: pytest.MonkeyPatch, dataset: str, everybody: int
+) -> None:
+    """Flower's own default is two nodes."""
+    monkeypatch.setattr(alone, "wait_for_nodes", lambda grid, expected: [5, 6])
+    monkeypatch.setattr(alone, "introduce", lambda grid, nodes, timeout: {node: (node, False) for node in nodes})
+    context = SimpleNamespace(run_config={"dataset": dataset}, run_id=7)
+    with pytest.raises(ValueError, match="2 SuperNodes are 2 people, too few") as caught:
+        alone.run_alone(None, context)  # type: ignore[arg-type]
+    assert f'--federation-config "num-supernodes={everybody} client-resources-num-cpus=1"' in str(caught.value)
 
 
 def test_public_facts_are_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:

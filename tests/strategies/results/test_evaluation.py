@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from ldpsim.curator.methods.base import Graph
 from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.datasets import load
+from ldpsim.devices.datasets.npz_file import write_npz_file
 from ldpsim.devices.facts import Split
-from ldpsim.strategies.results.evaluation import accuracy, macro_f1, reconstruction
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.outputs.run_lines import lines_of
+from ldpsim.strategies.results.evaluation import accuracy, auc, macro_f1, reconstruction
 
 
 @pytest.fixture
@@ -72,3 +79,25 @@ def test_accuracy_and_macro_f1(path_of_four: Population) -> None:
     }
     assert macro_f1(np.array([0, 0, 1]), np.array([0, 1, 1])) == pytest.approx(2 / 3)
     assert macro_f1(np.zeros(0, int), np.zeros(0, int)) is None
+
+
+def test_auc_is_the_share_of_pairs_in_the_right_order() -> None:
+    scores = np.array([[0.9, 0.1], [0.6, 0.4], [0.6, 0.4], [0.2, 0.8], [0.5, 0.5]])
+    truth = np.array([0, 0, 1, 1, 0])
+    assert auc(scores, truth) == pytest.approx((3 + 1 + 0.5) / 6)  # six pairs: 3, 1 and a tie
+    assert auc(scores, np.zeros(5, int)) is None
+
+
+def test_auc_is_beside_accuracy_where_one_class_has_most_people(tmp_path: Path) -> None:
+    people = load("generated", clients=60, seed=1)
+    for share, key in ((0.7, False), (0.8, True)):
+        labels = (np.arange(60) >= 60 * share).astype(np.int64)
+        facts = replace(people.facts, classes=2, class_names=())
+        write_npz_file(replace(people, labels=labels, facts=facts), tmp_path / "skewed.npz")
+        for method in ("hogs", "fedavg-mlp"):
+            rounds = {"rounds": "2"} if method != "hogs" else {"epochs": "2"}
+            options = RunOptions(method=method, dataset=str(tmp_path / "skewed.npz"), out=None, settings=rounds)
+            record = simulate(options).record
+            assert ("auc" in record["accuracy"]) == key
+            (line, *_) = lines_of(record)
+            assert ("(AUC 0." in line.text) == key

@@ -24,7 +24,8 @@ from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content, reply
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.grids import LocalGrid, set_message_id
+from ldpsim.strategies.engines.flower_private import set_message_id
+from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.rounds import messages as outbox
 from ldpsim.strategies.rounds.collect_once import CollectOnce, Stages, run_collection
 from ldpsim.strategies.rounds.messages import Outbox, Planned, Streamed, batches_of

@@ -9,7 +9,7 @@ from ldpsim.devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator, Release, Target
 from ldpsim.strategies.attacks.adversaries.questions import every_mechanism, rebudgeted, recollected, two_stages
-from ldpsim.strategies.engines.grids import assume_identity
+from ldpsim.strategies.engines.flower_private import assume_identity
 from tests.strategies.attacks.adversaries.conftest import loss_of
 
 N, D, C = 12, 10, 3

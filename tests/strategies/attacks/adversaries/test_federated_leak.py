@@ -18,7 +18,7 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.strategies.attacks.adversaries.curator import Target
 from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, crafted_models
-from ldpsim.strategies.engines.grids import assume_identity
+from ldpsim.strategies.engines.flower_private import assume_identity
 from ldpsim.strategies.results.lifetime import lifetime
 from tests.fleets import fleet_of
 

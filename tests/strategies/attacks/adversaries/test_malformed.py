@@ -19,7 +19,7 @@ from ldpsim.devices.report import Report
 from ldpsim.devices.wire import QUERY_TYPE, TEXTS, query_content, read_reply
 from ldpsim.strategies.attacks.adversaries.curator import Target
 from ldpsim.strategies.attacks.adversaries.malformed import hostile_bytes, hostile_shot
-from ldpsim.strategies.engines.grids import assume_identity
+from ldpsim.strategies.engines.flower_private import assume_identity
 
 MESSAGES = 3_000
 

@@ -45,7 +45,7 @@ from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report
 from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, batch_content, query_content, read_batch_reply, read_reply
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.grids import assume_identity
+from ldpsim.strategies.engines.flower_private import assume_identity
 from tests.fleets import fleet_of, release_states
 
 STEPS = ("at random", "before a claim", "before the commit", "after the commit", "while replies leave")
