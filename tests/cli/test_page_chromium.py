@@ -5,7 +5,6 @@ In CI a missing Chromium is a failure; on a person's machine these tests are ski
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -165,22 +164,6 @@ def test_a_list_moves_the_methods(show: Callable[..., Any], comparison: Path) ->
     press(browser, Keys.TAB)
     assert browser.execute_script("return document.activeElement.matches('a, select, summary')")
     assert browser.get_log("browser") == []
-
-
-def test_nothing_is_asked_of_any_network(show: Callable[..., Any], comparison: Path) -> None:
-    browser = show(comparison)
-    asked = [
-        message["params"]["request"]["url"]
-        for entry in browser.get_log("performance")
-        if (message := json.loads(entry["message"])["message"])["method"] == "Network.requestWillBeSent"
-    ]
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-    assert sum(url.startswith("file:") for url in asked) == 1
-    # what tried all the same would be stopped
-    assert browser.execute_async_script(
-        "const done = arguments[0]; fetch('http://127.0.0.1:9/').then(() => done('sent'), () => done('stopped'))"
-    ) == "stopped"  # fmt: skip
-    assert any("Content Security Policy" in entry["message"] for entry in browser.get_log("browser"))
 
 
 def test_print_has_no_list_and_dark_ink(show: Callable[..., Any], comparison: Path) -> None:

@@ -21,7 +21,7 @@ from ldpsim.curator.attacks.recovery import (
     recovered_bits,
     recovered_labels,
 )
-from ldpsim.curator.attacks.released_model import InferenceRow, inference_row
+from ldpsim.curator.attacks.released_model import InferenceRow, inference_row, ratios
 from ldpsim.devices.mechanisms import GRR, Degree, discrete_laplace
 from ldpsim.devices.mechanisms.exact_loss import ONE
 
@@ -179,3 +179,14 @@ def test_a_claim_that_is_too_small_fails() -> None:
 def test_nothing_is_judged_without_a_bound_or_with_a_delta() -> None:
     assert attacked(*flipped(2.0), claimed=None).passed is None
     assert attacked(*flipped(2.0), delta=1e-5).passed is None
+
+
+def test_a_target_that_is_never_in_has_the_mean_of_all_runs() -> None:
+    """The likelihood ratio of two normal laws with one variance, target by target."""
+    signals = np.array([[1.0, 4.0, 2.0], [3.0, 1.0, 6.0], [2.0, 0.0, 1.0]])
+    inside = np.array([[True, True, False], [False, False, False], [True, False, False]])
+    attacked = np.array([[1.5, 3.0, 5.0]])
+    of_in, of_out = np.array([1.5, 4.0, 3.0]), np.array([3.0, 0.5, 3.0])
+    variance = np.mean((signals - np.where(inside, of_in, of_out)) ** 2)
+    expected = (of_in - of_out) * (attacked - (of_in + of_out) / 2) / variance
+    np.testing.assert_allclose(ratios(signals, inside, attacked), expected)

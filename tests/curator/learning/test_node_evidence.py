@@ -100,70 +100,61 @@ def test_poor_data(case: str, features: Any) -> None:
     np.testing.assert_allclose(np.exp(found.log_probability).sum(axis=1), 1)
 
 
-N_OF_PERCEPTRON, CLASSES_OF_PERCEPTRON = 60, 3
+N_MLP, CLASSES_MLP = 60, 3
 
 
-RNG_OF_PERCEPTRON = np.random.Generator(np.random.PCG64(3))
+RNG_MLP = np.random.Generator(np.random.PCG64(3))
 
 
-LABELS_OF_PERCEPTRON = np.arange(N_OF_PERCEPTRON) % CLASSES_OF_PERCEPTRON
+LABELS_MLP = np.arange(N_MLP) % CLASSES_MLP
 
 
-WORDS = (
-    RNG_OF_PERCEPTRON.random((N_OF_PERCEPTRON, 30))
-    < np.where(np.arange(30) // 10 == LABELS_OF_PERCEPTRON[:, None], 0.6, 0.1)
-).astype(np.float32)
-
-
-ORDER_OF_PERCEPTRON = RNG_OF_PERCEPTRON.permutation(N_OF_PERCEPTRON)
-
-
-TRAIN, VAL, TEST = (
-    np.sort(ORDER_OF_PERCEPTRON[:30]),
-    np.sort(ORDER_OF_PERCEPTRON[30:45]),
-    np.sort(ORDER_OF_PERCEPTRON[45:]),
+WORDS = (RNG_MLP.random((N_MLP, 30)) < np.where(np.arange(30) // 10 == LABELS_MLP[:, None], 0.6, 0.1)).astype(
+    np.float32
 )
+
+
+ORDER_MLP = RNG_MLP.permutation(N_MLP)
+
+
+TRAIN, VAL, TEST = (np.sort(ORDER_MLP[:30]), np.sort(ORDER_MLP[30:45]), np.sort(ORDER_MLP[45:]))
 
 
 @pytest.mark.parametrize("features", [csr_array(WORDS), WORDS, WORDS + 1])
 def test_probabilities_are_those_of_the_network(features: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     trained, honest = [], training.train
     monkeypatch.setattr(training, "train", lambda *given, **more: trained.append(honest(*given, **more)) or trained[0])
-    found = fit_perceptron(features, LabelEvidence(LABELS_OF_PERCEPTRON, CLASSES_OF_PERCEPTRON), TRAIN, VAL, seed=1)
+    found = fit_perceptron(features, LabelEvidence(LABELS_MLP, CLASSES_MLP), TRAIN, VAL, seed=1)
     np.testing.assert_allclose(np.exp(found).sum(axis=1), 1)
     (network,) = trained
     apart = found - network.model().detach().numpy()
     np.testing.assert_allclose(apart, np.broadcast_to(apart[:, :1], apart.shape), atol=1e-4)
-    assert np.mean(network.predictions[TEST] == LABELS_OF_PERCEPTRON[TEST]) > 0.85
+    assert np.mean(network.predictions[TEST] == LABELS_MLP[TEST]) > 0.85
     assert np.array_equal(found.argmax(axis=1), network.predictions)
 
 
-N_OF_GRAPH_COMPONENTS, D_OF_GRAPH_COMPONENTS, CLASSES_OF_GRAPH_COMPONENTS = 200, 30, 3
+N_LINKED, D_LINKED, CLASSES_LINKED = 200, 30, 3
 
 
-LABELS_OF_GRAPH_COMPONENTS = RNG.integers(0, CLASSES_OF_GRAPH_COMPONENTS, N_OF_GRAPH_COMPONENTS)
+LABELS_LINKED = RNG.integers(0, CLASSES_LINKED, N_LINKED)
 
 
-WORDS_OF_GRAPH_COMPONENTS = (
-    RNG.random((N_OF_GRAPH_COMPONENTS, D_OF_GRAPH_COMPONENTS))
-    < np.where(
-        np.arange(D_OF_GRAPH_COMPONENTS) % CLASSES_OF_GRAPH_COMPONENTS == LABELS_OF_GRAPH_COMPONENTS[:, None], 0.3, 0.1
-    )
+WORDS_LINKED = (
+    RNG.random((N_LINKED, D_LINKED))
+    < np.where(np.arange(D_LINKED) % CLASSES_LINKED == LABELS_LINKED[:, None], 0.3, 0.1)
 ).astype(np.float32)
 
 
-ROWS = unit_rows(csr_array(WORDS_OF_GRAPH_COMPONENTS), None)
+ROWS = unit_rows(csr_array(WORDS_LINKED), None)
 
 
-TRAIN_OF_GRAPH_COMPONENTS = np.arange(0, N_OF_GRAPH_COMPONENTS, 2)
+TRAIN_LINKED = np.arange(0, N_LINKED, 2)
 
 
 def _links(inside: float, outside: float) -> csr_array:
-    same = LABELS_OF_GRAPH_COMPONENTS[:, None] == LABELS_OF_GRAPH_COMPONENTS
-    upper = np.triu(RNG.random((N_OF_GRAPH_COMPONENTS, N_OF_GRAPH_COMPONENTS)) < np.where(same, inside, outside), 1)
-    weights = np.where(upper, 0.5 + 0.5 * RNG.random((N_OF_GRAPH_COMPONENTS, N_OF_GRAPH_COMPONENTS)), 0).astype(
-        np.float32
-    )
+    same = LABELS_LINKED[:, None] == LABELS_LINKED
+    upper = np.triu(RNG.random((N_LINKED, N_LINKED)) < np.where(same, inside, outside), 1)
+    weights = np.where(upper, 0.5 + 0.5 * RNG.random((N_LINKED, N_LINKED)), 0).astype(np.float32)
     return csr_array(weights + weights.T)
 
 
@@ -174,21 +165,18 @@ PAIRS = csr_array((LINKS > 0).astype(np.float32))
 
 
 def components(
-    links: csr_array = LINKS,
-    labels: np.ndarray = LABELS_OF_GRAPH_COMPONENTS,
-    rows: Any = ROWS,
-    train: np.ndarray = TRAIN_OF_GRAPH_COMPONENTS,
+    links: csr_array = LINKS, labels: np.ndarray = LABELS_LINKED, rows: Any = ROWS, train: np.ndarray = TRAIN_LINKED
 ) -> dict[str, np.ndarray]:
-    early, late = graph_components(rows, links, PAIRS, LabelEvidence(labels, CLASSES_OF_GRAPH_COMPONENTS), train)
+    early, late = graph_components(rows, links, PAIRS, LabelEvidence(labels, CLASSES_LINKED), train)
     return {**early, **late}
 
 
 def test_own_label_reaches_label_propagation_only() -> None:
     before = components()
     assert len(before) == 4
-    for i in TRAIN_OF_GRAPH_COMPONENTS[:6]:
-        flipped = LABELS_OF_GRAPH_COMPONENTS.copy()
-        flipped[i] = (flipped[i] + 1) % CLASSES_OF_GRAPH_COMPONENTS
+    for i in TRAIN_LINKED[:6]:
+        flipped = LABELS_LINKED.copy()
+        flipped[i] = (flipped[i] + 1) % CLASSES_LINKED
         after = components(labels=flipped)
         for name, rows in before.items():
             assert np.allclose(after[name][i], rows[i], atol=1e-8) == (not name.startswith("label propagation")), name
@@ -196,16 +184,10 @@ def test_own_label_reaches_label_propagation_only() -> None:
 
 
 def test_poor_graphs_and_labels() -> None:
-    empty = csr_array((N_OF_GRAPH_COMPONENTS, N_OF_GRAPH_COMPONENTS), dtype=np.float32)
-    assert components(empty) == components(train=TRAIN_OF_GRAPH_COMPONENTS[:0]) == {}
-    one = csr_array(
-        ([1.0, 1.0], ([3, 4], [4, 3])), shape=(N_OF_GRAPH_COMPONENTS, N_OF_GRAPH_COMPONENTS), dtype=np.float32
-    )
-    for links, train in (
-        (one, TRAIN_OF_GRAPH_COMPONENTS),
-        (LINKS, TRAIN_OF_GRAPH_COMPONENTS[:1]),
-        (LINKS, TRAIN_OF_GRAPH_COMPONENTS[:3]),
-    ):
+    empty = csr_array((N_LINKED, N_LINKED), dtype=np.float32)
+    assert components(empty) == components(train=TRAIN_LINKED[:0]) == {}
+    one = csr_array(([1.0, 1.0], ([3, 4], [4, 3])), shape=(N_LINKED, N_LINKED), dtype=np.float32)
+    for links, train in ((one, TRAIN_LINKED), (LINKS, TRAIN_LINKED[:1]), (LINKS, TRAIN_LINKED[:3])):
         found = components(links, train=train)
         assert all(np.isfinite(rows).all() for rows in found.values())
     small = csr_array(([1.0, 1.0], ([0, 1], [1, 0])), shape=(4, 4), dtype=np.float32)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.networks import KPropGCN, Network, make_network
+from ldpsim.curator.learning.networks import Network, make_network
 from ldpsim.curator.learning.noisy_labels import (
     MORE_IN_TRAINING,
     Bags,
@@ -87,41 +87,6 @@ def test_the_loss_is_the_papers(hops: int, truth: float) -> None:
     wanted = -np.mean([np.log(spread[i, onehot[i].argmax()]) for i in graph.train])
     read = scores if hops else scores[graph.train]
     assert float(drop.loss(read)) == pytest.approx(wanted, rel=1e-4)
-
-
-def test_the_first_versions_network_trains_and_scores_as_torchs_own() -> None:
-    graph = _graph()
-    noise = LabelNoise(LabelEvidence(graph.labels, CLASSES), csr_array((N, N), dtype=np.float32), 0, by_loss=True)
-    settings = TrainingSettings(epochs=30, lr=0.05, gnn_dropout=0.0)
-    made: list[KPropGCN] = []
-
-    def make(device: torch.device) -> KPropGCN:
-        made.append(KPropGCN(graph, hidden=4, classes=CLASSES, device=device))
-        return made[-1]
-
-    got = train_denoised(make, graph, noise=noise, settings=settings, classes=CLASSES, seed=3, device="cpu")
-    torch.manual_seed(3)
-    ours = KPropGCN(graph, hidden=4, classes=CLASSES, device=CPU)
-    norm = torch.nn.BatchNorm1d(4)
-    weights = [ours.weight1, ours.bias1, ours.weight2, ours.bias2]
-    optimiser = torch.optim.Adam([*weights, *norm.parameters()], lr=0.05, weight_decay=settings.weight_decay)
-    x, labels = torch.from_numpy(graph.features), torch.from_numpy(graph.labels)
-    best, seen = np.inf, np.empty(0)
-    for _ in range(30):
-        norm.train()
-        scores = ours.output(torch.selu(norm(x @ ours.weight1 + ours.bias1)))
-        torch.nn.functional.cross_entropy(scores[graph.train], labels[graph.train]).backward()
-        optimiser.step()
-        optimiser.zero_grad()
-        norm.eval()
-        with torch.no_grad():
-            scores = ours.output(torch.selu(norm(x @ ours.weight1 + ours.bias1)))
-            loss = float(torch.nn.functional.cross_entropy(scores[graph.val], labels[graph.val]))
-        if loss < best:
-            best, seen = loss, scores.argmax(dim=1).numpy()
-    assert np.array_equal(got.predictions, seen)
-    with torch.no_grad():  # the model that is kept says what was reported
-        assert np.array_equal(made[0]().argmax(dim=1).numpy(), seen)
 
 
 @pytest.mark.parametrize("by_loss", [False, True])

@@ -65,22 +65,22 @@ def test_one_person_and_rows_of_zeros() -> None:
     np.testing.assert_allclose(zeros.scores, np.tile(np.eye(CLASSES)[LABELS[TRAIN]].mean(axis=0), (N, 1)))
 
 
-N_OF_NAIVE_BAYES, D, CLASSES_OF_NAIVE_BAYES = 60, 12, 3
+N_BAYES, D, CLASSES_BAYES = 60, 12, 3
 
 
-RNG_OF_NAIVE_BAYES = np.random.Generator(np.random.PCG64(3))
+RNG_BAYES = np.random.Generator(np.random.PCG64(3))
 
 
-LABELS_OF_NAIVE_BAYES = RNG_OF_NAIVE_BAYES.integers(0, CLASSES_OF_NAIVE_BAYES, N_OF_NAIVE_BAYES)
+LABELS_BAYES = RNG_BAYES.integers(0, CLASSES_BAYES, N_BAYES)
 
 
-RATES = RNG_OF_NAIVE_BAYES.random((CLASSES_OF_NAIVE_BAYES, D)) * 0.6
+RATES = RNG_BAYES.random((CLASSES_BAYES, D)) * 0.6
 
 
-BITS = RNG_OF_NAIVE_BAYES.random((N_OF_NAIVE_BAYES, D)) < RATES[LABELS_OF_NAIVE_BAYES]
+BITS = RNG_BAYES.random((N_BAYES, D)) < RATES[LABELS_BAYES]
 
 
-TRAIN_OF_NAIVE_BAYES = np.sort(RNG_OF_NAIVE_BAYES.permutation(N_OF_NAIVE_BAYES)[:40])
+TRAIN_BAYES = np.sort(RNG_BAYES.permutation(N_BAYES)[:40])
 
 
 def _rows_of_naive_bayes(
@@ -95,8 +95,8 @@ def _rows_of_naive_bayes(
         mu = mu.mean() + spread / (spread + noise) * (mu - mu.mean())
     mu = np.clip(mu, 3e-4, 1 - 1e-4)
     m, counts = flip + slope * mu, weights.sum(axis=0)
-    t, v = np.zeros((CLASSES_OF_NAIVE_BAYES, D)), np.full((CLASSES_OF_NAIVE_BAYES, D), np.inf)
-    for c in range(CLASSES_OF_NAIVE_BAYES):
+    t, v = np.zeros((CLASSES_BAYES, D)), np.full((CLASSES_BAYES, D), np.inf)
+    for c in range(CLASSES_BAYES):
         for k in range(D):
             t[c, k] = sum(w * (b - m[k]) for w, b in zip(weights[:, c], bits[people, k], strict=True))
             t[c, k] /= counts[c] * slope
@@ -111,43 +111,31 @@ def _rows_of_naive_bayes(
 @pytest.mark.parametrize("flip", [0.0, 0.2])
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_rows_are_those_of_the_formulas_and_out_of_fold(kind: Any, flip: float) -> None:
-    weights = LabelEvidence(LABELS_OF_NAIVE_BAYES, CLASSES_OF_NAIVE_BAYES).estimates(TRAIN_OF_NAIVE_BAYES)
-    found = naive_bayes(kind(BITS), TRAIN_OF_NAIVE_BAYES, weights, flip=flip, seed=5)
-    folds = folds_of(len(TRAIN_OF_NAIVE_BAYES), FOLDS, 5)
-    for i in range(N_OF_NAIVE_BAYES):
-        learned = (
-            folds != folds[TRAIN_OF_NAIVE_BAYES.tolist().index(i)]
-            if i in TRAIN_OF_NAIVE_BAYES
-            else np.ones(len(TRAIN_OF_NAIVE_BAYES), bool)
-        )
-        expected = _rows_of_naive_bayes(
-            TRAIN_OF_NAIVE_BAYES[learned], weights[learned], BITS[i].astype(float), BITS, flip
-        )
+    weights = LabelEvidence(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES)
+    found = naive_bayes(kind(BITS), TRAIN_BAYES, weights, flip=flip, seed=5)
+    folds = folds_of(len(TRAIN_BAYES), FOLDS, 5)
+    for i in range(N_BAYES):
+        learned = folds != folds[TRAIN_BAYES.tolist().index(i)] if i in TRAIN_BAYES else np.ones(len(TRAIN_BAYES), bool)
+        expected = _rows_of_naive_bayes(TRAIN_BAYES[learned], weights[learned], BITS[i].astype(float), BITS, flip)
         np.testing.assert_allclose(found[i], expected, atol=1e-9)
 
 
 def test_a_silent_person_has_the_class_shares() -> None:
-    answered = np.ones(N_OF_NAIVE_BAYES, bool)
-    answered[[1, TRAIN_OF_NAIVE_BAYES[0]]] = False
-    outside = next(i for i in range(N_OF_NAIVE_BAYES) if i not in TRAIN_OF_NAIVE_BAYES)
+    answered = np.ones(N_BAYES, bool)
+    answered[[1, TRAIN_BAYES[0]]] = False
+    outside = next(i for i in range(N_BAYES) if i not in TRAIN_BAYES)
     answered[outside] = False
     found = naive_bayes(
-        BITS,
-        TRAIN_OF_NAIVE_BAYES,
-        LabelEvidence(LABELS_OF_NAIVE_BAYES, CLASSES_OF_NAIVE_BAYES).estimates(TRAIN_OF_NAIVE_BAYES),
-        answered=answered,
+        BITS, TRAIN_BAYES, LabelEvidence(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES), answered=answered
     )
-    counts = np.bincount(LABELS_OF_NAIVE_BAYES[TRAIN_OF_NAIVE_BAYES], minlength=CLASSES_OF_NAIVE_BAYES) + 1
+    counts = np.bincount(LABELS_BAYES[TRAIN_BAYES], minlength=CLASSES_BAYES) + 1
     np.testing.assert_allclose(np.exp(found[outside]), counts / counts.sum())
     other = BITS.copy()
     other[~answered] = ~other[~answered]
     assert np.array_equal(
         found,
         naive_bayes(
-            other,
-            TRAIN_OF_NAIVE_BAYES,
-            LabelEvidence(LABELS_OF_NAIVE_BAYES, CLASSES_OF_NAIVE_BAYES).estimates(TRAIN_OF_NAIVE_BAYES),
-            answered=answered,
+            other, TRAIN_BAYES, LabelEvidence(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES), answered=answered
         ),
     )
 
@@ -155,10 +143,8 @@ def test_a_silent_person_has_the_class_shares() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_few_people_to_learn_from(count: int) -> None:
     found = naive_bayes(
-        csr_array(BITS),
-        TRAIN_OF_NAIVE_BAYES[:count],
-        LabelEvidence(LABELS_OF_NAIVE_BAYES, CLASSES_OF_NAIVE_BAYES).estimates(TRAIN_OF_NAIVE_BAYES[:count]),
+        csr_array(BITS), TRAIN_BAYES[:count], LabelEvidence(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES[:count])
     )
     np.testing.assert_allclose(np.exp(found).sum(axis=1), 1)
     if count < 2:
-        np.testing.assert_allclose(np.exp(found[TRAIN_OF_NAIVE_BAYES[:count]]), 1 / CLASSES_OF_NAIVE_BAYES)
+        np.testing.assert_allclose(np.exp(found[TRAIN_BAYES[:count]]), 1 / CLASSES_BAYES)

@@ -39,6 +39,8 @@ TABLE: list[tuple[str, dict[str, Any], Budget, float | None, tuple[float | str, 
     ("solitude", {}, Budget(eps_adjacency=3.0, eps_features=1.0), 4, (3, 6, 1, 1, OPEN, 16, 31)),
     ("fp-solitude", {}, Budget(eps_adjacency=3.0, eps_features=1.0), 4, (3, 6, 1, 10, OPEN, 25, 40)),
     ("lpgnn", {}, BOTH, 3, (OPEN, OPEN, 1, 1, 2, OPEN, OPEN)),
+    ("lpgnn", {"mechanism": "one_bit_full"}, BOTH, 3, (OPEN, OPEN, 0.1, 1, 2, OPEN, OPEN)),
+    ("lpgnn", {"mechanism": "laplace"}, BOTH, 3, (OPEN, OPEN, 0.1, 1, 2, OPEN, OPEN)),
     ("lpgnn", {}, CLEAR, None, (OPEN, OPEN, OPEN, OPEN, OPEN, OPEN, OPEN)),
     ("lpgnn", {"version": "text"}, Budget(eps_features=1.0), 1, (OPEN, OPEN, 1, 1, OPEN, OPEN, OPEN)),
     # the papers claim a loss of features and labels alone

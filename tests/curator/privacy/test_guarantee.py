@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ldpsim.curator.attacks.method_audit import World
 from ldpsim.curator.methods import Budget, HoGS, Question
 from ldpsim.curator.methods.local.lpgnn import GAUSSIAN_DELTA, LPGNN
-from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee, open_guarantee
+from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from ldpsim.curator.privacy.level import JOINS, LABEL, REPLACED, TOLD, Level, OfOne
 from ldpsim.curator.privacy.levels import LEVELS, level_spec
 from ldpsim.curator.votes.own_model import model_for_accounts
@@ -50,21 +50,6 @@ def _hogs(n: int, d: int, collections: int = 1, classes: int = 7, **budget: obje
 
 def _values(guarantee: Guarantee) -> dict[str, float | None]:
     return {name: level.value for name, level in guarantee.holds.items()}
-
-
-@pytest.mark.parametrize(
-    ("n", "d", "vector", "user", "node"),
-    [(2708, 1433, 2866, 8280, 13694)],
-    ids=["Cora"],
-)
-def test_the_rows_of_hogs_in_the_privacy_reference(n: int, d: int, vector: float, user: float, node: float) -> None:
-    guarantee = _hogs(n, d, epsilon=4, feature_share=0.5)
-    expected = {"bit_adjacency": 2, "bit_feature": 2, "relationship": 4, "vector": vector, "user": user, "node": node}
-    for name, value in expected.items():
-        level = guarantee.holds[name]
-        assert level.status == "bounded" and level.value == pytest.approx(value, abs=1e-6), name
-    assert guarantee.claimed.value == pytest.approx(4)
-    assert guarantee.trust == "untrusted curator" and guarantee.why_they_differ
 
 
 def test_public_features_are_unprotected_up_to_the_user() -> None:
@@ -157,13 +142,6 @@ def test_levels_by_enumeration(reporting: str) -> None:
     for name, value in expected.items():
         assert guarantee.holds[name].value == pytest.approx(value, abs=1e-6), name
         assert (guarantee.holds[name].value or 0) >= value - 1e-9  # never below
-
-
-def test_references_guarantee_nothing() -> None:
-    guarantee = open_guarantee(("features", "label"), trust="none", statement="none")
-    assert guarantee.holds["user"].status == guarantee.holds["central_node"].status == "unprotected"
-    assert guarantee.holds["relationship"].status == "not asked"
-    assert guarantee.claimed.value is None
 
 
 def test_the_deltas_of_all_reports_that_a_change_touches_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,19 +248,6 @@ def test_json_has_every_field(level: Level) -> None:
     assert made["of_one"] == (None if level.of_one is None else asdict(level.of_one))
     names = {each.name for each in fields(level)} - {"reason"}  # its text is in the detail
     assert made.keys() == names | {"detail"} and json.loads(json.dumps(made)) == made
-
-
-def test_what_changes_at_each_level_and_under_which_name_it_is_compared() -> None:
-    assert {name: (spec.attribute, spec.unit, spec.compared) for name, spec in LEVELS.items()} == {
-        "bit_adjacency": ("adjacency", "entry", "bit"),
-        "bit_feature": ("features", "entry", "bit"),
-        "relationship": ("adjacency", "edge", "relationship"),
-        "vector": ("features", "whole", "vector"),
-        "label": ("label", "whole", "label"),
-        "user": (None, "record", "user"),
-        "node": (None, "node", "node"),
-        "central_node": (None, "owned", "central_node"),
-    }
 
 
 def test_an_unknown_level_is_one_clear_line() -> None:

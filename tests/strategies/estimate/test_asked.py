@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import tracemalloc
-
 import pytest
 
 from ldpsim.curator.methods import find
@@ -41,14 +39,6 @@ def test_questions_on_paper_are_the_ones_that_are_asked(method: str) -> None:
             ]
         size = len(made.query.to_bytes()) + made.rows * (n - made.few)
         assert size == pytest.approx(len(question.query.to_bytes()), rel=0.05, abs=40)
-
-
-@pytest.mark.parametrize("method", LOCAL)
-def test_a_hundred_million_people_take_no_memory(method: str) -> None:
-    tracemalloc.start()
-    assert on_paper(method, 10**8)
-    assert tracemalloc.get_traced_memory()[1] < 20e6
-    tracemalloc.stop()
 
 
 def test_false_ones_grow_with_the_square_of_the_people() -> None:

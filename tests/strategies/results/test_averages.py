@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from ldpsim.strategies.results.averages import (
+    Interval,
     gain,
     margin,
     mean,
@@ -73,6 +74,14 @@ def test_one_repeat_gives_the_bootstrap_of_the_paired_people() -> None:
     assert found == gain(one(ours), one(theirs))
     unpaired = 1.959964 * np.sqrt((ours.var() + theirs.var()) / 4000)
     assert found.high - found.low < 1.5 * unpaired
+
+
+def test_the_interval_of_one_run_is_that_of_2000_draws_of_its_people() -> None:
+    ours, theirs = np.repeat([1, 0, 1, 0], [4, 1, 3, 2]), np.repeat([0, 1, 1, 0], [4, 1, 3, 2])
+    drawn = np.random.default_rng(20260).multinomial(10, [0.1, 0.5, 0.4], size=2000)
+    low, high, higher = np.quantile((drawn[:, 2] - drawn[:, 0]) / 10, (0.025, 0.975, 0.999))
+    assert gain(one(ours), one(theirs)) == Interval(pytest.approx(0.3), low, high)
+    assert gain(one(ours), one(theirs), upper_tail=0.001) == Interval(pytest.approx(0.3), low, higher)
 
 
 def test_few_repeats_have_the_wider_interval_of_people_and_repeats() -> None:

@@ -85,11 +85,12 @@ def test_chance_is_a_null_model_of_the_margin() -> None:
 
 
 def test_fields_say_how_the_intervals_were_made_and_few_repeats_are_named() -> None:
-    found = [verdict_section(repeats(*[HOGS] * number)) for number in (1, 2, 3, 5)]
-    assert [each and each["interval"]["of"] for each in found] == ["people", "people", "few repeats", "repeats"]
-    assert [each and each["interval"]["repeats"] for each in found] == [1, 2, 3, 5]
-    assert [each and each["text"].count(" over few repeats)") for each in found] == [0, 0, 1, 0]
-    assert [each and each["text"].count(" over people)") for each in found] == [1, 1, 0, 0]
+    found = [verdict_section(repeats(*[HOGS] * number)) for number in (1, 2, 3, 4, 5)]
+    of = ["people", "people", "few repeats", "few repeats", "repeats"]
+    assert [each and each["interval"]["of"] for each in found] == of
+    assert [each and each["interval"]["repeats"] for each in found] == [1, 2, 3, 4, 5]
+    assert [each and each["text"].count(" over few repeats)") for each in found] == [0, 0, 1, 1, 0]
+    assert [each and each["text"].count(" over people)") for each in found] == [1, 1, 0, 0, 0]
     for each in found:
         assert each is not None and 0.025 / 6 < each["interval"]["tail_of_each_null"] <= 0.025
         assert set(each["over"]) == {"graph_alone", "features_alone"}

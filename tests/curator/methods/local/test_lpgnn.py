@@ -16,10 +16,6 @@ from ldpsim.devices.datasets import load
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import (
     GRR,
-    AnalyticGaussian,
-    ClearFeatures,
-    ClearLabel,
-    Laplace,
     Mechanism,
     MultiBit,
     RandomizedResponse,
@@ -97,25 +93,11 @@ def test_a_private_graph_is_directed_and_the_public_one_is_not_read() -> None:
     assert np.array_equal(dense, reports.adjacency.toarray())
 
 
-@pytest.mark.parametrize(
-    ("method", "budget", "kind", "label"),
-    [
-        (LPGNN(), BOTH, MultiBit, GRR),
-        (LPGNN(mechanism="one_bit_full"), BOTH, MultiBit, GRR),
-        (LPGNN(mechanism="laplace"), BOTH, Laplace, GRR),
-        (LPGNN(mechanism="gaussian"), BOTH, AnalyticGaussian, GRR),
-        (LPGNN(), Budget(eps_features=math.inf, eps_labels=math.inf), ClearFeatures, ClearLabel),
-    ],
-)
-def test_who_is_asked_what(method: LPGNN, budget: Budget, kind: type, label: type) -> None:
-    labelled, others = method.questions(FACTS, SPLIT, budget, "c")
+def test_labels_are_asked_of_labelled_people_alone() -> None:
+    labelled, others = LPGNN().questions(FACTS, SPLIT, BOTH, "c")
     assert labelled.devices is not None and labelled.devices.tolist() == [0, 1, 2]
     assert others.devices is not None and others.devices.tolist() == [3, 4, 5]
     assert labelled.query.attributes == ("features", "label") and others.query.attributes == ("features",)
-    features, truth = (ask.mechanisms[0] for ask in labelled.query.asks)
-    assert type(features) is kind and type(truth) is label
-    assert features.loss().vector == pytest.approx(budget.eps_features, rel=1e-6)
-    assert truth.loss().vector == pytest.approx(budget.eps_labels)
 
 
 def test_how_many_features_are_sampled() -> None:

@@ -17,6 +17,7 @@ from ldpsim.curator.owner.privacy.account import (
     printed_by,
 )
 from ldpsim.curator.owner.privacy.label import (
+    label_epsilon,
     label_loss,
     laplace_epsilon,
 )
@@ -134,3 +135,10 @@ def test_mistakes(change: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said) as error:
         replace(AMAZON, **change)
     assert "\n" not in str(error.value)
+
+
+def test_figures_that_hold_are_rounded_up(amazon: Account) -> None:
+    exact = label_epsilon(queries=1000, classes=10, lambda_=0.2, delta=1e-4, gamma=0.3)
+    assert exact <= amazon.label <= exact + 1.1e-9
+    assert amazon.query_label == 0.223864563  # 0.2238645624...
+    assert amazon.label == round(amazon.label, 9)

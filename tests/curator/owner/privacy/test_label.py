@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 
 import mpmath
@@ -265,3 +266,86 @@ def test_the_noisy_counts_of_one_query_by_quadrature(lambda_: float) -> None:
         exact = 0.0 if two(0.0) <= delta else float(brentq(lambda e, d=delta: two(e) - d, 0, 2 * lambda_))
         held = account("pate-g", LabelRelease(queries=1, lambda_=lambda_, delta=delta)).vector
         assert exact <= held + 1e-9 and held == pytest.approx(exact, abs=5e-4)
+
+
+@pytest.mark.parametrize("lambda_", [0.4, 1.0])
+def test_an_edge_in_2000_drawn_labels(lambda_: float) -> None:
+    """An attacker who sees 2,000 labels finds nearly the printed loss and never more; add/remove is caught.
+
+    delta(e) = E[(1 - exp(e - loss))+] over drawn labels, of which the lower limit is Hoeffding's at 1e-6.
+    """
+    queries, gamma, delta, draws = 2000, 0.3, 0.01, 200_000
+    a, b = label_probabilities(10, lambda_)
+    random = np.random.default_rng(14)
+    both = random.binomial(queries, gamma**2, draws)  # queries that draw both ends: e_1 there, e_3 elsewhere
+    seen = random.multinomial(both, [a, b, 1 - a - b])[:, :2]
+    seen = seen + random.multinomial(queries - both, [b, b, 1 - 2 * b])[:, :2]
+    losses = (seen[:, 0] - seen[:, 1]) * math.log1p(gamma**2 * (a - b) / b)
+    slack = math.sqrt(math.log(1e6) / (2 * draws))
+    low = root(lambda e: float(np.maximum(-np.expm1(e - losses), 0)[losses > e].sum() / draws) - slack, delta)
+    found = label_edge_epsilon(queries=queries, classes=10, lambda_=lambda_, delta=delta, gamma=gamma)
+    removed = label_epsilon(queries=queries, classes=10, lambda_=lambda_, delta=delta, gamma=gamma**2)
+    assert removed < low <= found
+
+
+def all_counts(teachers: int, classes: int) -> Iterator[tuple[int, ...]]:
+    """Every outcome of a vote."""
+    for bars in itertools.combinations(range(teachers + classes - 1), classes - 1):
+        ends = (-1, *bars, teachers + classes - 1)
+        yield tuple(right - left - 1 for left, right in itertools.pairwise(ends))
+
+
+def moved(counts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Every outcome after one teacher has voted otherwise, or not at all."""
+    for loser, winner in itertools.product(range(len(counts)), range(-1, len(counts))):
+        if counts[loser] and winner != loser:
+            other = list(counts)
+            other[loser] -= 1
+            if winner >= 0:
+                other[winner] += 1
+            yield tuple(other)
+
+
+def label_law(counts: tuple[int, ...], lambda_: float) -> np.ndarray:
+    """Pr[label] of noisy counts, by quadrature of the definition."""
+
+    def below(x: float) -> float:
+        tail = math.exp(-lambda_ * abs(x)) / 2
+        return 1 - tail if x > 0 else tail
+
+    def integrand(x: float, label: int) -> float:
+        others = math.prod(below(x - count) for at, count in enumerate(counts) if at != label)
+        return lambda_ / 2 * math.exp(-lambda_ * abs(x - counts[label])) * others
+
+    far = 40 / lambda_
+    ends = sorted({-far, far + max(counts), *map(float, counts)})
+    found = [sum(quad(integrand, *pair, args=(label,))[0] for pair in itertools.pairwise(ends))
+             for label in range(len(counts))]  # fmt: skip
+    assert sum(found) == pytest.approx(1, abs=1e-7)
+    return np.array(found)
+
+
+def neighbours(teachers: int, classes: int, lambda_: float) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The laws of one label before and after one vote was moved, for every vote, in both directions."""
+    laws = {c: label_law(c, lambda_) for size in (teachers, teachers - 1) for c in all_counts(size, classes)}
+    pairs = [(laws[c], laws[d]) for c in all_counts(teachers, classes) for d in moved(c)]
+    return [*pairs, *((second, first) for first, second in pairs)]
+
+
+def test_several_labels_by_enumerating_every_sequence() -> None:
+    """The worst vote, six times: below what holds; above what one count that changes by 1 would cost."""
+    lambda_, queries, delta = 1.0, 6, 1e-2
+
+    def epsilon(law: np.ndarray, other: np.ndarray) -> float:
+        p, q = np.ones(1), np.ones(1)
+        for _ in range(queries):
+            p, q = np.outer(p, law).ravel(), np.outer(q, other).ravel()
+
+        def excess(at: float) -> float:
+            return float(np.maximum(p - math.exp(at) * q, 0).sum()) - delta
+
+        return 0.0 if excess(0.0) <= 0 else float(brentq(excess, 0, 2 * lambda_ * queries))
+
+    exact = max(epsilon(*pair) for pair in neighbours(10, 2, lambda_))
+    held = account("pate-g", LabelRelease(queries=queries, lambda_=lambda_, delta=delta))
+    assert laplace_epsilon(loss=lambda_, queries=queries, delta=delta) < exact <= held.vector

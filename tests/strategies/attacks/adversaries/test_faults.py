@@ -6,20 +6,29 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+from flwr.app import ConfigRecord, Context, Message, RecordDict, UserConfig
+from flwr.clientapp import ClientApp
 
 from ldpsim.curator.methods import Question
-from ldpsim.devices.client_app import open_state
+from ldpsim.devices.client_app import app, open_state
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
+from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report
+from ldpsim.devices.wire import QUERY_TYPE, query_content, read_reply
 from ldpsim.strategies.attacks.adversaries.curator import Target
 from ldpsim.strategies.attacks.adversaries.faults import FAULTS
+from ldpsim.strategies.attacks.adversaries.questions import rebudgeted
 from tests import warm
 from tests.fleets import release_states
 from tests.strategies.attacks.adversaries.conftest import loss_of
@@ -128,3 +137,45 @@ def test_a_folder_that_cannot_be_written(counted: Callable[[bool], Target]) -> N
             folder.chmod(0o777)
     assert said == ["a report", "LEDGER_DAMAGED", "LEDGER_DAMAGED"]
     assert after == before
+
+
+def test_the_clock_plays_no_part(counted: Callable[[bool], Target], monkeypatch: pytest.MonkeyPatch) -> None:
+    target = counted(False)
+    other = rebudgeted(target.query, 0.5, State(target.home).policy.facts)
+    device = State(target.home).device(3)
+    first = device.answer(target.query)
+    for now in (0.0, -1e9, 1e12, float("inf")):
+        monkeypatch.setattr(time, "time", partial(float, now))
+        for asked in (device, State(target.home).device(3)):
+            assert asked.answer(other) is Refusal.REPORT_COLLECTED
+            assert asked.answer(target.query).data == first.data  # type: ignore[union-attr]
+        later = State(target.home).device(20 + int(now == 0))
+        if later.ledger.answers(later.index):
+            continue
+        assert later.answer(target.query).data  # type: ignore[union-attr]
+        assert later.answer(other) is Refusal.REPORT_COLLECTED
+
+
+def ask_app(
+    query: Query, node: UserConfig, run: UserConfig, app: ClientApp = app
+) -> tuple[int, Report] | Refusal | None:
+    message = Message(query_content(query), 77, QUERY_TYPE)
+    return read_reply(app(message, Context(1, 77, node, RecordDict(), run)))
+
+
+def test_an_edited_app_reads_everything(counted: Callable[[bool], Target]) -> None:
+    """A curator who ships code of their own reads everything of a SuperNode that can read the folder."""
+    target = counted(True)
+    edited = ClientApp()
+
+    @edited.query("report")
+    def leak(message: Message, context: Context) -> Message:
+        record = State(Path(str(context.node_config["state-dir"]))).population.record(3)
+        content = {"report": record.neighbours.tobytes(), "device": 3, "replayed": False}
+        return Message(RecordDict({"report": ConfigRecord(content)}), reply_to=message)
+
+    own: UserConfig = {"partition-id": 3, "state-dir": str(target.home)}
+    said = ask_app(target.query, own, {}, edited)
+    assert isinstance(said, tuple)
+    assert np.array_equal(np.frombuffer(said[1].data, np.int32), State(target.home).population.record(3).neighbours)
+    assert State(target.home).ledger(3).answers(3) == []  # and nothing of it is in the ledger
