@@ -9,11 +9,19 @@ import pytest
 from docs.dark_svg import DARK, dark_style, with_dark_style
 from docs.draw_levels import PICTURE as LEVELS
 from docs.draw_packages import PICTURE as ROOMS
-from tests.cli.report.test_page import luminance
 
 PAPERS = ("#ffffff", "#f6f8fa", "#ddf4ff")
 WORDS = "#24292f"
 FRAMES = ("#d0d7de",)  # of boxes: their words are enough
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of a colour, as WCAG defines it."""
+    code = colour.removeprefix("#")
+    code = code if len(code) == 6 else "".join(2 * sign for sign in code)
+    parts = [int(code[place : place + 2], 16) / 255 for place in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def contrast(one: str, other: str) -> float:

@@ -70,3 +70,12 @@ def test_neither_reports_nor_a_graph_is_refused() -> None:
     reports, public, _ = world(public_graph=True, private_labels=True)
     with pytest.raises(ValueError, match="no adjacency"):
         _ = Evidence(reports, dataclasses.replace(public, edges=None)).links
+
+
+def test_reported_bits_are_read() -> None:
+    reports, public, labels = world(public=False, bits=True, silent=(2,))
+    evidence = Evidence(reports, public)
+    assert evidence.scores is not None and evidence.rows is not None
+    right = evidence.people.log_probability.argmax(axis=1) == labels
+    assert right[SPLIT.test].mean() > 0.5
+    assert evidence.scores(np.array([1, 2]), np.array([2, 4])).tolist() == [[0], [0]]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
-from ldpsim.devices.mechanisms import NoisyRow
-from ldpsim.strategies.estimate.row_sizes import bytes_of_bits, expected_bytes
+from ldpsim.devices.mechanisms import NoisyRow, RandomizedResponse
+from ldpsim.strategies.estimate.row_sizes import bytes_of_bits, expected_bytes, expected_ones
 
 
 @pytest.mark.parametrize(
@@ -32,3 +33,21 @@ def test_the_mean_size_of_a_noisy_row_follows_from_its_law(epsilon: float, n: in
         fits = [math.tanh(rate / 2) * math.fsum(np.exp(-rate * np.abs(noise - worth))) for worth in (0, mechanism.grid)]
         width += 1 - fits[0] ** (n - 1 - degree) * fits[1] ** degree
     assert expected_bytes(mechanism, degree) == pytest.approx(1 + (n - 1) * width, rel=0.02)
+
+
+@pytest.mark.parametrize("reporting", ["both", "one-end"])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_what_is_expected_is_the_mean_over_all_devices(epsilon: float, reporting: Any) -> None:
+    """On a ring everybody has two neighbours; the rows of a device lie before it where one end reports."""
+    n = 41
+    mechanism = RandomizedResponse.from_epsilon(epsilon, n=n, reporting=reporting)
+    p = mechanism.flip_probability
+    ones = 0.0
+    for device in range(n):
+        others = {other for other in range(n) if other != device and (reporting == "both" or other < device)}
+        near = len(others & {(device - 1) % n, (device + 1) % n})
+        ones += near * (1 - p) + (len(others) - near) * p
+    assert expected_ones(mechanism, 2.0) == pytest.approx(ones / n, rel=1e-12)
+    share = (2 * (1 - p) + (n - 3) * p) / (n - 1)
+    sizes = [bytes_of_bits(mechanism.targets(device), share) for device in range(n)]
+    assert expected_bytes(mechanism, 2.0) == pytest.approx(np.mean(sizes), rel=0.02)
