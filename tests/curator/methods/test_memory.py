@@ -47,7 +47,6 @@ MEASURED = [  # peaks of `ldpsim run` in MiB, without null models and reference
 
 
 def test_every_law_was_tried() -> None:
-    """Up to a million people: tests/strategies/estimate/test_load.py."""
     assert {method for method, _, _ in MEASURED} == set(LAWS)
 
 
