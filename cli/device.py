@@ -239,7 +239,7 @@ def predict(
     home = State(state)
     facts, people = home.population.facts, list(home.residents)
     try:
-        published = Bundle.read(read_file(bundle))
+        published = Bundle.read(read_file(bundle).decode())
     except ValueError as error:
         raise ValueError(f"--bundle {bundle}: {error}") from None
     if (published.people, published.classes) != (facts.n, facts.classes) or published.columns not in (0, facts.d):

@@ -18,8 +18,8 @@ from ldpsim.strategies.foreign_text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
+    from ldpsim.cli.screen import FittingTable
     from ldpsim.strategies.experiments.cells import Failures
     from ldpsim.strategies.outputs.sums import AskedInAll
 
@@ -62,7 +62,7 @@ def console() -> Console:
     return Screen(highlight=False, width=min(WIDTH, screen.width) if screen.is_terminal else WIDTH)
 
 
-def text_table(*headings: str, gap: int = 2) -> Table:
+def text_table(*headings: str, gap: int = 2) -> FittingTable:
     """Return a plain table, one line a row; a list where the terminal is too narrow for it.
 
     Args:

@@ -88,7 +88,7 @@ class FittingTable(Table):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table, or the list."""
-        if self._least(console, options) <= options.max_width:
+        if self.least(console, options) <= options.max_width:
             yield from super().__rich_console__(console, options)
             return
         if self.columns[0].header:
@@ -103,7 +103,7 @@ class FittingTable(Table):
             said = [Text.assemble((f"{name} " if name and not word else "", "dim"), text) for name, text in filled]
             yield Padding(Text(", ").join(said), (0, 0, 0, 2))
 
-    def _least(self, console: Console, options: ConsoleOptions) -> int:
+    def least(self, console: Console, options: ConsoleOptions) -> int:
         """Return the columns of the terminal below which a value would be cut."""
         widths = []
         wide = options.update(max_width=_UNBOUNDED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ldpsim.cli.output import console, show_sums, text_table
-from ldpsim.cli.screen import TitledRows
+from ldpsim.cli.screen import FittingTable, TitledRows
 from ldpsim.cli.words import GUESS, TONES, best_guess, count, epsilon, share
 from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.curator.privacy.levels import level_spec
@@ -26,6 +26,7 @@ from ldpsim.strategies.results.in_words import shown_levels
 from ldpsim.strategies.results.verdict import NOT_TAKEN, NULLS, STANDINGS, shown_nulls_of, shown_verdict
 
 _SIMULATED = "Simulated from a seed: not private."
+_ON_NARROW = ({"no noise"}, {"no noise", "asking nobody"})  # columns that leave a table that is too wide
 _SHOWN, _EXPLAINED = 40, 12  # rows of several results, and those with a verdict in words
 
 
@@ -44,7 +45,7 @@ def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str
 def first_screen(
     record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None, more: bool = False
 ) -> Lines:
-    """Return the verdict, the next command and the place of the result: 16 lines at most on 80 columns.
+    """Return the verdict, the next command and the place of the result: 17 lines at most on 80 columns.
 
     Args:
         record, folder, next_command: As for :func:`summary`.
@@ -173,6 +174,16 @@ def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     return shown
 
 
+def _table(rows: Sequence[Mapping[str, str]], left_out: Set[str]) -> FittingTable:
+    """Return the table of these cells without some columns."""
+    first, *others = (heading for heading in rows[0] if heading not in left_out)
+    table = text_table(f"~{first}", *(f">{heading}".replace(" ", "\n", 1) for heading in others), gap=1)
+    for row in rows:
+        cells = (f"[bold red]{cell}[/]" if ABOVE in cell else escape(cell) for cell in map(row.__getitem__, others))
+        table.add_row(escape(row[first]), *cells)
+    return table
+
+
 def show_groups(groups: Sequence[Group], sums: Sequence[AskedInAll], *, level: str | None = None) -> None:
     """Print several results, one row for those that differ in their seeds alone, and what is said of them.
 
@@ -186,16 +197,13 @@ def show_groups(groups: Sequence[Group], sums: Sequence[AskedInAll], *, level: s
         levels[0] = level
     rows = [shown_cells(group, levels) for group in groups[:_SHOWN]]
     left_out = {"n"} if all(row["n"] == "1" for row in rows) else set[str]()
-    first, *others = (heading for heading in rows[0] if heading not in left_out)
-    shown = text_table(f"~{first}", *(f">{heading}".replace(" ", "\n", 1) for heading in others), gap=1)
-    for row in rows:
-        cells = (f"[bold red]{cell}[/]" if ABOVE in cell else escape(cell) for cell in map(row.__getitem__, others))
-        shown.add_row(escape(row[first]), *cells)
-    screen.print(shown)
+    tables = [_table(rows, left_out | less) for less in (set[str](), *_ON_NARROW)]
+    screen.print(next((table for table in tables if table.least(screen, screen.options) <= screen.width), tables[0]))
     over = "" if left_out else " ±: over the n scores."
     screen.print(
-        f"[dim]{ABOVE}: a null model above the method. claim: the paper's epsilon; beside it the epsilon of one "
-        f"collection that holds at a level; open: unprotected. bytes: a device, both ways.{over}[/dim]"
+        f"[dim]device: its own figure for its own person (alone: if nobody is asked). {ABOVE}: a null model above the "
+        "method. claim: the paper's epsilon; beside it the epsilon of one collection that holds at a level; open: "
+        f"unprotected. bytes: a device, both ways, with what it predicts from.{over}[/dim]"
     )
     verdicts = TitledRows(width=8, gap=1)
     for group in groups[:_EXPLAINED]:

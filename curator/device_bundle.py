@@ -13,9 +13,9 @@ its own features and its own list in clear (:mod:`ldpsim.devices.prediction`).
 
       h = (s - sum of m_c^2) / (1 - sum of m_c^2).
 
-  Where the witnesses of a vote say that votes are right less often than features alone, it is :data:`WEAK`. Elsewhere a
-  prior of :data:`HOMOPHILY` with the spread :data:`SPREAD` stands in for what the reports do not tell. Nobody's true
-  list is read.
+  Where the witnesses of a vote say, by :data:`DOUBT` standard errors, that votes are right less often than features
+  alone, it is :data:`WEAK`. Elsewhere a prior of :data:`HOMOPHILY` with the spread :data:`SPREAD` stands in for what
+  the reports do not tell. Nobody's true list is read.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from ldpsim.devices.mechanisms.class_table import MOST_LEVELS, UNIT, whole_featu
 from ldpsim.devices.prediction import Bundle
 
 HOMOPHILY, SPREAD, LARGEST, WEAK = 0.8, 0.2, 0.98, 0.1
+DOUBT = 2.0  # standard errors by which witnesses must deny that votes are as often right as features alone
 _LABEL_COUNT = 1.0  # people of each class before anybody is counted
 
 
@@ -124,7 +125,7 @@ def bundle_parts(reports: Reports, public: PublicKnowledge, *, taught_by_validat
     homophily = homophily_of(Evidence(reports, public))
     asked = homophily if public.edges is not None else HOMOPHILY
     parts = BundleParts(known, public.facts, homophily, asked)
-    right = right_votes(reports, errors=0.0) if reports.of_field("votes") else None
+    right = right_votes(reports, errors=-DOUBT) if reports.of_field("votes") else None
     if right is not None and parts.features is not None and right < _right(parts.features, known):
         return replace(parts, homophily=WEAK)  # the list made votes worse than features alone
     return parts

@@ -26,7 +26,6 @@ from ldpsim.curator.learning import networks
 from ldpsim.curator.learning.networks import make_network
 from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, labelled, train
 from ldpsim.curator.owner.teachers import answering
-from ldpsim.curator.owner.teachers.answering import Teaching, posteriors
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.sage import SageSettings
 from ldpsim.curator.owner.teachers.sage import train as train_teachers
@@ -134,18 +133,6 @@ def test_stacked_teachers_equal_those_of_a_cpu_in_float64(where: torch.device, d
         torch.testing.assert_close(ours, other, rtol=0, atol=1e-6)
     start = train_teachers(parts, range(4), CLASSES, replace(settings, lr=1e-12), rows=30)
     assert float((expected.first - start.first).abs().max()) > 0.1  # it was trained
-
-
-def test_posteriors_of_all_teachers(where: torch.device) -> None:
-    """A CUDA device trains the teachers as one stack."""
-    teaching = Teaching(neighbours=25, gamma=0.4, classes=CLASSES, noise_seed=1, training_seed=2,
-                        settings=SageSettings(hidden=8, epochs=30))  # fmt: skip
-    queries = [(number, number % 40) for number in range(20)]
-    people, public = private(60), private(40, seed=1)
-    ours = posteriors(people, public, queries, teaching, device="cuda")
-    expected = posteriors(people, public, queries, teaching)
-    np.testing.assert_allclose(ours, expected, rtol=0, atol=0.02)
-    assert np.mean(ours.argmax(1) == expected.argmax(1)) >= 0.95 and expected.max() > 0.5
 
 
 Shown = Callable[..., dict[str, Any]]

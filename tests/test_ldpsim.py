@@ -47,18 +47,19 @@ def test_options_by_name_are_those_of_an_options_object() -> None:
         _ = given.graph
 
 
-def test_an_unknown_keyword_of_a_sweep_is_one_line_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="^worker: there is no such option; did you mean workers"):
-        ldpsim.sweep({"fixed": {"clients": 60}, "grid": {"epsilon": [1]}}, tmp_path / "runs", worker=1)
-    with pytest.raises(ValueError, match="^wrong: there is no such option"):
-        ldpsim.sweep({"fixed": {"clients": 60}, "grid": {"epsilon": [1]}}, tmp_path / "runs", wrong=1)
+GRID: Any = {"fixed": {"clients": 60}, "grid": {"epsilon": [1]}}
+
+
+@pytest.mark.parametrize(("call", "said"), [
+    (lambda out: ldpsim.simulate(metod="hogs", out=out), "^metod: there is no such option; did you mean method"),
+    (lambda out: ldpsim.compare(["hogs"], metod="rr", out=out), "^metod: there is no such option; did you mean method"),
+    (lambda out: ldpsim.sweep(GRID, out, worker=1), "^worker: there is no such option; did you mean workers"),
+    (lambda out: ldpsim.sweep(GRID, out, wrong=1), "^wrong: there is no such option"),
+])  # fmt: skip
+def test_an_unknown_option_is_one_line_that_names_the_nearest(call: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=said):
+        call(tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize("call", [lambda: ldpsim.simulate(metod="hogs"), lambda: ldpsim.compare(["hogs"], metod="rr")])
-def test_an_unknown_option_is_one_line_that_names_the_nearest(call: Any) -> None:
-    with pytest.raises(ValueError, match="^metod: there is no such option; did you mean method"):
-        call()
 
 
 @pytest.mark.usefixtures("cells_in_this_process")

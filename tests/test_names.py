@@ -19,10 +19,9 @@ from ldpsim.cli.main import app
 ROOT = Path(__file__).resolve().parents[1]
 NAMED = ("devices", "curator", "strategies")
 PACKAGES = (*NAMED, "cli", "benchmarks")
-# Names that two modules may both define, with the reason.
-ALLOWED: dict[str, str] = {"Value": "of a person in an audit, and a type variable"}
-# Public functions that two modules define because they play one part in two places.
+# Public names that two modules define, with the reason.
 PARTS = {
+    "Value": "of a person in an audit, and a type variable",
     "campaign_of": "the campaign of a command's options",
     "find": "a mechanism or a method by its name",
     "generate": "people or a key, of the module that names them",
@@ -52,35 +51,17 @@ def modules(root: Path, packages: tuple[str, ...]) -> list[Path]:
     return sorted(path for package in packages for path in (root / package).rglob("*.py"))
 
 
-def types(tree: ast.Module) -> Iterator[str]:
-    """Yield the public classes and type aliases that a module defines: a name in capitals alone is a constant."""
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            yield node.name
+def names_of(path: Path) -> set[str]:
+    """Return the public classes, type aliases and functions of a module: a name in capitals alone is a constant."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(node.name)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = [target.id for target in targets if isinstance(target, ast.Name)]
-            yield from (name for name in names if name[0].isupper() and not name.isupper())
-
-
-def shared_names(root: Path) -> dict[str, list[str]]:
-    """Return the public classes and type aliases that two modules define, with these modules."""
-    found = defaultdict(list)
-    for path in modules(root, NAMED):
-        for name in set(types(ast.parse(path.read_text()))):
-            if not name.startswith("_"):
-                found[name].append(str(path.relative_to(root)))
-    return {name: sorted(paths) for name, paths in sorted(found.items()) if len(paths) > 1}
-
-
-def shared_functions(root: Path) -> dict[str, list[str]]:
-    """Return the public functions that two modules define, with these modules."""
-    found = defaultdict(list)
-    for path in modules(root, NAMED):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
-                found[node.name].append(str(path.relative_to(root)))
-    return {name: sorted(paths) for name, paths in sorted(found.items()) if len(paths) > 1}
+            found.update(name for name in names if name[0].isupper() and not name.isupper())
+    return {name for name in found if not name.startswith("_")}
 
 
 def _with_docstrings(node: Any) -> Iterator[Any]:
@@ -104,16 +85,15 @@ def questions(root: Path) -> list[str]:
     return found
 
 
-def test_a_function_s_name_is_one_thing() -> None:
-    shared = shared_functions(ROOT)
+def test_a_name_is_one_thing() -> None:
+    places = defaultdict(list)
+    for path in modules(ROOT, NAMED):
+        for name in names_of(path):
+            places[name].append(str(path.relative_to(ROOT)))
+    shared = {name: paths for name, paths in places.items() if len(paths) > 1}
     new = {name: paths for name, paths in shared.items() if name not in PARTS}
     assert not new, "\n".join(f"{name}: {', '.join(paths)}" for name, paths in new.items())
     assert set(PARTS) <= set(shared), "a name that is not shared any more"
-
-
-def test_one_name_is_one_thing() -> None:
-    shared = {name: paths for name, paths in shared_names(ROOT).items() if name not in ALLOWED}
-    assert not shared, "\n".join(f"{name}: {', '.join(paths)}" for name, paths in shared.items())
 
 
 def test_no_docstring_opens_with_a_question_word() -> None:
@@ -153,24 +133,3 @@ def test_a_new_participle_or_synonym_is_seen(
     for more in ("found = 2\n", 'def f():\n    """Return a room."""\n'):
         module.write_text('"""The law."""\nknown = 1\n' + more)
         assert names.main([]) == 1 and "TOO MANY" in capsys.readouterr().out
-
-
-def test_both_kinds_of_violation_are_seen(tmp_path: Path) -> None:
-    """Power: a class and an alias of one name, and docstrings of a module, a class, a function and a method."""
-    texts = {
-        "devices/a/one.py": '"""What it is."""\n\nclass Grid:\n    """Where."""\n\nRATE = 1\n_Own = 2\nUsed: int = 3\n',
-        "curator/two.py": '"""Whatever is left."""\n\nGrid = dict[str, int]\nRATE = 2\n_Own = 3\n',
-        "strategies/three.py": "from ldpsim.curator.two import Grid\n\nclass Used:\n    pass\n",
-        "cli/four.py": 'class Grid:\n    async def f(self):\n        """How: so."""\n\ndef g():\n    """Return g."""\n',
-    }
-    for name, text in texts.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    assert shared_names(tmp_path) == {
-        "Grid": ["curator/two.py", "devices/a/one.py"],
-        "Used": ["devices/a/one.py", "strategies/three.py"],
-    }
-    assert questions(tmp_path) == [
-        "cli/four.py:2 How: so.", "devices/a/one.py:1 What it is.", "devices/a/one.py:3 Where.",
-    ]  # fmt: skip

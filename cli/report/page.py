@@ -241,7 +241,7 @@ def verdict(groups: Sequence[Group], match: Mapping[str, Any] | None) -> dict[st
 
 def who_knows(groups: Sequence[Group]) -> str:
     """Return who knows the figures of each column; empty where all are the curator's."""
-    devices = [group.label for group in groups if group.row["curator"] is None]
+    devices = [group.label for group in groups if group.of_devices]
     if not devices:
         return ""
     return (

@@ -16,36 +16,40 @@ depend on that factor, except through theta's weight decay.
 
 Eq. 12 smooths the posteriors in the loss. The classifier is argmax p(y | x~), without smoothing,
 as the paper defines it.
+
+Posteriors are held as logarithms. So the loss is exact, and a person whose own class has a probability that float32
+cannot hold still has a gradient.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 from torch import Tensor, nn
 from torch.nn import functional
 
 from ldpsim.curator.learning.networks import Network, make_network
+from ldpsim.curator.learning.noisy_labels import Drop, LabelNoise
 from ldpsim.curator.learning.training import (
     Adam,
     BestEpoch,
+    LossFunction,
     TrainedNetwork,
     TrainingSettings,
     choose_device,
     fit,
     labelled,
 )
-from ldpsim.curator.linear.torch_matrix import Constant
+from ldpsim.curator.reports.labels import LabelEvidence
 
 if TYPE_CHECKING:
     from ldpsim.curator.graph import Graph
-
-_TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,9 @@ class Structure:
         rate: eta, the rate of the weights' steps; 0 leaves every weight at 1.
         smoother: float32 CSR (n, n), the matrix of one smoothing hop.
         label_hops: l_y, the number of hops.
+        smoothed_targets: Whether the target is the likeliest class of labels that are smoothed as the posteriors are.
+            The loss is then that of the published code (:class:`ldpsim.curator.learning.noisy_labels.Drop`).
+        floor: Added to a probability before its logarithm is taken; the published code has 1e-20.
     """
 
     lambda_1: float
@@ -64,6 +71,8 @@ class Structure:
     rate: float
     smoother: csr_array
     label_hops: int
+    smoothed_targets: bool = False
+    floor: float = 0.0
 
 
 def proximal(weights: Tensor, *, rate: float, lambda_1: float, lambda_2: float) -> Tensor:
@@ -96,9 +105,10 @@ class Edges(nn.Module):
         self.register_buffer("weight", torch.ones(edge_index.shape[1], device=device, requires_grad=True))
 
     def __matmul__(self, values: Tensor) -> Tensor:
+        degree = self._degree()
         if self.gnn != "gcn":
-            return self._sum(values) / self._degree().clamp(min=_TINY)[:, None]
-        root = (self._degree() + 1).rsqrt()[:, None]
+            return self._sum(values) / torch.where(degree > 0, degree, 1)[:, None]
+        root = (degree + 1).rsqrt()[:, None]
         scaled = root * values
         return root * (self._sum(scaled) + scaled)
 
@@ -113,10 +123,49 @@ class Edges(nn.Module):
         """Return None: no rows are made apart, as of a dense matrix."""
 
 
+class LogSmoother:
+    """One hop of eq. 12 on logarithms: ln P -> ln (S P). A node whose row of S is empty keeps its own posterior.
+
+    Args:
+        matrix: S, float32 CSR (n, n), no entry below 0.
+        device: Device of the posteriors.
+    """
+
+    def __init__(self, matrix: csr_array, device: torch.device) -> None:
+        alone = diags_array((np.diff(matrix.indptr) == 0).astype(np.float32))
+        entries = csr_array(matrix + alone).tocoo()
+        self.target, self.source = (torch.from_numpy(end.astype(np.int64)).to(device) for end in entries.coords)
+        self.log_weight = torch.from_numpy(np.log(entries.data)).to(device)[:, None]
+
+    def __call__(self, logs: Tensor) -> Tensor:
+        """float32 (n, classes), of the same."""
+        summand = logs.index_select(0, self.source) + self.log_weight
+        place = self.target[:, None].expand_as(summand)
+        largest = torch.full_like(logs, -math.inf).scatter_reduce(0, place, summand.detach(), "amax")
+        share = torch.exp(summand - largest.index_select(0, self.target))
+        return largest + torch.zeros_like(logs).index_add(0, self.target, share).log()
+
+
+def _smoothed_loss(structure: Structure, nodes: Tensor, labels: Tensor) -> LossFunction:
+    """Return eqs. 12 and 13 with the rows brought to the sum 1, as a function of all nodes' scores."""
+    smoothers = [LogSmoother(structure.smoother, nodes.device)] * structure.label_hops
+
+    def loss(scores: Tensor) -> Tensor:
+        logs = torch.log_softmax(scores, dim=1)
+        for smooth in smoothers:
+            logs = smooth(logs)
+        logs = torch.log_softmax(logs.index_select(0, nodes), dim=1)
+        if structure.floor:
+            logs = torch.logaddexp(logs, logs.new_tensor(math.log(structure.floor)))
+        return functional.nll_loss(logs, labels)
+
+    return loss
+
+
 def train_with_edge_weights(
     graph: Graph, *, structure: Structure, settings: TrainingSettings, classes: int, seed: int, device: str = "auto"
 ) -> TrainedNetwork:
-    """Train network and edge weights; keep those of the epoch with the best validation accuracy.
+    """Train network and edge weights; keep those of the epoch that ``settings.selection`` chooses.
 
     Args:
         graph: Features, directed edges, labels; edges start with weight 1.
@@ -130,7 +179,7 @@ def train_with_edge_weights(
         The trained network; ``model.spread.weight`` is float32 (E,).
 
     Raises:
-        ValueError: if no training node has a label, or for a network without edges.
+        ValueError: if no training node has a label, or a smoothed one, or for a network without edges.
     """
     if settings.gnn == "mlp":
         raise ValueError("--gnn mlp: has no edges to learn (there are gcn, sage, gat)")
@@ -143,16 +192,11 @@ def train_with_edge_weights(
 
     nodes, labels = labelled(graph, np.concatenate([graph.train, graph.val]), where)
     count = len(graph.train)
-    spread = Constant(structure.smoother, where) if structure.label_hops else None
-    alone = torch.from_numpy(np.diff(structure.smoother.indptr)[:, None] == 0).to(where)
-
-    def loss(scores: Tensor) -> Tensor:
-        posterior = torch.softmax(scores, dim=1)
-        if spread is not None:  # eq. 12; a node without neighbours keeps its own, and the rows are brought to the sum 1
-            for _ in range(structure.label_hops):
-                posterior = torch.where(alone, posterior, spread @ posterior)
-            posterior = posterior / posterior.sum(dim=1, keepdim=True).clamp(min=_TINY)
-        return functional.nll_loss(torch.log(posterior[nodes[:count]].clamp(min=_TINY)), labels[:count])
+    if structure.smoothed_targets and structure.label_hops:
+        noise = LabelNoise(LabelEvidence(graph.labels, classes), structure.smoother, structure.label_hops)
+        loss: LossFunction = Drop(graph, noise, where).loss
+    else:
+        loss = _smoothed_loss(structure, nodes[:count], labels[:count])
 
     optimisers: list[Adam] = []
 
@@ -166,5 +210,6 @@ def train_with_edge_weights(
             weight.copy_(proximal(weight, rate=structure.rate, lambda_1=structure.lambda_1,
                                   lambda_2=structure.lambda_2))  # fmt: skip
 
-    return fit(make, graph, loss, BestEpoch(labels[count:]), step_weights if structure.rate else None,
+    better = BestEpoch(labels[count:], settings.selection)
+    return fit(make, graph, loss, better, step_weights if structure.rate else None,
                settings=settings, seed=seed, device=where)  # fmt: skip

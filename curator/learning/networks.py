@@ -52,6 +52,7 @@ HEADS = 4
 LARGE = 1 << 26  # entries of dense features of which GraphSAGE keeps no second copy
 # GAT works on all pairs if more than one pair in 20 is an edge: git show 54ab255:benchmarks/speed/bench_gat.py
 CROWDED = 20
+ACTIVATIONS = {"relu": torch.relu, "selu": torch.selu}
 NEW_SHARE = 0.1  # share of a new pass in the running averages of batch normalisation
 
 _DRAWING = threading.Lock()  # of weights from torch's global state

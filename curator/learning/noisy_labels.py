@@ -98,8 +98,8 @@ def denoised(told: LabelEvidence, matrix: csr_array, hops: int) -> NDArray[np.in
 
 def selu_network(graph: Graph, settings: TrainingSettings, classes: int, device: torch.device) -> Network:
     """Return the network of the settings with SELU, for features that are dense or a product (LPGNN, UPGNet)."""
-    return make_network(settings.gnn, graph, classes=classes, device=device, activation=torch.selu, late=True,
-                        **settings.sizes)  # fmt: skip
+    sizes = settings.sizes | {"activation": torch.selu}
+    return make_network(settings.gnn, graph, classes=classes, device=device, late=True, **sizes)
 
 
 def train_denoised(
@@ -122,11 +122,6 @@ def train_denoised(
     """
     where = choose_device(device)
     drop = Drop(graph, noise, where)
-    if not len(drop.learn):
-        if noise.hops and len(noise.told.known(graph.train)):
-            raise ValueError(f"no label reaches a training node over {noise.hops} hops without self-loops: nothing can "
-                             "be learned (--set k_y=0 takes every node's own)")  # fmt: skip
-        raise ValueError(NO_LABEL)
     return fit(lambda: make(where), graph, drop.loss, drop.better, reads=None if noise.hops else graph.train,
                settings=settings, seed=seed, device=where)  # fmt: skip
 
@@ -138,6 +133,9 @@ class Drop:
         graph: Training and validation nodes.
         noise: Noise of the labels.
         device: Device of the scores.
+
+    Raises:
+        ValueError: if no training node has a label, or if no label reaches one.
     """
 
     def __init__(self, graph: Graph, noise: LabelNoise, device: torch.device) -> None:
@@ -145,6 +143,11 @@ class Drop:
         self.spread = Constant(noise.matrix, device) if noise.hops else None
         target = denoised(noise.told, noise.matrix, noise.hops)
         learn = graph.train[target[graph.train] >= 0]
+        if not len(learn):
+            if noise.hops and len(noise.told.known(graph.train)):
+                raise ValueError(f"no label reaches a training node over {noise.hops} hops without self-loops: nothing "
+                                 "can be learned (0 hops take every node's own label)")  # fmt: skip
+            raise ValueError(NO_LABEL)
         self.learn, self.target = (torch.from_numpy(array).to(device) for array in (learn, target[learn]))
         self.last = self.spread.rows(self.learn) if self.spread is not None else None
         self.train, self.val = (_Reports(noise.told, nodes, device) for nodes in (graph.train, graph.val))
@@ -168,7 +171,7 @@ class Drop:
         spread = (self.spread @ spread)[self.learn] if self.last is None else self.last @ spread
         return functional.nll_loss(torch.log_softmax(spread, dim=1), self.target)
 
-    def better(self, scores: Tensor, accuracy: float) -> bool:
+    def better(self, scores: Tensor, accuracy: float, in_training: float) -> bool:
         """Return whether this epoch, of these scores of the validation nodes, is the best so far by the rule above."""
         (least, val, train), truth = self.best, self.told.truth
         new = float(self.val.loss(scores)), self.val.share_named(scores), self.in_training

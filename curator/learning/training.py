@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldpsim.curator import observer
-from ldpsim.curator.learning.networks import HEADS, NETWORKS, Network, fresh, make_network
+from ldpsim.curator.learning.networks import ACTIVATIONS, HEADS, NETWORKS, Network, fresh, make_network
 from ldpsim.curator.linear.processor import reused_memory, threads_for
 from ldpsim.curator.linear.torch_matrix import Dropout
 from ldpsim.curator.names import nearest
@@ -94,8 +94,9 @@ class Adam:
 
 
 LossFunction = Callable[[Tensor], Tensor]  # scores, float32 (k, classes), of a training pass -> what is minimised
-# validation nodes' scores without dropout, validation accuracy -> is this the best epoch so far?
-Better = Callable[[Tensor, float], bool]
+# validation nodes' scores without dropout, their accuracy, and that of training nodes in the pass before the step (nan
+# unless the selection is ``all-three``) -> is this the best epoch so far?
+Better = Callable[[Tensor, float, float], bool]
 
 
 def tell_scores(graph: Graph, scores: Tensor, epoch: int) -> None:
@@ -109,25 +110,32 @@ def tell_scores(graph: Graph, scores: Tensor, epoch: int) -> None:
 
 
 class BestEpoch:
-    """Choice of the epoch with the largest validation accuracy, or the smallest validation cross-entropy.
+    """Choice of the epoch by accuracy and loss.
+
+    ``accuracy`` and ``loss`` choose the largest validation accuracy and the smallest validation cross-entropy. With
+    ``all-three`` an epoch is better if its validation loss is smaller, and its validation accuracy and its training
+    accuracy (with dropout) are larger, than those of the last better epoch.
 
     Args:
         targets: Labels or weights of the classes of the validation nodes.
-        selection: ``accuracy`` or ``loss``.
+        selection: ``accuracy``, ``loss`` or ``all-three``.
     """
 
     def __init__(self, targets: Tensor, selection: str = "accuracy") -> None:
-        self.targets, self.by_loss = targets, selection == "loss"
-        self.best = -math.inf
+        self.targets, self.selection = targets, selection
+        self.best: tuple[float, ...] = (-math.inf,) * (3 if selection == ALL_THREE else 1)
 
-    def __call__(self, scores: Tensor, accuracy: float) -> bool:
+    def __call__(self, scores: Tensor, accuracy: float, in_training: float) -> bool:
         """Return whether this epoch, of these scores of the validation nodes, is better than all before.
 
         A loss of nan is the worst.
         """
-        value = -float(functional.cross_entropy(scores, self.targets)) if self.by_loss else accuracy
-        better = value > self.best
-        self.best = value if better else self.best
+        values: tuple[float, ...] = (accuracy,)
+        if self.selection != "accuracy":
+            loss = float(functional.cross_entropy(scores, self.targets))
+            values = (-loss, accuracy, in_training) if self.selection == ALL_THREE else (-loss,)
+        better = all(new > old for new, old in zip(values, self.best, strict=True))
+        self.best = values if better else self.best
         return better
 
 
@@ -141,7 +149,8 @@ def share_of_hits(classes: Tensor, labels: Tensor) -> float:
     return int((classes == labels).sum()) / max(1, len(labels))
 
 
-SELECTIONS, WEIGHTS = ("accuracy", "loss"), ("once", "twice")
+ALL_THREE = "all-three"
+SELECTIONS, WEIGHTS = ("accuracy", "loss", ALL_THREE), ("once", "twice")
 _MOST = {"hidden": 1 << 14, "epochs": MOST_STEPS, "gat_heads": 1 << 8}  # hidden as on devices
 LARGEST_STEP = 1e30  # of a learning rate or a penalty: float32 weights overflow with much larger ones
 NO_LABEL = "no training node has a label: nothing can be learned"
@@ -163,7 +172,8 @@ class TrainingSettings:
         gat_weights: Use of an edge's weight in a ``gat``: ``once``, in the softmax, or ``twice``, in the
             message too (Blink's code, for ``variant=soft`` and ``hybrid``).
         selection: Measure on the validation nodes that chooses the epoch: ``accuracy`` (HoGS, RGNN's
-            code) or ``loss`` (Blink's code).
+            code), ``loss`` (Blink's code) or ``all-three`` (:class:`BestEpoch`).
+        activation: Of the hidden layer: ``relu`` or ``selu``.
 
     Raises:
         ValueError: for a setting outside its range.
@@ -182,6 +192,7 @@ class TrainingSettings:
     gat_loops: bool = True
     gat_weights: str = "once"
     selection: str = "accuracy"
+    activation: str = "relu"
 
     def __post_init__(self) -> None:
         if self.gnn not in NETWORKS:
@@ -195,15 +206,15 @@ class TrainingSettings:
             raise SettingError(f"weight_decay={self.weight_decay}", f"must lie in [0, {LARGEST_STEP:g}]")
         if not 0 <= self.gnn_dropout < 1:
             raise SettingError(f"gnn_dropout={self.gnn_dropout}", "must lie in [0, 1)")
-        for name, allowed in (("selection", SELECTIONS), ("gat_weights", WEIGHTS)):
+        for name, allowed in (("selection", SELECTIONS), ("gat_weights", WEIGHTS), ("activation", ACTIVATIONS)):
             if getattr(self, name) not in allowed:
                 raise SettingError(f"{name}={getattr(self, name)}", f"must be {' or '.join(allowed)}")
 
     @property
     def sizes(self) -> dict[str, Any]:
-        """Arguments of a network: its hidden units, and those about attention."""
+        """Arguments of a network: its hidden units and their activation, and those about attention."""
         return {"hidden": self.hidden, "heads": self.gat_heads, "loops": self.gat_loops,
-                "twice": self.gat_weights == "twice"}  # fmt: skip
+                "twice": self.gat_weights == "twice", "activation": ACTIVATIONS[self.activation]}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,6 +251,7 @@ def choose_device(name: str) -> torch.device:
 def train(
     graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str = "auto",
     loss: LossFunction | None = None, weights: NDArray[np.float64] | None = None, clip_norm: float = math.inf,
+    patience: float = math.inf,
 ) -> TrainedNetwork:  # fmt: skip
     """Train one of the plain networks on a graph.
 
@@ -254,6 +266,7 @@ def train(
         weights: float64 (n, classes), weights of the classes, none below 0, in the place of labels: cross-entropies are
             their sums with the logarithms. None for labels.
         clip_norm: Largest norm of the whole gradient; a larger gradient is scaled down.
+        patience: Epochs without a better one after which training ends.
 
     Raises:
         ValueError: if no training node has a label.
@@ -266,7 +279,7 @@ def train(
     return fit(
         lambda: make_network(settings.gnn, graph, classes=classes, device=where, **settings.sizes), graph,
         loss or (lambda scores: functional.cross_entropy(scores, taught)), BestEpoch(judge, settings.selection),
-        reads=graph.train, settings=settings, seed=seed, device=where, clip_norm=clip_norm,
+        reads=graph.train, settings=settings, seed=seed, device=where, clip_norm=clip_norm, patience=patience,
     )  # fmt: skip
 
 
@@ -274,6 +287,7 @@ def fit(
     make: Callable[[], Network], graph: Graph, loss: LossFunction, better: Better,
     after_step: Callable[[Network], None] | None = None, *, reads: NDArray[np.int64] | None = None,
     settings: TrainingSettings, seed: int, device: torch.device, clip_norm: float = math.inf,
+    patience: float = math.inf,
 ) -> TrainedNetwork:  # fmt: skip
     """Train a network and keep the weights of its best epoch.
 
@@ -283,11 +297,12 @@ def fit(
         loss: The loss as a function of the scores of a training pass.
         better: Tells whether an epoch is the best so far. The first epoch is always kept.
         after_step: Called with the network after every step of the optimiser.
-        reads: int64, the nodes whose scores the loss gets; None for all.
+        reads: int64, the training nodes, if the loss gets their scores alone; None for all nodes.
         settings: Optimiser, dropout and number of epochs.
         seed: Seed of the initial weights and of dropout; torch's global state does not change.
         device: Device of the network.
         clip_norm: Largest norm of the whole gradient.
+        patience: Epochs without a better one after which training ends; not read without a validation label.
 
     Raises:
         ValueError: if no training node has a label.
@@ -302,7 +317,9 @@ def fit(
         model, generator = fresh(make, seed)
         dropout = Dropout(settings.gnn_dropout, None if on_gpu else generator)
         val_nodes, val_labels = labelled(graph, graph.val, device)
-        scores_to_learn = model.output if reads is None else model.output_of(torch.from_numpy(reads).to(device))
+        train_nodes, train_labels = labelled(graph, graph.train, device)
+        in_training = math.nan
+        scores_to_learn = model.output if reads is None else model.output_of(train_nodes)
         val_scores = model.output_of(val_nodes)
         optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
         best_epoch, best_accuracy, best_scores, state = 0, math.nan, torch.empty(0, 1), {}
@@ -320,16 +337,22 @@ def fit(
                     if len(val_nodes):
                         scores = val_scores(hidden)
                         accuracy = share_of_hits(scores.argmax(dim=1), val_labels)
-                        best = better(scores, accuracy) or epoch == 1
+                        best = better(scores, accuracy, in_training) or epoch == 1
                     if best:
                         best_epoch, best_accuracy, best_scores = epoch, accuracy, model.output(hidden)
                         state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
                     del hidden
+                    if len(val_nodes) and epoch - best_epoch >= patience:
+                        break
             if epoch < settings.epochs:
                 active = model.activate(z, training=True) if active is None else active
                 del z
-                loss(scores_to_learn(dropout(active))).backward()  # type: ignore[no-untyped-call]
-                del active
+                scores = scores_to_learn(dropout(active))
+                if settings.selection == ALL_THREE:
+                    own = scores if reads is not None else scores.index_select(0, train_nodes)
+                    in_training = share_of_hits(own.argmax(dim=1), train_labels)
+                loss(scores).backward()  # type: ignore[no-untyped-call]
+                del active, scores
                 if clip_norm < math.inf:
                     torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
                 optimiser.step()

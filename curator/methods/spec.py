@@ -35,7 +35,7 @@ class MethodSpec:
         training_defaults: Differences from the defaults of ``TrainingSettings``.
         training_read: Training settings that its own training reads; None: all of them.
         reference_read: The same for its reference without noise.
-        common_selection: Whether ``--set selection`` chooses the epoch.
+        common_selection: Whether ``--set selection`` chooses the epoch and ``--set activation`` the activation.
         trains_network: Whether it predicts by a network.
         search_grid: Grids of ``ldpsim tune`` for the curator's parameters, by stage; each starts from the best before.
         public_graph: Whether the edges are public in its paper's setting.

@@ -48,7 +48,8 @@ _WORST = ("unprotected", "bounded", "not asked")
 _MEANS = {"curator": "accuracy.curator", "device": "accuracy.device", "device_alone": "nulls.device_alone.test",
           "val": "accuracy.val", "macro_f1": "accuracy.macro_f1", "nonprivate_test": "reference.nonprivate_test",
           "downlink_bytes_per_device": "communication.downlink_bytes_per_device",
-          "uplink_bytes_per_device": "communication.uplink_bytes_per_device", "rounds": "communication.rounds",
+          "uplink_bytes_per_device": "communication.uplink_bytes_per_device",
+          "bundle_bytes_per_device": "communication.bundle_bytes_per_device", "rounds": "communication.rounds",
           "seconds_total": "seconds.total", "edge_precision": "reconstruction.edge_precision",
           "edge_recall": "reconstruction.edge_recall", "edges_kept": "reconstruction.edges"}  # fmt: skip
 
@@ -95,9 +96,15 @@ class Group:
         return score
 
     @property
+    def of_devices(self) -> bool:
+        """Whether the score is of devices that predict for themselves, and nobody else knows the prediction."""
+        return self.row["curator"] is None and self.row["device"] is not None
+
+    @property
     def bytes(self) -> float:
-        """Bytes of a device, both ways."""
-        return float((self.row["downlink_bytes_per_device"] or 0.0) + (self.row["uplink_bytes_per_device"] or 0.0))
+        """Bytes of a device, both ways, with the bundle that its own prediction needs."""
+        names = ("downlink_bytes_per_device", "uplink_bytes_per_device", "bundle_bytes_per_device")
+        return float(sum(self.row[name] or 0.0 for name in names))
 
 
 def groups_of(records: Sequence[ResultRecord]) -> list[Group]:
@@ -127,6 +134,7 @@ def groups_of(records: Sequence[ResultRecord]) -> list[Group]:
 def shown_cells(group: Group, levels: Iterable[str]) -> dict[str, str]:
     """Return the figures of a group as text, by heading, with the losses that hold at some levels."""
     row, test = group.row, group.mean or 0.0
+    score = points(group.mean) + plus_minus(row["sd"])
 
     def null(name: str | None) -> str:
         if name is None:
@@ -137,9 +145,8 @@ def shown_cells(group: Group, levels: Iterable[str]) -> dict[str, str]:
     return {
         "method": group.label,
         "n": str(row["n"]),
-        "curator %": NONE if row["curator"] is None else points(row["curator"]) + plus_minus(row["sd"]),
-        "device %": points(row["device"]) + (plus_minus(row["sd"]) if row["curator"] is None else ""),
-        "device alone": points(row["device_alone"]),
+        "curator %": NONE if group.of_devices else score,
+        "device (alone)": score if group.of_devices else _beside(points(row["device"]), row["device_alone"]),
         "asking nobody": null(row["asking_nobody"]),
         "best null": null(row["best_null"]),
         "no noise": points(row["nonprivate_test"]),
@@ -147,6 +154,10 @@ def shown_cells(group: Group, levels: Iterable[str]) -> dict[str, str]:
         **{level_term(level): loss_in_column(group.levels[level]) for level in levels},
         "bytes": bytes_(group.bytes),
     }
+
+
+def _beside(device: str, alone: float | None) -> str:
+    return device if alone is None else f"{device} ({points(alone)})"
 
 
 def table_of(groups: Sequence[Group]) -> list[dict[str, str]]:

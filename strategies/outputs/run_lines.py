@@ -81,12 +81,11 @@ def _accuracy(record: Mapping[str, Any]) -> Iterator[Line]:
 
 def who_predicts(record: Mapping[str, Any]) -> str:
     """Return the curator's figure beside that of devices that predict for themselves; empty without both."""
-    accuracy, alone = record["accuracy"], (record["nulls"] or {}).get("device_alone")
+    accuracy, alone = record["accuracy"], (record.get("nulls") or {}).get("device_alone")
     if accuracy.get("curator") is None or accuracy.get("device") is None:
         return ""
     nobody = "" if alone is None else f", {percent(alone['test'])} if nobody is asked"
-    return (f"the curator learns {percent(accuracy['curator'])}; a device that predicts for itself has "
-            f"{percent(accuracy['device'])}{nobody}")  # fmt: skip
+    return f"curator {percent(accuracy['curator'])}; a device for itself {percent(accuracy['device'])}{nobody}"
 
 
 def _privacy(record: Mapping[str, Any]) -> Iterator[Line]:

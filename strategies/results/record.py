@@ -114,7 +114,7 @@ def _by_who_knows(setup: RunSetup, repeats: Sequence[Repeat]) -> dict[str, Any]:
 
     A training in rounds is scored with each person's own data, which nobody else has: its figure is the devices'.
     """
-    tests = [repeat.score.test for repeat in repeats]
+    tests = [repeat.accuracy["test"] for repeat in repeats]
     if setup.settings.method.spec.trained_by in ("devices", "silos", "alone"):
         return {"curator": None, "device": mean(tests), "device_std": spread(tests)}
     devices = [score.test for repeat in repeats if (score := repeat.device) is not None]
@@ -142,7 +142,7 @@ def _devices(repeats: Sequence[Repeat]) -> dict[str, Any]:
 
 
 def _communication(repeats: Sequence[Repeat]) -> dict[str, Any]:
-    collected = repeats[0].outcome.collected
+    collected, bundle = repeats[0].outcome.collected, repeats[0].outcome.bundle
     per_device = max(collected.asked, 1)
     phase = {
         "rounds": collected.rounds,
@@ -159,6 +159,8 @@ def _communication(repeats: Sequence[Repeat]) -> dict[str, Any]:
         **everything,
         "downlink_bytes_per_device": collected.downlink_bytes / per_device,
         "uplink_bytes_per_device": collected.uplink_bytes / per_device,
+        # What a device downloads to predict for itself; none needs it to report.
+        "bundle_bytes_per_device": None if bundle is None else len(bundle[0].as_text()),
         "by_phase": {name: dict(part) for name, part in phases.items()},
     }
 

@@ -22,6 +22,7 @@ MEASURED = ("seconds_population", "seconds_collect", "seconds_reconstruct", "sec
             "seconds_total", "seconds_cpu", "peak_rss_bytes")  # fmt: skip
 _LAST = ("folder", "error")
 _COLUMNS = {name: spec for name, spec in declared(RunOptions).items() if spec.column and not spec.personal}
+_ACCURACY = ("test", "val", "macro_f1", "std", "curator", "device", "device_std")
 _OPTIONS = sorted(_COLUMNS, key=lambda name: _COLUMNS[name].panel != BUDGET)  # budgets come first
 _GIVEN = {"cell", *_OPTIONS, *(f"{name}_seed" for name in declared(Seeds))}
 
@@ -46,7 +47,8 @@ def row_of(record: Mapping[str, Any], folder: str, cell: int = 1) -> Row:
         **{name: {**config, **config["budget"]}.get(name) for name in _OPTIONS},
         **{f"{name}_seed": record["seeds"][name] for name in declared(Seeds)},
         "config_hash": record["config_hash"],
-        **{name: record["accuracy"][name] for name in ("test", "val", "macro_f1", "std")},
+        **{name: record["accuracy"][name] for name in _ACCURACY},
+        "device_alone": ((record.get("nulls") or {}).get("device_alone") or {}).get("test"),
         **{name: record["reference"].get(name) for name in ("nonprivate_test", "nonprivate_test_own_settings")},
         **null_columns(shown_nulls_of(record), shown_verdict(record)),
         "trust": privacy["trust"],

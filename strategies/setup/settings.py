@@ -69,7 +69,7 @@ def divided(
 
 _TRAINING = {entry.name: entry for entry in fields(TrainingSettings) if entry.name != "gnn"}
 TRAINING = set(_TRAINING)
-_LATE = ("selection", "gat_loops", "gat_weights")  # stored hashes do not have them at their default
+_LATE = ("selection", "gat_loops", "gat_weights", "activation")  # stored hashes do not have them at their default
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,9 @@ def unfit_training(key: str, method: type[Method], gnn: str) -> str:
     """Return why no training of a method has this setting with a network; empty if one has."""
     if key.startswith("gat_") and gnn != "gat":
         return f"a {gnn} has no attention heads (--gnn gat)"
-    if key == "selection" and not method.spec.common_selection:
-        return f"{method.spec.name} chooses its epoch by a rule of its own"
+    if key in ("selection", "activation") and not method.spec.common_selection:
+        own = "chooses its epoch by a rule" if key == "selection" else "has an activation"
+        return f"{method.spec.name} {own} of its own"
     return ""
 
 

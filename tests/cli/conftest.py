@@ -33,7 +33,8 @@ RECORD: dict[str, Any] = {
         "asked": 3000, "reported": 2890, "replayed": 10, "refused": 50, "silent": 49, "failed": 1,
         "refused_by_code": {"REPORT_COLLECTED": 50}, "reports_sha256": "cd" * 32,
     },
-    "accuracy": {"test": 0.6124, "val": 0.6052, "macro_f1": 0.604, "per_repeat": [0.6124], "std": None},
+    "accuracy": {"test": 0.6124, "val": 0.6052, "macro_f1": 0.604, "per_repeat": [0.6124], "std": None,
+                 "curator": 0.6124, "device": 0.7, "device_std": None},
     "reference": {"nonprivate_test": 0.8511},
     "privacy": {
         "trust": "untrusted curator",
@@ -176,6 +177,8 @@ def comparison(tmp_path: Path, write_result: Callable[..., Path]) -> Path:
         {
             "method": "dp-fedavg",
             "accuracy/test": 0.45,
+            "accuracy/curator": None,
+            "accuracy/device": 0.45,
             "privacy/trust": "trusted curator",
             "privacy/holds": federated,
             "communication/rounds": 200,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.device_bundle import HOMOPHILY, bundle, homophily_of
+from ldpsim.curator.device_bundle import HOMOPHILY, BundleParts, homophily_of
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.nulls.models import NullEvidence
 from ldpsim.curator.reports.labels import LabelEvidence
@@ -42,6 +42,10 @@ def _known(features: object = None) -> NullEvidence:
     return NullEvidence(LabelEvidence(public.labels, CLASSES), SPLIT, None, features)
 
 
+def _parts(homophily: float, features: object = None) -> BundleParts:
+    return BundleParts(_known(features), FACTS, homophily, homophily)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
 def test_the_homophily_is_that_of_public_edges(share: float) -> None:
     # 6,000 edges, 4 of 9 between labelled people: the standard error is below .02
@@ -53,7 +57,8 @@ def test_without_pairs_the_homophily_is_the_constant() -> None:
 
 
 def test_labels_in_clear_stand_in_the_table_and_nothing_is_said_of_others_without_features() -> None:
-    made = bundle(_known(), FACTS, homophily=0.5)
+    made = _parts(0.5).alone()
+    assert made is not None
     table = made.class_table
     unknown = table.unknown[table.codes]
     assert unknown[SPLIT.test].all() and not unknown[SPLIT.labelled].any()
@@ -63,7 +68,8 @@ def test_labels_in_clear_stand_in_the_table_and_nothing_is_said_of_others_withou
 
 def test_features_in_clear_teach_the_model_and_fill_the_table() -> None:
     edges = _edges(0.7)
-    made = bundle(_known(csr_array(FEATURES)), FACTS, homophily=0.7)
+    made = _parts(0.7, csr_array(FEATURES)).alone()
+    assert made is not None
     starts = np.arange(N + 1) * 6
     people = build_population(
         "made", n=N, d=6, edges=edges, feature_indptr=starts, feature_indices=np.tile(np.arange(6), N),
@@ -78,7 +84,7 @@ def test_features_in_clear_teach_the_model_and_fill_the_table() -> None:
 
 def test_a_method_without_distributions_has_a_table_of_how_often_it_is_right() -> None:
     predictions = np.where(RNG.random(N) < 0.8, LABELS, (LABELS + 1) % CLASSES)
-    made = bundle(_known(), FACTS, homophily=0.5, predictions=predictions)
+    made = _parts(0.5).after(None, predictions, calibrated=True)
     table = made.class_table
     assert (table.ranked[SPLIT.test, 0] == predictions[SPLIT.test]).all()
     rows = np.exp(table.rows[table.codes[SPLIT.test]] / -16.0)
@@ -90,7 +96,7 @@ def test_the_temperature_makes_a_network_that_is_too_sure_less_sure() -> None:
     right = RNG.random(N) < 0.6
     said = np.where(right, LABELS, (LABELS + 1) % CLASSES)
     sure = 12.0 * np.eye(CLASSES)[said]
-    made = bundle(_known(), FACTS, homophily=0.5, log_probability=sure)
+    made = _parts(0.5).after(sure, sure.argmax(axis=1), calibrated=False)
     table = made.class_table
     rows = np.exp(table.rows[table.codes[SPLIT.test]] / -16.0)
     assert (rows / rows.sum(axis=1, keepdims=True)).max() < 0.85

@@ -49,7 +49,7 @@ def fresh_states() -> Iterator[None]:
     open_state.cache_clear()
 
 
-def make_population(n: int = N, d: int = D, *, seed: int = 0) -> Population:
+def people(n: int = N, d: int = D, *, seed: int = 0) -> Population:
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, d, n)
     return build_population(
@@ -65,9 +65,7 @@ def make_population(n: int = N, d: int = D, *, seed: int = 0) -> Population:
     )
 
 
-def make_query(
-    collection: str = "first", *, n: int = N, d: int = D, eps: float = 1.0, attributes: str = "afl"
-) -> Query:
+def ask_for(collection: str = "first", *, n: int = N, d: int = D, eps: float = 1.0, attributes: str = "afl") -> Query:
     asks = {
         "a": Ask("adjacency", (RandomizedResponse.from_epsilon(eps, n=n),)),
         "f": Ask("features", (OneBit.from_epsilon(eps, d=d),)),
@@ -78,11 +76,11 @@ def make_query(
 
 def stage_plan() -> Query:
     """The label first, then label and features together."""
-    features, label = make_query(attributes="fl").asks
+    features, label = ask_for(attributes="fl").asks
     return Query("first", ((label,), (features, label)))
 
 
-def make_policy(population: Population, **changes: object) -> Policy:
+def policy_of(population: Population, **changes: object) -> Policy:
     policy = Policy(
         "report",
         dict.fromkeys(("adjacency", "features", "label"), WIDE),
@@ -92,7 +90,7 @@ def make_policy(population: Population, **changes: object) -> Policy:
     return replace(policy, **changes)  # type: ignore[arg-type]
 
 
-def opposite(record: Record, index: int, *, n: int = N, d: int = D) -> Record:
+def flipped(record: Record, index: int, *, n: int = N, d: int = D) -> Record:
     """Another person's data for the same device: every bit and the label differ."""
     others = np.setdiff1d(np.arange(n, dtype=np.int32), record.neighbours)
     columns = np.setdiff1d(np.arange(d, dtype=np.int32), record.feature_indices)
@@ -176,28 +174,7 @@ def raw_content(data: bytes) -> RecordDict:
 
 @pytest.fixture
 def population() -> Population:
-    return make_population()
-
-
-@pytest.fixture
-def ask_for() -> Callable[..., Query]:
-    """Build a query; ``attributes`` is any of the letters a, f, l in that order."""
-    return make_query
-
-
-@pytest.fixture
-def policy_of() -> Callable[..., Policy]:
-    return make_policy
-
-
-@pytest.fixture
-def people() -> Callable[..., Population]:
-    return make_population
-
-
-@pytest.fixture
-def flipped() -> Callable[..., Record]:
-    return opposite
+    return people()
 
 
 @pytest.fixture
@@ -212,7 +189,7 @@ def enrolled(door: str, tmp_path: Path, population: Population) -> Iterator[Call
     with ExitStack() as vaults:
 
         def make(name: str = "state", **changes: object) -> Devices:
-            enrol(tmp_path / name, population, make_policy(population, **changes), seed=7)
+            enrol(tmp_path / name, population, policy_of(population, **changes), seed=7)
             return Devices(tmp_path / name, door, vaults)
 
         yield make

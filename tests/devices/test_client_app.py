@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.app import Context, Message, RecordDict
 
 from ldpsim.devices import client_app, wire
 from ldpsim.devices.client_app import app, default_state_folder, state_folder
@@ -16,12 +15,11 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.mechanisms import GRR
-from ldpsim.devices.policy.policy import Policy
-from ldpsim.devices.query import Query
+from tests.devices.conftest import ask_for, policy_of
 
 
 @pytest.fixture
-def folder(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> Path:
+def folder(tmp_path: Path, population: Population) -> Path:
     enrol(tmp_path / "state", population, policy_of(population), seed=7).close()
     return tmp_path / "state"
 
@@ -34,7 +32,7 @@ def say(kind: str, content: RecordDict, where: Context) -> Message:
     return app(Message(content, 77, kind), where)
 
 
-def test_the_device_is_named_by_the_node_s_own_configuration(folder: Path, ask_for: Callable[..., Query]) -> None:
+def test_the_device_is_named_by_the_node_s_own_configuration(folder: Path) -> None:
     query = wire.query_content(ask_for())
     for index in (0, 11):
         where = context({"partition-id": index, "state-dir": str(folder)})
@@ -53,33 +51,9 @@ def test_the_node_names_its_folder_or_its_environment_and_never_a_run(monkeypatc
     assert state_folder(context({"partition-id": 1, "state-dir": "/node"}, run)) == "/node"
 
 
-KINDS = ["train", "evaluate", "query", "train.other", "evaluate.other", "query.other", "query.report", "system"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "content", [RecordDict({}), RecordDict({"query": ConfigRecord({"query": b"\xff"})}), wire.query_content]
-)
-def test_every_kind_of_message_gets_a_fixed_answer(
-    folder: Path, ask_for: Callable[..., Query], kind: str, content: Any
-) -> None:
-    where = context({"partition-id": 3, "state-dir": str(folder)})
-    real = callable(content)
-    answer = say(kind, content(ask_for()) if real else content, where)
-    if kind.startswith(("train", "evaluate")):
-        expected = Refusal.MODE_REFUSED
-    else:
-        expected = Refusal.UNKNOWN_QUERY
-    if real and kind == "query.report":
-        assert isinstance(wire.read_reply(answer), tuple)
-    else:
-        assert wire.read_reply(answer) is expected and answer.error.reason == wire.TEXTS[expected]
-
-
 @pytest.mark.parametrize("error", [ValueError, KeyError, RuntimeError, MemoryError, sqlite3.Error, ZeroDivisionError])
 def test_an_exception_with_private_words_does_not_leave(
     folder: Path,
-    ask_for: Callable[..., Query],
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,

@@ -15,10 +15,9 @@ from ldpsim.devices.collector import CollectorKey, SignedTerms, query_of, read_p
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.policy.policy import Policy, policy_for
-from ldpsim.devices.query import Query
 from ldpsim.devices.raw_record import hand_over
 from ldpsim.devices.report import Report
-from tests.devices.conftest import DOORS, N
+from tests.devices.conftest import DOORS, N, ask_for
 from tests.signing import signed, terms_for
 
 
@@ -75,7 +74,7 @@ def test_a_key_file_that_is_no_good_is_one_line(tmp_path: Path) -> None:
         read_public(tmp_path / "none")
 
 
-def test_a_signature_covers_every_byte_of_the_terms(key: CollectorKey, ask_for: Callable[..., Query]) -> None:
+def test_a_signature_covers_every_byte_of_the_terms(key: CollectorKey) -> None:
     query = ask_for().to_bytes()
     terms = terms_for(key, ask_for(), N)
     question = terms.ask(query)
@@ -91,7 +90,7 @@ def test_a_signature_covers_every_byte_of_the_terms(key: CollectorKey, ask_for: 
     assert not SignedTerms(key._key.sign(terms.terms), terms.terms).is_signed_by(key.public)
 
 
-def test_terms_travel_as_text(key: CollectorKey, ask_for: Callable[..., Query]) -> None:
+def test_terms_travel_as_text(key: CollectorKey) -> None:
     terms = terms_for(key, ask_for(), N)
     text = terms.to_text()
     assert SignedTerms.from_text(text) == terms and json.loads(text)["terms"] == json.loads(terms.terms)
@@ -103,7 +102,7 @@ def test_terms_travel_as_text(key: CollectorKey, ask_for: Callable[..., Query]) 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_only_the_right_collector_spends_the_answer(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], key: CollectorKey, other: CollectorKey
+    enrolled: Callable[..., Any], key: CollectorKey, other: CollectorKey
 ) -> None:
     """Issue 17, break 5: a hostile first question used to take a person's only answer."""
     devices = enrolled(collector=key.public)
@@ -125,7 +124,7 @@ def test_only_the_right_collector_spends_the_answer(
 
 
 def test_nothing_is_computed_for_a_stranger(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], key: CollectorKey, other: CollectorKey,
+    enrolled: Callable[..., Any], key: CollectorKey, other: CollectorKey,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     devices = enrolled(collector=key.public)

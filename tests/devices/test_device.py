@@ -1,20 +1,29 @@
-"""Every row of the device's table, through each door."""
+"""Every row of the device's table, through each door; what it releases is never more than its mechanism says."""
 
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import ldpsim.devices.device
+import ldpsim.devices.draw
+from ldpsim.devices.data.population import Population, Record
 from ldpsim.devices.device import Refusal
+from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import Cap
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, unpack_report
-from tests.devices.conftest import DOORS, stage_plan
+from tests.devices.conftest import DOORS, ask_for, flipped, policy_of, stage_plan
+from tests.fleets import Untouchable, lone_device
 
 
 @pytest.fixture(params=DOORS)
@@ -22,7 +31,7 @@ def door(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_malformed_questions(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
+def test_malformed_questions(enrolled: Callable[..., Any]) -> None:
     devices = enrolled()
     good = ask_for().to_bytes()
     for data in (
@@ -34,19 +43,20 @@ def test_malformed_questions(enrolled: Callable[..., Any], ask_for: Callable[...
     assert devices.rows() == []
 
 
-@pytest.mark.parametrize("kind", ["train", "evaluate", "train.fit", "evaluate.accuracy"])
-def test_messages_of_another_mode(enrolled: Callable[..., Any], ask_for: Callable[..., Query], kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind", ["train", "evaluate", "train.fit", "evaluate.accuracy", "query", "query.other", "system"]
+)
+def test_messages_of_another_mode_or_kind(enrolled: Callable[..., Any], kind: str) -> None:
     devices = enrolled()
-    assert devices.in_mode(kind) is Refusal.MODE_REFUSED
+    refusal = Refusal.MODE_REFUSED if kind.startswith(("train", "evaluate")) else Refusal.UNKNOWN_QUERY
+    assert devices.in_mode(kind) is refusal
     devices.ask(ask_for())
     before = devices.rows()
-    assert devices.in_mode(kind) is Refusal.MODE_REFUSED and devices.rows() == before
+    assert devices.in_mode(kind) is refusal and devices.rows() == before
 
 
 @pytest.mark.parametrize("mode", ["federated", "owner"])
-def test_a_report_from_a_device_of_another_mode(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], mode: str
-) -> None:
+def test_a_report_from_a_device_of_another_mode(enrolled: Callable[..., Any], mode: str) -> None:
     devices = enrolled(mode=mode, on_requery="replay")
     if (devices.door, mode) == ("vault", "federated"):  # no vault serves them
         return
@@ -55,7 +65,7 @@ def test_a_report_from_a_device_of_another_mode(
     assert devices.rows() == []
 
 
-def test_questions_outside_the_policy(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
+def test_questions_outside_the_policy(enrolled: Callable[..., Any]) -> None:
     cap = Cap(1.0, 11.0, 11.0)
     devices = enrolled(
         caps={"adjacency": cap, "features": cap}, mechanisms=frozenset({"randomized_response", "one_bit"})
@@ -77,7 +87,7 @@ def test_questions_outside_the_policy(enrolled: Callable[..., Any], ask_for: Cal
         assert devices.ask(asked) is Refusal.POLICY_REFUSED
 
 
-def test_both_ends_asked_of_a_one_ended_device(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
+def test_both_ends_asked_of_a_one_ended_device(enrolled: Callable[..., Any]) -> None:
     devices = enrolled(reporting="one-end")
     assert devices.ask(ask_for(attributes="a")) is Refusal.POLICY_REFUSED
     one_end = RandomizedResponse.from_epsilon(1.0, n=12, reporting="one-end")
@@ -90,7 +100,7 @@ def test_both_ends_asked_of_a_one_ended_device(enrolled: Callable[..., Any], ask
         assert devices.rows(index)[0][4] == one_end.loss(device=index)
 
 
-def test_release_and_retry(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
+def test_release_and_retry(enrolled: Callable[..., Any]) -> None:
     devices = enrolled()
     first = devices.ask(ask_for())
     assert isinstance(first, Report) and not first.replayed
@@ -102,7 +112,7 @@ def test_release_and_retry(enrolled: Callable[..., Any], ask_for: Callable[..., 
 
 
 @pytest.mark.parametrize("on_requery", ["refuse", "replay"])
-def test_another_collection(enrolled: Callable[..., Any], ask_for: Callable[..., Query], on_requery: str) -> None:
+def test_another_collection(enrolled: Callable[..., Any], on_requery: str) -> None:
     devices = enrolled(on_requery=on_requery)
     first = devices.ask(ask_for())
     stored = devices.rows()
@@ -114,7 +124,7 @@ def test_another_collection(enrolled: Callable[..., Any], ask_for: Callable[...,
 @pytest.mark.parametrize("on_requery", ["refuse", "replay"])
 @pytest.mark.parametrize("collection", ["first", "second"])
 def test_another_question_about_a_released_attribute(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], on_requery: str, collection: str
+    enrolled: Callable[..., Any], on_requery: str, collection: str
 ) -> None:
     devices = enrolled(on_requery=on_requery)
     devices.ask(ask_for(attributes="af"))
@@ -149,9 +159,7 @@ def spoil(devices: Any, kind: str, index: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["garbage", "truncated", "blank", "row"])
-def test_a_damaged_ledger_answers_everything_alike(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], kind: str
-) -> None:
+def test_a_damaged_ledger_answers_everything_alike(enrolled: Callable[..., Any], kind: str) -> None:
     devices = enrolled(on_requery="replay")
     for index in range(12):
         devices.ask(ask_for(), index)
@@ -168,7 +176,7 @@ def test_a_damaged_ledger_answers_everything_alike(
         assert isinstance(devices.ask(ask_for(), 4), Report)  # others are not harmed
 
 
-def test_a_ledger_that_cannot_be_written(enrolled: Callable[..., Any], ask_for: Callable[..., Query]) -> None:
+def test_a_ledger_that_cannot_be_written(enrolled: Callable[..., Any]) -> None:
     devices = enrolled()
     devices.state.ledger(3)._db.execute("PRAGMA query_only=1")
     assert devices.ask(ask_for()) is Refusal.LEDGER_DAMAGED
@@ -177,9 +185,7 @@ def test_a_ledger_that_cannot_be_written(enrolled: Callable[..., Any], ask_for: 
     assert isinstance(answer, Report) and not answer.replayed
 
 
-def test_an_answer_is_all_attributes_or_none(
-    enrolled: Callable[..., Any], ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_is_all_attributes_or_none(enrolled: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The last attribute's mechanism fails: nothing of the others is released either."""
 
     def fail(*_: object) -> int:
@@ -191,3 +197,104 @@ def test_an_answer_is_all_attributes_or_none(
         assert devices.ask(ask_for()) is Refusal.UNKNOWN_QUERY
     assert devices.rows() == []
     assert isinstance(devices.ask(ask_for()), Report)
+
+
+PACKAGE = str(Path(ldpsim.devices.device.__file__).parent)
+
+
+def strange_record() -> Record:
+    """Everything out of range at once."""
+    return Record(
+        np.array([-3, 2, 10, 99], np.int32), np.array([np.nan, np.inf, 7.0, -np.inf], np.float32),
+        np.array([-1, 3, 12, 500], np.int32), -7,
+    )  # fmt: skip
+
+
+def test_the_policy_is_asked_before_data_are_touched(tmp_path: Path, population: Population) -> None:
+    """So is the ledger: the record is read for a new report alone."""
+    policy, ledger = policy_of(population), Ledger.create(tmp_path / "l")
+    first = lone_device(3, population.record(3), b"s" * 32, policy, ledger).answer(ask_for(attributes="al"))
+    assert isinstance(first, Report)
+    device = lone_device(3, Untouchable(), b"s" * 32, policy, ledger)
+    assert device.answer(ask_for(attributes="al")) == Report(first.data, replayed=True)
+    for asked in (ask_for("second", attributes="a"), ask_for(eps=2.0), stage_plan()):
+        assert device.answer(asked) is Refusal.REPORT_COLLECTED
+    assert device.answer(ask_for(n=13)) is Refusal.POLICY_REFUSED
+    assert device.answer(b"") is Refusal.UNKNOWN_QUERY and device.refuse(Refusal.MODE_REFUSED) is Refusal.MODE_REFUSED
+    with pytest.raises(pytest.fail.Exception, match="was read"):
+        device.answer(ask_for(attributes="f"))
+
+
+def test_a_release_takes_one_path_whatever_the_data(tmp_path: Path, population: Population) -> None:
+    """Same lines for any data. Left out: bits.py, which sees the noisy report alone, and rejected draws in noise.py."""
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    own = population.record(3)
+    empty = Record(own.feature_indices[:0], own.feature_values[:0], own.neighbours[:0], -1)
+    trace = Trace(but=("bits.py", "noise.py"))
+    lines, answers = [], []
+    for number, record in enumerate((own, own, flipped(own, 3), empty, strange_record())):
+        device = lone_device(3, record, bytes([7]) * 32, state.policy, Ledger.create(tmp_path / f"l{number}"))
+        answer, path = trace.of(lambda d=device: d.answer(ask_for()))
+        lines.append(path)
+        answers.append(answer)
+    assert all(isinstance(answer, Report) and not answer.replayed for answer in answers)
+    assert all(path == lines[1] for path in lines[2:]) and len(lines[1]) > 50
+
+
+@pytest.mark.filterwarnings("error")
+def test_data_out_of_range_are_brought_in_silently(
+    tmp_path: Path, population: Population, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The same report as of the clamped record, but for the key: here the digest is held still."""
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    # Values, columns and nodes count as the nearest one that exists; the device itself is dropped; category 0.
+    clamped = Record(np.array([2], np.int32), np.array([1.0], np.float32), np.array([0, 11], np.int32), 0)
+    reports = []
+    for number, record in enumerate((strange_record(), clamped)):
+        device = lone_device(3, record, b"s" * 32, state.policy, Ledger.create(tmp_path / f"l{number}"))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ldpsim.devices.draw, "data_messages", lambda *_: [b"d" * 32])
+            reports.append(device.answer(ask_for()))
+    assert isinstance(reports[0], Report) and reports[0] == reports[1]
+    assert capfd.readouterr() == ("", "") and caplog.text == ""
+
+
+def test_a_secret_and_a_question_fix_the_bytes_for_ever(tmp_path: Path, population: Population) -> None:
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    record = Record(
+        np.array([0, 4, 9], np.int32), np.array([1.0, 0.5, 1.0], np.float32), np.array([0, 4, 7], np.int32), 2
+    )
+    device = lone_device(3, record, b"s" * 32, state.policy, state.ledger(3))
+    answer = device.answer(ask_for())
+    adjacency, features, label = "0300000000fc00", "02000000c880", "020000000100"
+    expected = "07000000" + adjacency + "06000000" + features + "06000000" + label
+    assert isinstance(answer, Report) and answer.data.hex() == expected
+
+
+class Trace:
+    """The lines of ``devices`` that a call runs, in order."""
+
+    def __init__(self, but: tuple[str, ...] = ()) -> None:
+        self.lines: list[tuple[str, int]] = []
+        self.but = but
+
+    def __call__(self, frame: Any, event: str, _: object) -> Any:
+        name = frame.f_code.co_filename
+        if not name.startswith(PACKAGE) or name.endswith(self.but):
+            return None
+        if event == "line":
+            self.lines.append((name, frame.f_lineno))
+        return self
+
+    def of(self, call: Callable[[], object]) -> tuple[object, list[tuple[str, int]]]:
+        self.lines = []
+        old = sys.gettrace()
+        sys.settrace(self)
+        try:
+            result = call()
+        finally:
+            sys.settrace(old)
+        return result, self.lines
+
+
+# --- plans with a public grouping, several mechanisms in one question, reports in clear -----------------------

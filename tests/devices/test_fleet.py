@@ -24,6 +24,7 @@ from ldpsim.devices.mechanisms import OneBit
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import InvalidQuery, Query
 from ldpsim.devices.report import Report
+from tests.devices.conftest import ask_for, policy_of
 from tests.fleets import fleet_of, release_states
 
 ALL = range(12)
@@ -74,9 +75,7 @@ class Twins:
 
 
 @pytest.fixture
-def twins(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Twins]:
+def twins(tmp_path: Path, population: Population, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Twins]:
     monkeypatch.setattr(rows.time, "time", lambda: 1.5)  # a row holds the time, and its seal covers it
 
     def make(*, people: Population = population, policy: Policy | None = None, **given: Any) -> Twins:
@@ -86,7 +85,7 @@ def twins(
     return make
 
 
-def test_alone_and_together(twins: Callable[..., Twins], ask_for: Callable[..., Query]) -> None:
+def test_alone_and_together(twins: Callable[..., Twins]) -> None:
     pair = twins()
     assert fresh(pair.ask(ask_for(attributes="f"), [0, 3, 4, 11])) == [0, 1, 2, 3]
     assert repeated(pair.ask(ask_for(attributes="f"))) == [0, 3, 4, 11]
@@ -103,9 +102,7 @@ def test_alone_and_together(twins: Callable[..., Twins], ask_for: Callable[..., 
         assert pair.ask(question).count(Refusal.LEDGER_DAMAGED) == 3
 
 
-def test_a_mechanism_that_fails_for_some(
-    twins: Callable[..., Twins], ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mechanism_that_fails_for_some(twins: Callable[..., Twins], monkeypatch: pytest.MonkeyPatch) -> None:
     """A mechanism of another package may raise: then each device answers, or refuses, by itself."""
     respond = OneBit.respond
 
@@ -123,7 +120,7 @@ def test_a_mechanism_that_fails_for_some(
 
 
 @pytest.fixture
-def folder(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> Path:
+def folder(tmp_path: Path, population: Population) -> Path:
     enrol(tmp_path / "state", population, policy_of(population), seed=7).close()
     return tmp_path / "state"
 
@@ -150,9 +147,7 @@ def entered(folder: Path) -> list[int]:
         state.close()
 
 
-def test_devices_of_one_shard_in_rising_order_alone_are_a_batch(
-    folder: Path, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_devices_of_one_shard_in_rising_order_alone_are_a_batch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(enrolment, "SHARD", 8)
     for wrong in ([], [1, 1], [2, 1], [7, 8], [-1, 0], [8, 9]):
         message = Message(to_all(ask_for(), wrong).content, 1, wire.REPORTS_TYPE)
@@ -164,9 +159,7 @@ def test_devices_of_one_shard_in_rising_order_alone_are_a_batch(
     assert entered(folder) == [0] * 12
 
 
-def test_a_node_that_is_one_device_knows_no_question_to_many(
-    folder: Path, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_that_is_one_device_knows_no_question_to_many(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(client_app.STATE, str(folder))
     for node in ({"partition-id": 3, "state-dir": str(folder)}, {"partition-id": 3}):
         context = Context(1, 4, node, RecordDict(), {})  # type: ignore[arg-type]
@@ -195,8 +188,7 @@ class Pool:
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_pool_draws_and_the_fleet_commits(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query],
-    monkeypatch: pytest.MonkeyPatch, lost: bool,
+    tmp_path: Path, population: Population, monkeypatch: pytest.MonkeyPatch, lost: bool,
 ) -> None:  # fmt: skip
     """What a pool draws, or does not, changes no byte; nothing of it is entered before its bytes are here."""
     monkeypatch.setattr(enrolment, "SHARD", 2)
@@ -209,7 +201,7 @@ def test_a_pool_draws_and_the_fleet_commits(
     assert entered(tmp_path / "s") == [3] * 12
 
 
-def test_a_batch_that_is_given_up_while_it_is_drawn_enters_nothing(folder: Path, ask_for: Callable[..., Query]) -> None:
+def test_a_batch_that_is_given_up_while_it_is_drawn_enters_nothing(folder: Path) -> None:
     steps = answering(open_state(str(folder), os.getpid()), ALL, ask_for())
     assert isinstance(next(steps), DrawTask)
     steps.close()

@@ -108,6 +108,7 @@ def test_every_later_question_about_either_is_refused(state: State) -> None:
         assert isinstance(state.device(index).answer(first), Report)
         before = state.ledger(index).answers(index)
         for later in (WORDS, LIST, VOTE, BOTH, question("next"), question(epsilon=1.0), question(homophily=0.1),
+                      question(probabilities=Q[::-1]),
                       Query("next", ((*question().asks, *LABEL.asks),))):  # fmt: skip
             assert state.device(index).answer(later) is Refusal.REPORT_COLLECTED
         assert state.ledger(index).answers(index) == before

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from decimal import Decimal, localcontext
 from typing import Any
 
 import pytest
@@ -17,8 +15,7 @@ from hypothesis import strategies as st
 from ldpsim.devices import query
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, GRRFS, OneBit, RandomizedResponse
-from ldpsim.devices.policy.policy import Cap, Policy
-from ldpsim.devices.query import MAX_BYTES, MAX_NUMBERS, MAX_STEPS, Ask, InvalidQuery, Query
+from ldpsim.devices.query import MAX_BYTES, MAX_NUMBERS, Ask, InvalidQuery, Query
 
 RR = RandomizedResponse.from_epsilon(2.0, n=9)
 BITS = OneBit.from_epsilon(1.0, d=4)
@@ -228,46 +225,19 @@ def dear(d: int, stages: int, *, changed: int = 0) -> Query:
     return Query("dear", plan)
 
 
-def operations(seconds: float) -> float:
-    """Return a CPU time as the number of steps (three operations on 60 digits) that take as long."""
-    with localcontext() as context:
-        context.prec = 60
-        value, number = Decimal(1) / 3, 1 << 15
-
-        def measure() -> float:
-            began = time.process_time()
-            term = value
-            for j in range(number):
-                term = term * value * 3 / (j + 1)
-            return time.process_time() - began
-
-        return seconds / min(measure() for _ in range(3)) * number
-
-
-def test_the_price_of_judging_is_bounded_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 17, break 4: 60 KB of GRR-FS in 8 stages took 35.6 seconds, more than a hundred times the bound."""
-    facts = PublicFacts(n=4, d=3703, classes=2)
-    policy = Policy("report", {"features": Cap(1e-3, 1e-3, 1e-3)}, frozenset({"grr_fs"}), facts)
-    spent = []
-    for attempt in range(3):
-        data = dear(3703, 8, changed=10 * attempt).to_bytes()
-        assert 60_000 < len(data) < 61_000
-        began = time.process_time()
-        assert not policy.allows(Query.from_bytes(data), device=0)
-        spent.append(time.process_time() - began)
-    assert operations(min(spent)) < 8 * MAX_STEPS
-    # Beyond the bound nothing is computed, also where each mechanism alone is inside it.
-    top = json.loads(dear(3703, 8).to_bytes())
-    for stage in top["plan"]:
-        stage[0]["mechanisms"] *= 4
-    monkeypatch.setattr(GRRFS, "loss", None)
-    with pytest.raises(InvalidQuery, match="too dear"):
-        Query.from_bytes(canonical(top))
-
-
 def test_long_lists_are_refused_before_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     top = json.loads(dear(16, 1).to_bytes())
     top["plan"][0][0]["mechanisms"][0]["domains"] = [2] * (MAX_NUMBERS + 1)
     monkeypatch.setattr("ldpsim.devices.query._mechanism", None)
     with pytest.raises(InvalidQuery, match="too long"):
+        Query.from_bytes(canonical(top))
+
+
+def test_the_price_of_judging_is_bounded_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """60 KB of GRR-FS in 8 stages took 35.6 seconds: each mechanism alone is inside the bound, all of them are not."""
+    top = json.loads(dear(3703, 8).to_bytes())
+    for stage in top["plan"]:
+        stage[0]["mechanisms"] *= 4
+    monkeypatch.setattr(GRRFS, "loss", None)
+    with pytest.raises(InvalidQuery, match="too dear"):
         Query.from_bytes(canonical(top))

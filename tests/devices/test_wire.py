@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 
 from ldpsim.devices import wire
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.query import InvalidQuery, Query
+from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.report import Report, pack_parts, pack_report, unpack_report
+from tests.devices.conftest import ask_for
 
 
 def message(content: RecordDict) -> Message:
     return Message(content, 4, wire.QUERY_TYPE)
 
 
-def test_a_query_travels_as_its_canonical_bytes(ask_for: Callable[..., Query]) -> None:
+def test_a_query_travels_as_its_canonical_bytes() -> None:
     query = ask_for()
     assert wire.read_query(message(wire.query_content(query))) == query.to_bytes()
     assert wire.payload_bytes(wire.query_content(query)) >= len(query.to_bytes())
@@ -56,17 +55,8 @@ def test_a_report_is_read_back() -> None:
 
 
 def test_refusals_say_fixed_words_and_nothing_else() -> None:
-    assert wire.TEXTS == {
-        Refusal.UNKNOWN_QUERY: "UNKNOWN_QUERY: the device does not know this question",
-        Refusal.MODE_REFUSED: "MODE_REFUSED: the device is enrolled in another mode",
-        Refusal.POLICY_REFUSED: "POLICY_REFUSED: the question is outside the device's policy",
-        Refusal.REPORT_COLLECTED: "REPORT_COLLECTED: the device has given its report",
-        Refusal.LEDGER_DAMAGED: "LEDGER_DAMAGED: the device cannot read its ledger and answers nothing",
-        Refusal.COUNTER_MISMATCH: "COUNTER_MISMATCH: "
-        "the device's counter and its ledger differ, and it answers nothing",
-        Refusal.COLLECTOR_REFUSED: "COLLECTOR_REFUSED: the device's collector signed no such question",
-        Refusal.VAULT_BUSY: "VAULT_BUSY: the device's vault has too much to do; the same question may be asked again",
-    }
+    assert wire.TEXTS.keys() == set(Refusal)
+    assert all(text.startswith(f"{refusal.name}: the ") for refusal, text in wire.TEXTS.items())
     for refusal in Refusal:
         answer = wire.reply(refusal, message(RecordDict({})), device=3)
         assert (answer.error.code, answer.error.reason) == (refusal.value, wire.TEXTS[refusal])
@@ -89,7 +79,7 @@ def test_an_introduction_is_public_and_read_back() -> None:
     assert wire.read_introduction(Message(Error(1, "x"), reply_to=ask)) is None
 
 
-def test_a_message_to_many_devices_is_read_back_and_nothing_else_is_one(ask_for: Callable[..., Query]) -> None:
+def test_a_message_to_many_devices_is_read_back_and_nothing_else_is_one() -> None:
     content = wire.query_content(ask_for())
     many = wire.batch_content(content, np.array([3, 5, 1 << 40]))
     assert wire.read_batch(message(many)) == (ask_for().to_bytes(), [3, 5, 1 << 40])
@@ -107,7 +97,7 @@ def test_a_message_to_many_devices_is_read_back_and_nothing_else_is_one(ask_for:
         wire.read_query(message(many))
 
 
-def test_a_reply_of_many_devices_is_read_back_and_nothing_else_is_one(ask_for: Callable[..., Query]) -> None:
+def test_a_reply_of_many_devices_is_read_back_and_nothing_else_is_one() -> None:
     answers = [Report(b"abc", False), *Refusal, Report(b"", True), Report(b"de", True)]
     count = len(answers)
     sent = wire.batch_reply(answers, message(wire.query_content(ask_for())))
@@ -140,19 +130,19 @@ def test_a_payload_is_counted_as_flower_counts_it_also_where_it_holds_nothing() 
     assert wire.payload_bytes(empty) == 6 + len("reportdevicemorelist") + 8
 
 
-def reports_of_many(ask_for: Callable[..., Query], reports: list[Report | Refusal]) -> Message:
+def reports_of_many(reports: list[Report | Refusal]) -> Message:
     content = wire.batch_content(wire.query_content(ask_for()), np.arange(len(reports)))
     return wire.batch_reply(reports, Message(content, 1, wire.REPORTS_TYPE))
 
 
-def test_reports_of_many_by_column_are_those_one_by_one(ask_for: Callable[..., Query]) -> None:
+def test_reports_of_many_by_column_are_those_one_by_one() -> None:
     query, rng = ask_for(), np.random.default_rng(5)
     parts = [[rng.bytes(int(size)) for size in rng.integers(0, 9, len(query.asks))] for _ in range(20)]
     reports = [
         Report(pack_report(tuple(pack_parts([part]) for part in own)), bool(k % 3)) for k, own in enumerate(parts)
     ]
     devices = np.arange(100, 120)
-    found = wire.read_batch_columns(reports_of_many(ask_for, [*reports]), devices, query)
+    found = wire.read_batch_columns(reports_of_many([*reports]), devices, query)
     assert found is not None and found.reports == [report.data for report in reports] and found.replayed == 13
     for place, report in enumerate(reports):
         own = {name: tuple(column[place] for column in columns) for name, columns in found.parts.items()}
@@ -168,7 +158,7 @@ def test_reports_of_many_by_column_are_those_one_by_one(ask_for: Callable[..., Q
                 ]
 
 
-def test_reports_of_which_one_is_no_report_are_not_read_by_column(ask_for: Callable[..., Query]) -> None:
+def test_reports_of_which_one_is_no_report_are_not_read_by_column() -> None:
     query = ask_for()
     good = pack_report(tuple(pack_parts([b"x"]) for _ in query.asks))
     bad = [good[:-1], good + b"\0", good[:5], b"", pack_report((b"",) * len(query.asks)), good[:4] + b"\xff" + good[5:],
@@ -179,7 +169,7 @@ def test_reports_of_which_one_is_no_report_are_not_read_by_column(ask_for: Calla
         with pytest.raises(ValueError, match="report"):
             unpack_report(data, query)
         answers: list[Report | Refusal] = [Report(good, False), Report(data, False), Report(good, False)]
-        assert wire.read_batch_columns(reports_of_many(ask_for, answers), np.arange(3), query) is None
+        assert wire.read_batch_columns(reports_of_many(answers), np.arange(3), query) is None
     far = np.array([(1 << 63) - 1, 99 - (1 << 63), -1, len(good)]).tobytes()
     record = ConfigRecord({"data": good, "ends": far, "statuses": bytes(4)})
     sent = Message(RecordDict({"reports": record}), reply_to=message(wire.query_content(query)))
@@ -187,6 +177,6 @@ def test_reports_of_which_one_is_no_report_are_not_read_by_column(ask_for: Calla
     record = ConfigRecord({"data": good, "ends": np.array([len(good)]).tobytes(), "statuses": b"\x05"})
     sent = Message(RecordDict({"reports": record}), reply_to=message(wire.query_content(query)))
     assert wire.read_batch_columns(sent, np.arange(1), query) is None  # a refusal with a report
-    refused = reports_of_many(ask_for, [Report(good, False), Refusal.LEDGER_DAMAGED])
+    refused = reports_of_many([Report(good, False), Refusal.LEDGER_DAMAGED])
     assert wire.read_batch_columns(refused, np.arange(2), query) is None
-    assert wire.read_batch_columns(reports_of_many(ask_for, [Report(good, False)]), np.arange(2), query) is None
+    assert wire.read_batch_columns(reports_of_many([Report(good, False)]), np.arange(2), query) is None

@@ -1,6 +1,6 @@
-"""Shell commands of README, CONTRIBUTING and docs: their program reads each, and it is run or has a reason.
+"""Shell commands of README, CONTRIBUTING and docs: their program reads each, and those that take seconds are run.
 
-``commands()`` collects them, in one place. Those that take seconds run here (`make slow`). docs/deployment.md has a
+``commands()`` collects them, in one place; `make slow` runs some. docs/deployment.md has a
 test of its own (tests/strategies/flower_app/test_deployment_guide.py), which runs all commands of that page.
 """
 
@@ -36,28 +36,6 @@ RUN_HERE = (
     "ldpsim plan hogs vote --clients 1e8",
 )
 SHORT = ["--set", "epochs=10"]  # added to runs: every word is read and every part runs, without the long training
-# The others: a pattern of page and command, and who runs it, or why nobody does. The first that fits counts.
-NOT_HERE = {
-    r"docs/results/.*: ldpsim (run|compare) .*": "minutes to hours on real data; scripts make these pages",
-    r".*: (python -m venv|.*pip install -c|.*uv pip install|uvx|python -m pip|fresh/bin/).*":
-        "tests/packaging/test_wheel.py does this with uv (make wheel-test)",
-    r".*: \.venv/bin/ldpsim run": "the same as `make run`",
-    r"README.md: \.venv/bin/ldpsim run --dataset cora .*": "real data, a minute and more",
-    r".*: docker .*": "no Docker runs where the tests run; make lint-docker reads the Dockerfile",
-    r".*: make (run|test|lint)": ".ci/run calls `make test` and `make lint`; `make run` is run here by its own command",
-    r".*: python -m tests\.golden\.record NAME": "writes into the checkout",
-    r".*: export .*": "sets a variable",
-    r".*: ldpsim (run|compare|poison) .*--dataset (cora|computers).*": "real data, a minute and more",
-    r".*: ldpsim compare hogs .*": "minutes; tests/cli compares small people",
-    r"docs/guide-decide.md: ldpsim (import .*segment|run|compare vote) .*mine.npz.*":
-        "5,000 people in CSV files of one's own: tests/packaging/test_wheel.py plans and writes a dossier",
-    r".*: ldpsim dossier .*": "needs the folder of a run: tests/cli/test_dossier.py makes one",
-    r".*: ldpsim plan .*": "half a minute for all methods; tests/strategies/planning has small ones",
-    r".*: ldpsim doctor --out runs --state devices": "folders of one's own: tests/cli names some",
-    r".*: ldpsim (sweep grid\.toml.*|report runs/sweep-grid)": "needs the grid of the page: tests/cli has small ones",
-    r"docs/tracking.md: .*": "needs a tracker's server or account: tests/strategies/tracking runs a real MLflow",
-    r"docs/tutorial.md: .*": "tests/test_tutorial.py runs the page's code",
-}  # fmt: skip
 
 
 def pages() -> list[Path]:
@@ -114,20 +92,6 @@ def test_a_wrong_word_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(click.UsageError):
             with get_command(app).make_context("ldpsim", wrong.split()) as context:
                 context.command.invoke(context)
-
-
-def test_every_command_is_run_or_has_a_reason() -> None:
-    used = set()
-    without = []
-    for page, command in commands():
-        if command in RUN_HERE:
-            continue
-        fits = [pattern for pattern in NOT_HERE if re.fullmatch(pattern, f"{page}: {command}")]
-        used |= set(fits[:1])
-        without += [] if fits else [f"{page}: {command}"]
-    assert not without, "run them here, or say who does: " + "\n".join(without)
-    assert used == set(NOT_HERE), f"reasons for nothing: {set(NOT_HERE) - used}"
-    assert set(RUN_HERE) <= {command for _, command in commands()}
 
 
 def test_targets_of_make_are_there() -> None:

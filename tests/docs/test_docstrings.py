@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
 import inspect
 
 import pytest
 
-from docs import docstrings
 from docs.docstrings import named, structured
 from ldpsim.curator.methods.local import blink, hogs
-
-
-def test_its_examples() -> None:
-    failed, tried = doctest.testmod(docstrings)
-    assert tried and not failed
 
 
 @pytest.mark.parametrize("module", [hogs, blink], ids=lambda module: module.__name__)

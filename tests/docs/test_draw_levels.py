@@ -1,15 +1,18 @@
-"""Picture of the levels: it is committed as the script draws it, and it says what the page says."""
+"""Picture of the levels: what the script draws and the page says; dark colours of all pictures can be read."""
 
 from __future__ import annotations
 
-import doctest
 import re
 
-from docs import draw_levels
-from docs.draw_levels import CELLS, PICTURE, changed, svg, worked_example
+import pytest
+
+from docs.dark_svg import DARK, dark_style
+from docs.draw_levels import PICTURE, svg, worked_example
+from docs.draw_levels import PICTURE as LEVELS
+from docs.draw_packages import PICTURE as ROOMS
 from docs.layers import ROOT
 from ldpsim.cli import words
-from ldpsim.curator.privacy.levels import LEVELS
+from tests.cli.report.test_page import luminance
 
 
 def test_the_committed_picture_is_todays() -> None:
@@ -28,15 +31,26 @@ def test_the_page_has_the_same_example() -> None:
         assert f">{words.level(level.to_dict())}</text>" in PICTURE.read_text(), name
 
 
-def test_a_wider_level_changes_more_and_loses_more() -> None:
-    cells = {name: set(changed(spec)) for name, spec in LEVELS.items()}
-    assert cells["bit_adjacency"] < cells["relationship"] < cells["node"] == set(range(len(CELLS)))
-    assert cells["bit_feature"] < cells["vector"] < cells["user"] < cells["node"]
-    holds = worked_example().holds
-    losses = [holds[name].value or 0.0 for name in ("bit_feature", "vector", "user", "node")]
-    assert losses == sorted(losses) and losses[0] < losses[-1]
+PAPERS = ("#ffffff", "#f6f8fa", "#ddf4ff")
+WORDS = "#24292f"
+FRAMES = ("#d0d7de",)  # of boxes: their words are enough
 
 
-def test_its_example() -> None:
-    failed, tried = doctest.testmod(draw_levels)
-    assert tried and not failed
+def contrast(one: str, other: str) -> float:
+    low, high = sorted(map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("colour", sorted(set(DARK) - {*PAPERS, *FRAMES}))
+def test_lines_and_words_stand_out_from_dark_papers(colour: str) -> None:
+    least = 4.5 if colour == WORDS else 3
+    assert min(contrast(DARK[colour], DARK[paper]) for paper in PAPERS) >= least
+
+
+@pytest.mark.parametrize("picture", [LEVELS, ROOMS])
+def test_a_picture_has_its_own_paper_and_a_dark_colour_for_each(picture: object) -> None:
+    text = picture.read_text()  # type: ignore[attr-defined]
+    used = set(re.findall(r'(?:fill|stroke)="(#\w+)"', text))
+    assert used <= set(DARK) and dark_style(used) in text
+    paper = re.search(r'<rect width="(\d+)" height="(\d+)" rx="8" fill="#ffffff"/>', text)
+    assert paper and f'viewBox="0 0 {paper[1]} {paper[2]}"' in text

@@ -1,4 +1,4 @@
-"""Tables of names on the pages of commands: each has the names that the code has."""
+"""Tables of names on the pages of commands, and the glossary: each has the names that the code has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 import pytest
 
 from docs.layers import ROOT
+from docs.names import synonyms
 from ldpsim.curator.defences import DEFENCES
+from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices.device import Refusal
 from ldpsim.strategies.attacks.poison.lies import ATTACKS, SILENT
 
@@ -32,3 +34,21 @@ def test_a_table_has_the_names_of_the_code(page: str, heading: str, names: set[s
 
 def test_a_missing_name_is_seen() -> None:
     assert listed("\n| code | the device |\n|---|---|\n| `A_B` | x |\n\n| `C` | y |\n", "code") == {"A_B"}
+
+
+PAGE = (ROOT / "docs" / "glossary.md").read_text()
+
+
+def test_every_level_has_its_line_with_its_meaning() -> None:
+    for name, spec in LEVELS.items():
+        meaning = spec.changes[0].upper() + spec.changes[1:]
+        assert f"| {spec.term} | `{name}` | {meaning}. |" in PAGE, name
+
+
+def test_a_word_has_one_line_and_its_synonyms_are_forbidden() -> None:
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|(?: ([^|]+))? \|$", PAGE.partition("## Words")[2], re.MULTILINE)[1:]
+    words = [word for cell, _ in rows for word in cell.split(", ")]
+    unused = [word for _, cell in rows for word in cell.split(", ") if cell]
+    assert len(rows) > 20 and len(words) == len(set(words)) and len(unused) > 6
+    for word in unused:
+        assert synonyms(f"an {word} of it"), word

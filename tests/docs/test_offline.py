@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import doctest
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("sphinx")  # an extra of its own: ldpsim[docs]
 
-from docs import offline
 from docs.offline import check, loaded_from_outside
-
-
-def test_its_example() -> None:
-    failed, tried = doctest.testmod(offline)
-    assert tried and not failed
 
 
 def test_each_kind_of_load_is_seen(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import re
 from pathlib import Path
 
@@ -39,3 +40,9 @@ def test_a_wrong_example_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
     page = "```python\n>>> a = 1\n```\ntext\n```python\n>>> a + 1\n{}\n```\n"
     assert not wrong(page.format(2), "right")
     assert wrong(page.format(3), "wrong") == 1
+
+
+@pytest.mark.parametrize("name", ["docstrings", "draw_levels", "lines", "method_pages", "offline"])
+def test_the_examples_of_what_makes_the_pages_are_right(name: str) -> None:
+    failed, tried = doctest.testmod(importlib.import_module(f"docs.{name}"))
+    assert tried and not failed

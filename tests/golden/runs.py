@@ -105,21 +105,9 @@ RUNS: dict[str, Golden] = {
         {"method": "hogs", "settings": {"epochs": "40"}, "state": "state", "on_requery": "replay"},
         first={"dropout": 0.4},
     ),
-    "hogs-tuned-cora": Golden(
-        {
-            "method": "hogs",
-            "dataset": "cora",
-            "clients": 100,
-            "epsilon": 3.0,
-            "tuned": True,
-            "split": "split42",
-            "public_features": True,
-            "settings": {"epochs": "20"},
-        }
-    ),
-    "rgnn-tuned-cora": Golden(
-        {"method": "rgnn", "dataset": "cora", "clients": 100, "tuned": True, "settings": {"epochs": "5"}}
-    ),
+    "hogs-tuned-cora": _local("hogs", dataset="cora", clients=100, epsilon=3.0, tuned=True, split="split42",
+                              public_features=True, settings={"epochs": "20"}),
+    "rgnn-tuned-cora": _local("rgnn", dataset="cora", clients=100, tuned=True, settings={"epochs": "5"}),
     "noisy": _local("noisy"),
     "lpgnn": _local("lpgnn"),
     "lpgnn-nulls": _local("lpgnn", nulls=True),
@@ -185,18 +173,9 @@ RUNS: dict[str, Golden] = {
     "fedavg-mlp": _rounds("fedavg-mlp", reference=True),
     "fedavg-mlp-nulls": _rounds("fedavg-mlp", nulls=True),
     "fedavg-mlp-dropout": _rounds("fedavg-mlp", dropout=0.3),
-    "fedavg-mlp-options": _rounds(
-        "fedavg-mlp",
-        repeats=2,
-        label_rate=0.5,
-        settings={
-            "fraction": "0.5",
-            "dropping": "0.2",
-            "evaluate_every": "1",
-            "server_optimiser": "adam",
-            "scaling": "row",
-        },
-    ),
+    "fedavg-mlp-options": _rounds("fedavg-mlp", repeats=2, label_rate=0.5, settings={
+        "fraction": "0.5", "dropping": "0.2", "evaluate_every": "1", "server_optimiser": "adam", "scaling": "row",
+    }),
     "fedprox": _rounds("fedprox", settings={"proximal_mu": "0.5"}),
     "fedavg-gnn": _rounds("fedavg-gnn", clients=60),
     "fedavg-gnn-seed": _rounds("fedavg-gnn", clients=60, seeds={"training": 3}, label_rate=0.5),
@@ -213,19 +192,12 @@ RUNS: dict[str, Golden] = {
     # other engines
     "ray-hogs": Golden(
         {"method": "hogs", "settings": {"epochs": "40"}, "reference": True, "engine": "ray", "workers": 2},
-        same_as="hogs",
-        servers="ray",
+        same_as="hogs", servers="ray",
     ),
-    "ray-ldpgen": Golden(
-        {"method": "ldpgen", "settings": {"epochs": "40"}, "engine": "ray", "workers": 2},
-        same_as="ldpgen",
-        servers="ray",
-    ),
-    "ray-privge": Golden(
-        {"method": "privge", "settings": {"m": "2", "epochs": "40"}, "engine": "ray", "workers": 2},
-        same_as="privge",
-        servers="ray",
-    ),
+    "ray-ldpgen": Golden({"method": "ldpgen", "settings": {"epochs": "40"}, "engine": "ray", "workers": 2},
+                       same_as="ldpgen", servers="ray"),
+    "ray-privge": Golden({"method": "privge", "settings": {"m": "2", "epochs": "40"}, "engine": "ray", "workers": 2},
+                       same_as="privge", servers="ray"),
     "ray-privgnn": _owner(
         "privgnn", settings=_ASKED, reference=True, engine="ray", ray_address="local", same_as="privgnn", servers="ray"
     ),
@@ -236,7 +208,7 @@ RUNS: dict[str, Golden] = {
         how="facts",
     ),
     "flwr-run": Golden({"method": "hogs", "epsilon": 6.0}, how="flwr", servers="flower"),
-}
+}  # fmt: skip
 # Of each kind `make test` makes one run: a variant of a method that has a quicker one is left to `make slow`.
 SLOW = {
     "hogs-sage", "hogs-own-budgets", "hogs-feature-share", "hogs-repeats-noise", "hogs-label-rate", "hogs-caps",

@@ -37,9 +37,3 @@ def test_what_it_copies_is_here_and_let_through() -> None:
     }
     assert "*" in ignored and copied == allowed
     assert all((ROOT / name).exists() for name in copied)
-
-
-def test_it_says_that_it_was_not_built() -> None:
-    head = TEXT.partition("FROM")[0]
-    assert "NOT built" in head and "no data sets" in head and "linters" in head
-    assert "whl/cpu" in TEXT and "--constraint constraints.txt" in TEXT

@@ -23,6 +23,8 @@ Deviations:
 - Eq. 14 is solved for the reported edges only, with the exact proximal step; elsewhere A~ is 0.
   The paper alternates steps of theta and A^c; here one backward pass serves both.
 - L_GNN is the mean over the labelled nodes, where eq. 13 has the sum.
+- The published code learns other labels than the paper says, ``label_target="smoothed"``, and a
+  probability has a floor in its loss, ``loss_floor=1e-20``. Its structure learning has no effect.
 - The paper is silent on scaling. ``features="standardised"`` brings every smoothed column to
   mean 0 and standard deviation 1; ``"literal"`` leaves it.
 - ``topology="and"`` and ``"or"`` take the pairs that both ends, or one, reported. The paper's
@@ -56,7 +58,7 @@ from ldpsim.curator.methods.local.hogs import split_budget
 from ldpsim.curator.methods.local.links import labelled_graph, reported_edges, with_labels
 from ldpsim.curator.methods.local.lpgnn import SAMPLED, sampled_number
 from ldpsim.curator.methods.memory import MemoryLaw
-from ldpsim.curator.methods.parameters import ABOVE_0, NUMBER, one_of, parameter, unused, whole
+from ldpsim.curator.methods.parameters import ABOVE_0, NUMBER, between, one_of, parameter, unused, whole
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.estimates import smoothed
 from ldpsim.curator.reports.reports import Reports
@@ -80,6 +82,9 @@ class Solitude(LocalMethod):
         features: ``standardised`` or ``literal``.
         lambda_1, lambda_2: Penalties of eq. 14.
         structure_rate: Learning rate of the edge weights; 0 keeps them at 1.
+        label_target: Class to learn: ``own`` label, or ``smoothed``: the likeliest class after l_y hops of the labels
+            (the published code, which also takes a softmax of the smoothed posteriors).
+        loss_floor: Added to a probability before its logarithm is taken; the published code has 1e-20.
         topology: ``noisy``: every reported one, directed; ``and``, ``or``: pairs that both
             ends, or one, reported.
         m: Sampled features: ``optimal``, ``floor`` (LPGNN's rule) or a number.
@@ -95,6 +100,8 @@ class Solitude(LocalMethod):
     lambda_1: float = parameter(1e-3, NUMBER, structure_rate=ABOVE_0)
     lambda_2: float = parameter(1e-3, NUMBER, structure_rate=ABOVE_0)
     structure_rate: float = parameter(0.01, NUMBER)
+    label_target: str = parameter("own", one_of("own", "smoothed"), hashed="unless default", l_y=ABOVE_0)
+    loss_floor: float = parameter(0.0, between(0, 1), hashed="unless default", label_target=("own",))
     topology: str = parameter("noisy", one_of("noisy", "and", "or"))
     m: str = parameter("optimal", SAMPLED)
 
@@ -102,7 +109,7 @@ class Solitude(LocalMethod):
         name="solitude", memory=MemoryLaw(work=16.0, listed=True, learned=True), private=("adjacency", "features"),
         paper="Lin et al., Towards Private Learning on Decentralized Graphs with Local DP (Solitude)",
         mechanisms=("randomized_response", "multi_bit", "grr"), default_gnn="sage",
-        training_defaults={"weight_decay": 1e-2, "gnn_dropout": 0.5}, common_selection=False,
+        training_defaults={"weight_decay": 1e-2, "gnn_dropout": 0.5, "epochs": 500, "activation": "selu"},
         search_grid=(
             {"l_x": (0, 2, 4), "l_y": (0, 2, 4)},
             {"smoothing": ("mean", "symmetric"), "lr": (0.01, 0.1), "weight_decay": (1e-2, 1e-3, 1e-4)},
@@ -151,7 +158,8 @@ class Solitude(LocalMethod):
         from ldpsim.curator.learning.edge_weights import Structure, train_with_edge_weights
 
         smoother = self._smoother(adjacency_matrix(graph.features.shape[0], graph.edge_index))
-        structure = Structure(self.lambda_1, self.lambda_2, self.structure_rate, smoother, self.l_y)
+        structure = Structure(self.lambda_1, self.lambda_2, self.structure_rate, smoother, self.l_y,
+                              self.label_target == "smoothed", self.loss_floor)  # fmt: skip
         return train_with_edge_weights(
             graph, structure=structure, settings=settings, classes=classes, seed=seed, device=device
         )

@@ -120,7 +120,7 @@ def test_equal_budgets_are_told_from_what_holds_and_not_from_what_was_wanted(
 
 def test_claimed_stands_beside_held_and_accuracy_beside_nulls_and_the_reference(comparison: Path) -> None:
     page = own(render(gather([comparison])))
-    assert "hogs 3 61.0 ± 1.0 30.2 78.8 ▲ 85.1 8 14.4 21,797.6 810 B" in words(page, "glance")
+    assert "hogs 3 61.0 ± 1.0 70.0 30.2 78.8 ▲ 85.1 8 14.4 21,797.6 810 B" in words(page, "glance")
     nulls = words(page, "nulls")
     assert "78.8 ± 0.3 55.0 ± 1.1 60.9 ± 0.4 33.1 ± 0.6 30.2 ± 0.0 -17.6 (-18.9 to -16.2)" in nulls
     assert "Labels on the graph alone are 17.6 points above the method." in nulls
@@ -137,7 +137,9 @@ def test_a_chart_has_a_line_for_each_method_and_none_is_left_out(comparison: Pat
     points = {point["name"]: point["relationship"] for point in chart["data"]["values"]}
     assert points == {"hogs": 14.4, "lpgnn": None, "dp-fedavg": None, "mlp": None, "raw": None}
     hogs = next(point for point in chart["data"]["values"] if point["name"] == "hogs")
-    assert hogs["tip"].startswith("hogs\nn: 3\ntest %: 61.0 ± 1.0\nasking nobody: 30.2\nbest null: 78.8 ▲")
+    assert hogs["tip"].startswith(
+        "hogs\nn: 3\ncurator %: 61.0 ± 1.0\ndevice (alone): 70.0\nasking nobody: 30.2\nbest null: 78.8 ▲"
+    )
     assert (hogs["null"], hogs["chance"], hogs["bytes"]) == pytest.approx((78.84, 30.13, 810))
     assert sent["params"] == [{"name": "shown", "value": "bytes"}]
 

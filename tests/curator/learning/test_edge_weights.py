@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -115,6 +116,17 @@ def test_a_graph_without_an_edge_trains() -> None:
         assert len(trained.predictions) == N and not len(trained.model.state_dict()["spread.weight"])
 
 
+Loss = Callable[[torch.Tensor], torch.Tensor]
+
+
+def _loss_of(graph: Graph, structure: Structure, monkeypatch: pytest.MonkeyPatch) -> Loss:
+    seen: dict[str, Loss] = {}
+    monkeypatch.setattr(edge_weights, "fit", lambda make, graph, loss, *rest, **given: seen.update(loss=loss))
+    train_with_edge_weights(graph, structure=structure, settings=TrainingSettings(), classes=CLASSES, seed=0,
+                            device="cpu")  # fmt: skip
+    return seen["loss"]
+
+
 @pytest.mark.parametrize("smoother", [mean_matrix, kprop_matrix], ids=["mean", "symmetric"])
 @pytest.mark.parametrize("hops", [0, 3])
 def test_the_loss_is_that_of_smoothed_posteriors_of_sum_1(
@@ -125,11 +137,7 @@ def test_the_loss_is_that_of_smoothed_posteriors_of_sum_1(
     lonely = np.isin(graph.edge_index[1], [0, 1])  # two training nodes that reported nobody
     graph = dataclasses.replace(graph, edge_index=graph.edge_index[:, ~lonely])
     matrix = smoother(adjacency_matrix(N, graph.edge_index))
-    seen: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {}
-    monkeypatch.setattr(edge_weights, "fit", lambda make, graph, loss, *rest, **given: seen.update(loss=loss))
-    structure = Structure(1e-3, 1e-3, 0.05, matrix, hops)
-    train_with_edge_weights(graph, structure=structure, settings=TrainingSettings(), classes=CLASSES, seed=0,
-                            device="cpu")  # fmt: skip
+    loss = _loss_of(graph, Structure(1e-3, 1e-3, 0.05, matrix, hops), monkeypatch)
     scores = torch.randn(N, CLASSES, generator=torch.Generator().manual_seed(2))
     posterior = torch.softmax(scores, dim=1).double().numpy()
     dense = matrix.toarray().astype(float)
@@ -140,6 +148,68 @@ def test_the_loss_is_that_of_smoothed_posteriors_of_sum_1(
         sums.append(posterior.sum(axis=1))
     posterior /= posterior.sum(axis=1, keepdims=True)
     expected = -np.mean([np.log(posterior[node, graph.labels[node]]) for node in graph.train])
-    assert float(seen["loss"](scores)) == pytest.approx(expected, rel=1e-5)
+    assert float(loss(scores)) == pytest.approx(expected, rel=1e-5)
     if hops and smoother is kprop_matrix:
         assert np.abs(np.array(sums) - 1).max() > 0.2  # there is something to rescale
+
+
+@pytest.mark.parametrize("hops", [0, 2])
+def test_a_person_with_a_tiny_probability_has_a_gradient(hops: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The network is sure of the wrong class everywhere; float32 holds no probability below 1e-45."""
+    graph = _graph()
+    for floor, wanted in ((0.0, 1.0), (1e-20, 0.0)):
+        structure = dataclasses.replace(_structure(graph, label_hops=hops), floor=floor)
+        loss = _loss_of(graph, structure, monkeypatch)
+        sure = torch.zeros(N, CLASSES)
+        sure[torch.arange(N), 1 - torch.from_numpy(np.arange(N) % CLASSES)] = 500.0
+        if hops:
+            sure = torch.tensor([[0.0, 500.0]]).repeat(N, 1)  # the neighbours' share of class 0 is tiny as well
+        sure.requires_grad_()
+        value = loss(sure)
+        value.backward()
+        assert torch.isfinite(sure.grad).all() and math.isfinite(float(value.detach()))
+        if not hops:
+            own = sure.grad[torch.arange(N), torch.arange(N) % CLASSES][:12]
+            torch.testing.assert_close(own, torch.full((12,), -wanted / 12))
+        else:  # six training people have class 0
+            assert float(sure.grad[:, 0].sum()) == pytest.approx(-wanted * 6 / 12, abs=1e-5)
+
+
+def test_with_smoothed_targets_the_loss_is_the_published_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A softmax of smoothed posteriors against the likeliest smoothed label of training and validation people."""
+    graph = _graph()
+    matrix = kprop_matrix(adjacency_matrix(N, graph.edge_index))
+    loss = _loss_of(graph, Structure(1e-3, 1e-3, 0.0, matrix, 2, smoothed_targets=True), monkeypatch)
+    dense = matrix.toarray().astype(float)
+    labels = np.zeros((N, CLASSES))
+    labels[np.arange(20), graph.labels[:20]] = 1
+    target = (dense @ dense @ labels).argmax(axis=1)
+    assert (target[:12] != graph.labels[:12]).any()
+    scores = torch.randn(N, CLASSES, generator=torch.Generator().manual_seed(2))
+    spread = dense @ dense @ torch.softmax(scores, dim=1).double().numpy()
+    expected = -np.mean([spread[i, target[i]] - np.log(np.exp(spread[i]).sum()) for i in range(12)])
+    assert float(loss(scores)) == pytest.approx(expected, rel=1e-5)
+    alone = dataclasses.replace(graph, edge_index=graph.edge_index[:, :0])
+    empty = Structure(1e-3, 1e-3, 0.0, csr_array((N, N), dtype=np.float32), 2, smoothed_targets=True)
+    with pytest.raises(ValueError, match="no label reaches a training node over 2 hops"):
+        _loss_of(alone, empty, monkeypatch)
+
+
+def test_a_person_whose_edges_have_weight_0_moves_them_by_a_mean_of_1() -> None:
+    edges = Edges(np.array([[1, 2], [0, 0]]), 3, "sage", CPU)
+    with torch.no_grad():
+        edges.weight.zero_()
+    found = edges @ torch.tensor([[0.0], [2.0], [3.0]])
+    found.sum().backward()
+    assert not found.any() and edges.weight.grad is not None and edges.weight.grad.tolist() == [2.0, 3.0]
+
+
+def test_the_epoch_is_that_of_the_selection() -> None:
+    graph = _graph()
+    found = {}
+    for selection in ("accuracy", "loss", "all-three"):
+        settings = TrainingSettings(gnn="sage", epochs=60, lr=0.05, selection=selection)
+        trained = train_with_edge_weights(graph, structure=_structure(graph), settings=settings, classes=CLASSES,
+                                          seed=1, device="cpu")  # fmt: skip
+        found[selection] = trained.best_epoch
+    assert len(set(found.values())) > 1

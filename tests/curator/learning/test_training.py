@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 import torch
 
-from ldpsim.curator.learning.training import Adam, PlainLayers, TrainingSettings, choose_device, train, train_in_batches
+from ldpsim.curator.learning.training import (
+    Adam,
+    BestEpoch,
+    PlainLayers,
+    TrainingSettings,
+    choose_device,
+    train,
+    train_in_batches,
+)
 from ldpsim.curator.linear import processor as threads
 from ldpsim.curator.methods import Graph
 from ldpsim.curator.observer import watched
@@ -93,6 +101,58 @@ def test_the_epoch_of_the_smallest_validation_loss() -> None:
     assert by_loss.val_accuracy == np.mean(seen[graph.val] == graph.labels[graph.val]) <= by_accuracy.val_accuracy
 
 
+def test_all_three_measures_of_the_last_accepted_epoch_are_beaten() -> None:
+    """Nodes 0 and 1 have class 0. Loss alone, or a tie in an accuracy, accepts no epoch."""
+    labels = torch.zeros(2, dtype=torch.int64)
+
+    def scores(first: float, second: float) -> torch.Tensor:
+        return torch.tensor([[first, 0.0], [second, 0.0]])
+
+    better = BestEpoch(labels, "all-three")
+    series = [  # scores, validation accuracy, training accuracy, accepted
+        (scores(-1, -1), 0.0, 0.2, True),
+        (scores(1, -1), 0.5, 0.2, False),  # training accuracy ties
+        (scores(-0.5, -0.5), 0.0, 0.4, False),  # validation accuracy ties
+        (scores(1, -3), 0.5, 0.4, False),  # loss rises
+        (scores(1, -1), 0.5, 0.3, True),
+        (scores(2, 1), 1.0, 0.25, False),  # the training accuracy is compared with the last accepted epoch's
+        (scores(1, 1), 1.0, 0.4, True),
+        (scores(math.nan, 1), 1.0, 0.9, False),
+    ]
+    assert [better(*epoch[:3]) for epoch in series] == [accepted for *_, accepted in series]
+
+
+def test_a_training_ends_after_epochs_without_a_better_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, _, _ = _graph()
+    settings = TrainingSettings(epochs=200, lr=0.05, selection="all-three", activation="selu", gnn_dropout=0.5)
+    seen: list[tuple[float, float]] = []
+    whole = BestEpoch.__call__
+
+    def noted(self: BestEpoch, scores: torch.Tensor, accuracy: float, in_training: float) -> bool:
+        seen.append((accuracy, in_training))
+        return whole(self, scores, accuracy, in_training)
+
+    monkeypatch.setattr(BestEpoch, "__call__", noted)
+    found = train(graph, settings=settings, classes=3, seed=0, device="cpu", patience=20)
+    assert len(seen) == found.best_epoch + 20 < 200 and found.val_accuracy == seen[found.best_epoch - 1][0]
+    assert all(0 <= share <= 1 for _, share in seen) and len({share for _, share in seen}) > 3
+    relu = dataclasses.replace(settings, activation="relu")
+    other = train(graph, settings=relu, classes=3, seed=0, device="cpu").model.state_dict()
+    assert not torch.equal(other["weight1"], found.model.state_dict()["weight1"])
+    alone = dataclasses.replace(graph, val=np.arange(0))
+    last = train(alone, settings=dataclasses.replace(settings, epochs=9), classes=3, seed=0, device="cpu", patience=2)
+    assert last.best_epoch == 9
+
+
+@pytest.mark.parametrize("selection", ["accuracy", "loss", "all-three"])
+def test_a_training_that_diverges_still_ends_with_an_epoch(selection: str) -> None:
+    graph, _, _ = _graph()
+    huge = dataclasses.replace(graph, features=graph.features * np.float32(1e30))
+    settings = TrainingSettings(epochs=5, lr=1e20, selection=selection)
+    trained = train(huge, settings=settings, classes=3, seed=0, device="cpu")
+    assert trained.best_epoch >= 1 and len(trained.predictions) == len(graph.labels)
+
+
 def test_without_validation_labels_the_last_epoch_counts() -> None:
     graph, _, _ = _graph()
     alone = dataclasses.replace(graph, val=np.arange(0))
@@ -117,7 +177,8 @@ def test_without_training_labels_there_is_one_clear_line() -> None:
         ({"gnn_dropout": 1.0}, "gnn_dropout=1.0"),
         ({"epochs": 0}, "epochs=0"),
         ({"hidden": 0}, "hidden=0"),
-        ({"selection": "f1"}, "selection=f1: must be accuracy or loss"),
+        ({"selection": "f1"}, "selection=f1: must be accuracy or loss or all-three"),
+        ({"activation": "tanh"}, "activation=tanh: must be relu or selu"),
     ],
 )
 def test_settings_outside_their_range_get_one_clear_line(values: dict, message: str) -> None:

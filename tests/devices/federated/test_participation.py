@@ -6,7 +6,6 @@ This file also covers ``devices/training_task.py`` and ``devices/federated/excha
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -153,35 +152,6 @@ def test_noise_is_bound_to_the_entry_and_to_every_step_of_the_update(make: Make)
     assert np.array_equal(noisy[0], noisy[1]) and np.count_nonzero(noisy[0] == noisy[2]) < 3
 
 
-def repeated(state: State, task: Task, *, times: int, weights: FloatArray, batch: int) -> Counter[str]:
-    """Count the replies to one question, asked twice in a batch, alone and in another training.
-
-    Every answer is compared with the first one of its device: ``equal``, ``different`` or the refusal.
-    """
-    known: dict[int, FloatArray] = {}
-    found: Counter[str] = Counter()
-    for time in range(times):
-        given = task if time % 3 < 2 else replace(task, collection=f"again-{time}")
-        asked, more = (messages(given, weights=weights, devices=range(len(state))) for _ in range(2))
-        if time % 2:
-            replies = one_by_one(state, asked)
-        else:
-            twice = [message for pair in zip(asked, more, strict=True) for message in pair]
-            replies = list(fleet_of(state.folder, batch=batch).answer(twice))
-        for reply in replies:
-            if reply.has_error():
-                found[Refusal(reply.error.code).name] += 1
-                continue
-            (answer,) = weights_of([reply])
-            node = reply.metadata.src_node_id
-            if node not in known:
-                known[node] = answer
-                found["first"] += 1
-            else:
-                found["equal" if np.array_equal(answer, known[node]) else "different"] += 1
-    return found
-
-
 def with_values(people: Population) -> Population:
     """Return people whose features are real numbers, those of the first one huge: sums over people are rounded."""
     values = np.random.default_rng(5).random(len(people.feature_values))
@@ -195,9 +165,17 @@ def test_a_repeated_question_gives_no_difference(people: Population, tmp_path: P
     task = task_of(noise=NOISE, scaling="none")
     policy = policy_for_training(task, people.facts, answers=100)  # the cap is no help
     state = enrol(tmp_path / "state", with_values(people), policy, seed=4)
-    found = repeated(state, task, times=4, weights=task.shape.initial(3, dtype), batch=32)
-    assert found == {"first": PEOPLE, "REPORT_COLLECTED": 5 * PEOPLE}
-    assert [row[:2] for row in state.ledger(0).answers()] == [(device, 0) for device in range(PEOPLE)]
+    asked = messages(task, weights=task.shape.initial(3, dtype))
+    weights_of(one_by_one(state, asked))
+    again = messages(replace(task, collection="again"), weights=task.shape.initial(3, dtype))
+    for replies in (one_by_one(state, asked), fleet_of(state.folder, batch=32).answer([*asked, *asked, *again])):
+        assert {reply.error.code for reply in replies if reply.has_error()} == {Refusal.REPORT_COLLECTED.value}
+    twice = messages(task, weights=task.shape.initial(4, dtype), devices=range(2))
+    replies = list(fleet_of(state.folder, batch=32).answer([message for message in twice for _ in range(2)]))
+    assert [reply.has_error() for reply in replies].count(True) == 2  # in one batch, too
+    assert [row[:2] for row in state.ledger(0).answers()] == [
+        (device, number) for device in range(PEOPLE) for number in range(1 + (device < 2))
+    ]
 
 
 def test_losses_of_rounds_add_up_to_the_cap_and_not_beyond(make: Make) -> None:

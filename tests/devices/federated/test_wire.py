@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 
-from ldpsim.devices.federated.wire import (
-    checked_record,
-    read_own,
-    read_round,
-    record_of,
-    round_content,
-)
+from ldpsim.devices.federated.wire import checked_record, read_own, read_round, record_of, round_content
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.training_task import Task
 

@@ -14,9 +14,9 @@ from ldpsim.devices.enrolment.counters import counter_of
 from ldpsim.devices.enrolment.state import COUNTED, State, enrol
 from ldpsim.devices.ledger.counter import Counter, CounterCheck, CounterMismatch, Entry
 from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, head_of
-from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report
+from tests.devices.conftest import ask_for, policy_of
 from tests.fleets import fleet_of
 
 NONCE = b"n" * 32
@@ -83,7 +83,7 @@ def test_the_table_of_states(counted: Head, seals: tuple[bytes, ...], agrees: bo
 
 
 @pytest.fixture
-def counted(place: str, tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> State:
+def counted(place: str, tmp_path: Path, population: Population) -> State:
     return enrol(tmp_path / "state", population, policy_of(population), seed=7, counters=place)
 
 
@@ -104,7 +104,7 @@ def answer(state: State, query: Query | bytes, index: int = 3) -> Report | Refus
         return Refusal.LEDGER_DAMAGED
 
 
-def test_answers_are_counted_before_a_reply_leaves(counted: State, ask_for: Callable[..., Query]) -> None:
+def test_answers_are_counted_before_a_reply_leaves(counted: State) -> None:
     assert counted.head["format"] == COUNTED and heads(counted) == [0] * 12
     for number, letters in enumerate(("a", "f", "l"), 1):
         assert isinstance(answer(counted, ask_for(attributes=letters)), Report)
@@ -119,7 +119,7 @@ def test_answers_are_counted_before_a_reply_leaves(counted: State, ask_for: Call
 
 
 def test_a_counter_that_cannot_be_advanced_holds_the_reply_back(
-    counted: State, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
+    counted: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -133,9 +133,7 @@ def test_a_counter_that_cannot_be_advanced_holds_the_reply_back(
     assert isinstance(again, Report) and again.replayed
 
 
-def test_equal_data_are_not_visible_where_a_counter_is(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
+def test_equal_data_are_not_visible_where_a_counter_is(tmp_path: Path, population: Population) -> None:
     """The noise is bound to a number that the counter holds; without one it depends on data and question alone."""
 
     def report(name: str, counters: Path | None) -> bytes:

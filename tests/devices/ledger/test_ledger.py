@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import struct
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -17,10 +16,11 @@ from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, head_of, reports_of, training_answer
 from ldpsim.devices.mechanisms import Loss
 from ldpsim.devices.query import Query
+from tests.devices.conftest import ask_for
 from tests.devices.ledger.entries import KEY, chain_of, harm, readable, release, report_after, train, training_after
 
 
-def test_a_row_holds_what_was_released(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
+def test_a_row_holds_what_was_released(ledger: Ledger) -> None:
     query, before = ask_for(), time.time()
     release(ledger, query)
     (row,) = ledger.answers(3)
@@ -37,7 +37,7 @@ def test_a_row_holds_what_was_released(ledger: Ledger, ask_for: Callable[..., Qu
         assert ledger.answers(device)[0].parts[0].loss == Loss(min(device, 1), device)
 
 
-def test_chains_are_read_together_and_judged_one_by_one(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
+def test_chains_are_read_together_and_judged_one_by_one(ledger: Ledger) -> None:
     """A damaged device does not stop the others, and a key is its own device's."""
     keys = {device: bytes([device]) * 32 for device in range(2, 9)}
     for device in (2, 4, 5, 7):
@@ -55,7 +55,7 @@ def test_chains_are_read_together_and_judged_one_by_one(ledger: Ledger, ask_for:
         ledger._chain(2, KEY)
 
 
-def test_a_transaction_is_all_or_nothing(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
+def test_a_transaction_is_all_or_nothing(ledger: Ledger) -> None:
     for error in (RuntimeError, KeyboardInterrupt, GeneratorExit, SystemExit):
         with pytest.raises(error), ledger.transaction():
             ledger.enter([report_after([], ask_for())], [b""], {3: KEY})
@@ -83,7 +83,7 @@ def test_a_checked_training_is_checked_again_when_somebody_else_wrote(ledger: Le
         train(ledger)
 
 
-def test_rows_that_exist_are_never_replaced(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
+def test_rows_that_exist_are_never_replaced(ledger: Ledger) -> None:
     release(ledger, ask_for())
     before = ledger.answers(3)
     with pytest.raises(LedgerDamaged), ledger.transaction():
@@ -91,7 +91,7 @@ def test_rows_that_exist_are_never_replaced(ledger: Ledger, ask_for: Callable[..
     assert ledger.answers(3) == before
 
 
-def test_every_bit_of_a_row_is_under_the_seal(ledger: Ledger, ask_for: Callable[..., Query]) -> None:
+def test_every_bit_of_a_row_is_under_the_seal(ledger: Ledger) -> None:
     release(ledger, ask_for(attributes="a"))
     for column in ("kind", "collection", "body", "seal"):
         (value,) = ledger._db.execute(f"SELECT {column} FROM answer").fetchone()
@@ -116,9 +116,7 @@ def trained(scope: tuple[str, ...], spent: Loss = Loss(1.0, 2.0, 0.25)) -> Answe
     )  # fmt: skip
 
 
-def test_the_bytes_of_a_row_and_its_seal_never_change(
-    ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bytes_of_a_row_and_its_seal_never_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that hold them are read for ever; ``test_ledger_damage.py`` has a whole file."""
     monkeypatch.setattr(rows.time, "time", lambda: 1.5)
     query = ask_for(attributes="l")
@@ -141,22 +139,10 @@ def test_the_bytes_of_a_row_and_its_seal_never_change(
     assert later.body[:45] == struct.pack("<dIB", 1.5, 1, 32) + staged.grouping_digest and later.number == 2
 
 
-def test_an_answer_to_a_query_holds_its_attributes(ask_for: Callable[..., Query]) -> None:
-    query = ask_for(attributes="al")
-    reports, digests = {"adjacency": [b"aa"], "label": [b"l"]}, {"adjacency": [b"x"], "label": [b"y"]}
-    (answer,) = reports_of(query, {3: Head(4, b"s")}, reports, digests)
-    assert (*answer[:4], answer.stage, answer.grouping, answer.seal) == (3, 4, "report", "first", 0, b"", b"")
-    assert [(p.attribute, p.fingerprint, p.report, p.data_digest, p.loss) for p in answer.parts] == [
-        ("adjacency", query.fingerprint("adjacency"), b"aa", b"x", query.loss("adjacency")),
-        ("label", query.fingerprint("label"), b"l", b"y", query.loss("label")),
-    ]  # fmt: skip
-    assert answer.size == 3 and answer.releases == answer.parts and not answer.is_training
-
-
 # --- the chain ----------------------------------------------------------------------------------------------
 
 
-def chained(ask_for: Callable[..., Query]) -> list[Answer]:
+def chained() -> list[Answer]:
     answers: list[Answer] = []
     for letter in ("a", "", "l", ""):
         row = report_after(answers, ask_for(attributes=letter)) if letter else training_after(answers)
@@ -165,8 +151,8 @@ def chained(ask_for: Callable[..., Query]) -> list[Answer]:
     return answers
 
 
-def test_a_whole_chain_is_sound(ask_for: Callable[..., Query]) -> None:
-    chain = chained(ask_for)
+def test_a_whole_chain_is_sound() -> None:
+    chain = chained()
     assert sound(chain, KEYS) == [True] * 4 and head_of(chain) == Head(4, chain[-1].seal)
     assert sound([], KEYS) == [] and head_of([]) == Head()
     assert sound(chain, {3: b"x" * 32}) == [False] * 4
@@ -176,8 +162,8 @@ def test_a_whole_chain_is_sound(ask_for: Callable[..., Query]) -> None:
 
 
 @pytest.mark.parametrize("at", range(4))
-def test_an_edited_missing_repeated_or_moved_answer_breaks_it(ask_for: Callable[..., Query], at: int) -> None:
-    chain = chained(ask_for)
+def test_an_edited_missing_repeated_or_moved_answer_breaks_it(at: int) -> None:
+    chain = chained()
     before, answer, after = chain[:at], chain[at], chain[at + 1 :]
     last = before[-1].seal if before else b""
     edited = answer._replace(collection="other")
@@ -222,7 +208,7 @@ class Asked:
         self.answers.append(report_after(self.answers, query)._replace(seal=b"%d" % len(self.answers)))
 
 
-def test_the_table(ask_for: Callable[..., Query]) -> None:
+def test_the_table() -> None:
     query, other = ask_for(attributes="af"), ask_for("second", attributes="af")
     assert Asked().both(query) == NewRelease()
     say, stored = Asked(query), Replay((b"adjacency0", b"features0"))
@@ -240,7 +226,7 @@ def test_the_table(ask_for: Callable[..., Query]) -> None:
         assert say.both(ask_for(attributes=letters, eps=1.5)) == AlreadyCollected()
 
 
-def test_a_new_release_says_where_the_chain_ends_and_what_was_spent(ask_for: Callable[..., Query]) -> None:
+def test_a_new_release_says_where_the_chain_ends_and_what_was_spent() -> None:
     say = Asked(ask_for("one", attributes="a"), ask_for("two", attributes="f"))
     say.answers.append(training_after(say.answers, loss=0.5)._replace(seal=b"t"))
     decision = say(ask_for(attributes="l"))
@@ -248,7 +234,7 @@ def test_a_new_release_says_where_the_chain_ends_and_what_was_spent(ask_for: Cal
     assert decision.spent == 21.5 and decision.head == Head(3, b"t")
 
 
-def test_an_attribute_that_stands_there_twice_is_damage(ask_for: Callable[..., Query]) -> None:
+def test_an_attribute_that_stands_there_twice_is_damage() -> None:
     say = Asked(ask_for("one", attributes="a"), ask_for("two", attributes="al"))
     with pytest.raises(LedgerDamaged, match="twice"):
         say(ask_for(attributes="f"))

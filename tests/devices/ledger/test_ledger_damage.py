@@ -1,23 +1,28 @@
-"""A ledger of another form, or a damaged one, is not opened."""
+"""A ledger of another form, or a damaged one, is not opened; what a device answers whose ledger is gone."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Population
+import ldpsim.devices.draw
+from ldpsim.devices.data.population import Population, Record
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger import schema
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
 from ldpsim.devices.ledger.rows import head_of
-from ldpsim.devices.policy.policy import Policy
+from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report, unpack_report
+from tests.devices.conftest import ask_for, flipped, policy_of
 from tests.devices.ledger.entries import KEY, chain_of, harm, readable, release, training_after
+from tests.fleets import lone_device
 
 TRIGGER = "CREATE TRIGGER t AFTER INSERT ON answer BEGIN DELETE FROM answer; END"
 
@@ -30,7 +35,7 @@ TRIGGER = "CREATE TRIGGER t AFTER INSERT ON answer BEGIN DELETE FROM answer; END
         "PRAGMA application_id=7", "PRAGMA user_version=3", "PRAGMA user_version=5",
     ],
 )  # fmt: skip
-def test_a_ledger_of_another_form_is_not_opened(ledger: Ledger, ask_for: Callable[..., Query], change: str) -> None:
+def test_a_ledger_of_another_form_is_not_opened(ledger: Ledger, change: str) -> None:
     release(ledger, ask_for(attributes="a"))
     harm(ledger, change)
     with pytest.raises(LedgerDamaged):
@@ -40,9 +45,7 @@ def test_a_ledger_of_another_form_is_not_opened(ledger: Ledger, ask_for: Callabl
             pytest.fail("it began")
 
 
-def test_a_planted_trigger_does_not_make_a_device_answer_twice(
-    tmp_path: Path, population: Population, policy_of: Callable[..., Policy], ask_for: Callable[..., Query]
-) -> None:
+def test_a_planted_trigger_does_not_make_a_device_answer_twice(tmp_path: Path, population: Population) -> None:
     state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
     state.device(3)
     harm(state.ledger(3), TRIGGER)
@@ -53,7 +56,7 @@ def test_a_planted_trigger_does_not_make_a_device_answer_twice(
         state.ledger(3)
 
 
-def test_one_rotten_byte_anywhere_hides_nothing(tmp_path: Path, ask_for: Callable[..., Query]) -> None:
+def test_one_rotten_byte_anywhere_hides_nothing(tmp_path: Path) -> None:
     """Each byte of the file in turn: it does not open, a device is damaged, or every row stands as it was."""
     path = tmp_path / "ledger.sqlite"
     ledger = Ledger.create(path)
@@ -133,3 +136,49 @@ def test_no_statement_reads_the_tables_of_another_form(tmp_path: Path) -> None:
     with pytest.raises(LedgerDamaged, match="other tables, indexes, triggers or views"):
         schema.count_answered(tmp_path / "ledger", "c")
     assert run == ["PRAGMA application_id", "PRAGMA user_version", schema._OBJECTS]
+
+
+def test_after_a_lost_ledger(tmp_path: Path, population: Population, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Same question, same data: same bytes. Otherwise another key, so noise that has nothing in common with it."""
+    keys: list[bytes] = []
+
+    class Listening(NoiseStream):
+        def __init__(self, key: bytes, stream: int = 0) -> None:
+            keys.append(key)
+            super().__init__(key, stream)
+
+    monkeypatch.setattr(ldpsim.devices.draw, "NoiseStream", Listening)
+    state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
+    own, numbers = population.record(3), count()
+
+    def lost(query: Query, record: Record = own, secret: bytes = state.secrets[3].tobytes()) -> tuple[bytes, ...]:
+        """Return the parts of the report of the same device with an empty ledger, and keep the keys of its noise."""
+        keys.clear()
+        path = tmp_path / f"lost-{next(numbers)}"
+        report = lone_device(3, record, secret, state.policy, Ledger.create(path)).answer(query)
+        assert isinstance(report, Report) and not report.replayed
+        return tuple(part for parts in unpack_report(report.data, query).values() for part in parts)
+
+    query = ask_for(attributes="af")
+    first, noise = lost(query), [*keys]
+    assert lost(replace(query, collection="another")) == first and keys == noise
+    for place, letter in enumerate("af"):  # asked alone, too: other bytes would be a second report
+        assert lost(ask_for(attributes=letter)) == (first[place],)
+    # one edge, and one feature, less: the other attribute's report is the one that it was
+    near, words = (
+        replace(own, neighbours=own.neighbours[1:]),
+        replace(own, feature_indices=own.feature_indices[1:], feature_values=own.feature_values[1:]),
+    )
+    seen = [*noise]
+    for kept, record in ((1, near), (0, words)):
+        lost(query, record)
+        assert keys[kept] == noise[kept]
+        seen.append(keys[1 - kept])
+    for asked, record, secret in (
+        (ask_for(attributes="af", eps=1.01), own, state.secrets[3].tobytes()),  # another budget
+        (query, flipped(own, 3), state.secrets[3].tobytes()),
+        (query, own, b"t" * 32),  # another secret, the same public number
+    ):
+        lost(asked, record, secret)
+        seen += keys
+    assert len(set(seen)) == len(seen) == 10

@@ -117,6 +117,7 @@ def test_a_random_grouping_is_public_and_even() -> None:
 def test_which_groupings_can_be_answered() -> None:
     own, given = (GroupDegrees.from_epsilon(1.0, n=4, groups=3, seed=s) for s in (0, -1))
     assert own.takes(None) and own.takes((0, 0, 0, 0))
+    assert own.groups_of(None).tolist() == random_grouping(4, 3, 0).tolist()  # 0 is a seed
     assert given.takes((0, 2, 1, 0))
     assert not given.takes(None) and not given.takes((0, 2, 1)) and not given.takes((0, 3, 1, 0))
 

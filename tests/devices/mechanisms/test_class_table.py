@@ -136,11 +136,6 @@ def test_logarithms_are_right_to_a_unit() -> None:
     assert np.abs(logarithm(numbers) - exact).max() < 0.6
 
 
-def test_a_logarithm_never_falls() -> None:
-    near = np.concatenate([(1 << power) + np.arange(-40, 41) for power in range(7, 61)])
-    assert (np.diff(logarithm(np.unique(near))) >= 0).all()
-
-
 def test_powers_are_rounded_to_the_nearest() -> None:
     powers = falling_powers(16, 256, one=1 << 24)
     exact = np.exp(-np.arange(256) / 16) * (1 << 24)

@@ -161,13 +161,7 @@ def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanis
     data = mechanism.respond([people()[0]], [NoiseStream(bytes(range(32)))], devices=[4])[0]
     report = mechanism.decode(data, device=4)
     found = mechanism.evidence(report)
-    if mechanism.name in (
-        "degree",
-        "group_degrees",
-        "neighbourhood_vote",
-        "grr_fs",
-        "analytic_gaussian",
-    ):
+    if mechanism.name in ("degree", "group_degrees", "neighbourhood_vote", "grr_fs", "analytic_gaussian"):
         assert found is None and mechanism.weight is None
         return
     assert found is not None

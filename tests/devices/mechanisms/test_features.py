@@ -1,4 +1,4 @@
-"""Mechanisms about features: grids, published figures, sampled features, categories in columns."""
+"""Mechanisms about features: grids, published figures, sampled features, categories, Laplace and Gaussian noise."""
 
 from __future__ import annotations
 
@@ -8,20 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.stats import norm
 
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.datasets import load
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import (
-    BUILT_IN,
-    GRRFS,
-    AnalyticGaussian,
-    FeatureGrid,
-    Laplace,
-    MultiBit,
-    OneBit,
-    Window,
-)
+from ldpsim.devices.mechanisms import BUILT_IN, GRRFS, AnalyticGaussian, FeatureGrid, Laplace, MultiBit, OneBit, Window
 from ldpsim.devices.mechanisms.exact_loss import ONE, probability_threshold
 from ldpsim.devices.mechanisms.feature_bits import sampled_features
 from ldpsim.devices.mechanisms.window import half_width, window_share
@@ -66,15 +58,6 @@ def test_the_numbers_of_the_reference() -> None:
     assert b.slope == pytest.approx(10.819767069, abs=5e-10)
     assert b.variance(np.linspace(0, 1, 10))[[0, 9]] == pytest.approx([11.456735942] * 2, abs=5e-10)
     assert b.variance(np.full(10, 0.5))[0] == pytest.approx(11.706735942, abs=5e-10)
-
-
-def test_all_features_is_1_bit_at_full_budget() -> None:
-    mechanism, one_bit = MultiBit.from_epsilon(3.0, d=6, m=6), OneBit.from_epsilon(0.5, d=6)
-    assert mechanism.flip == one_bit.flip and mechanism.loss() == one_bit.loss()
-    value = np.linspace(0, 1, 6)
-    bits = one_bit.perturb(value, NoiseStream(bytes(32)))
-    assert mechanism.perturb(value, NoiseStream(bytes(32))).tolist() == np.where(bits, 1, -1).tolist()
-    assert mechanism.estimate(np.where(bits, 1, -1)) == pytest.approx(one_bit.estimate(bits))
 
 
 def spread_of(m: int, epsilon: float) -> float:
@@ -219,3 +202,53 @@ def test_blocks_are_as_many_and_as_sparse_as_published(
     mechanism = GRRFS.from_epsilon(1.0, facts=population.facts, m=10, block=block)
     read = np.array([mechanism.value_of(population.record(i), device=i) for i in range(len(population))])
     assert read.shape[1] == features and 1 - read.mean() == pytest.approx(zeros, abs=6e-4)
+
+
+KINDS = [
+    lambda **grid: Laplace.from_epsilon(1.5, **grid),
+    lambda **grid: AnalyticGaussian.from_epsilon(1.5, delta=1e-4, **grid),
+]
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_estimates_are_unbiased_on_the_grid(make) -> None:
+    mechanism = make(d=1, low=2.0, high=5.0, grid=4)
+    reports = np.arange(-400, 405)
+    for value in (2.0, 2.75, 5.0):
+        weights = np.exp([mechanism.log_probability(np.array([r]), np.array([value])) for r in reports])
+        estimates = np.array([mechanism.estimate(np.array([r]))[0] for r in reports])
+        assert weights.sum() == pytest.approx(1, abs=1e-12)
+        mean = weights @ estimates
+        assert mean == pytest.approx(value, abs=1e-10)
+
+
+def test_the_gaussians_delta_bounds_what_is_released() -> None:
+    """The exact delta(eps) of the rounded mechanism, by summation: below the curve, and close to it."""
+    mechanism = AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=1, grid=8)
+    z = np.arange(-400, 401)
+    far, near = (np.array([mechanism.log_probability(np.array([r]), np.array([v])) for r in z]) for v in (1.0, 0.0))
+    for epsilon in (0.1, 0.5, 1.0, 2.0):
+        exact = np.maximum(0, np.exp(far) - np.exp(epsilon + near)).sum()
+        curve = mechanism.delta_of(epsilon)
+        assert 0.98 * curve < exact <= curve
+    assert mechanism.delta_of(1.0) == pytest.approx(1e-3, rel=1e-6) and mechanism.delta_of(1.0) <= 1e-3
+
+
+def test_the_gaussians_loss_is_the_curve_at_its_delta() -> None:
+    mechanism = AnalyticGaussian.from_epsilon(1.0, delta=1e-10, d=1433)
+    loss = mechanism.loss()
+    assert loss.vector == pytest.approx(1.0, abs=2e-9) and loss.vector <= 1.0 and loss.delta == 1e-10
+    assert mechanism.delta_of(loss.bit, changed=1) <= 1e-10 < mechanism.delta_of(loss.bit - 1e-6, changed=1)
+    assert 0 < loss.bit < loss.vector
+    sigma = mechanism.sigma / mechanism.grid
+    assert norm.cdf(math.sqrt(1433) / 2 / sigma - sigma / math.sqrt(1433)) - math.e * norm.cdf(
+        -math.sqrt(1433) / 2 / sigma - sigma / math.sqrt(1433)
+    ) == pytest.approx(1e-10, rel=1e-4)
+
+
+def test_a_device_agrees_to_no_delta_of_1_over_n() -> None:
+    mechanism = AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=4)
+    assert mechanism.agrees_with(PublicFacts(999, 4, 2)) and not mechanism.agrees_with(PublicFacts(1000, 4, 2))
+    assert not mechanism.agrees_with(PublicFacts(99, 5, 2)) and not mechanism.agrees_with(PublicFacts(99, 4, 2, -1.0))
+    assert Laplace.from_epsilon(1.0, d=4).agrees_with(PublicFacts(999, 4, 2))
+    assert not Laplace.from_epsilon(1.0, d=4).agrees_with(PublicFacts(999, 4, 2, 0.0, 2.0))

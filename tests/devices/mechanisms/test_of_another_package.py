@@ -1,6 +1,6 @@
 """Mechanisms of another package, from a device to the curator, with no change to ldpsim.
 
-Two are about the adjacency: one reports bits, and one reports numbers in a field of its own. One is about the label.
+It is about the adjacency, and reports bits. tests/curator/reports/kinds.py has some about the label.
 This file also covers ``ldpsim.devices.mechanisms.__init__``, and its base classes.
 """
 
@@ -26,8 +26,7 @@ from ldpsim.devices.data.population import Record
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.mechanisms import AdjacencyBits, Loss, Mechanism, Reporting, discrete_laplace
-from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms import GRR, AdjacencyBits, Loss, Mechanism, Reporting
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.stacked_reports import stacked
 from ldpsim.devices.noise import NoiseStream
@@ -64,39 +63,8 @@ class UnlikeFlips(AdjacencyBits):
         return log_ratio(ONE // 2, self.lie, self.most_targets(device, changed))
 
 
-@dataclass(frozen=True)
-class TwoCounts(Mechanism):
-    """Noisy numbers of neighbours before the middle of the ids and after it."""
-
-    t: int
-    s: int
-    n: int
-    name, version, reads = "two_counts", 1, ("adjacency",)
-
-    @classmethod
-    def from_epsilon(cls, epsilon: float, *, n: int) -> TwoCounts:
-        return cls(*discrete_laplace.scale_for(epsilon, sensitivity=1), n)
-
-    def agrees_with(self, facts: PublicFacts) -> bool:
-        return self.n == facts.n
-
-    def value_of(self, record: Record, *, device: int, grouping: tuple[int, ...] | None = None) -> np.ndarray:
-        return np.bincount(np.clip(record.neighbours, 0, self.n - 1) >= self.n // 2, minlength=2)
-
-    def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
-        return value + discrete_laplace.sample(noise, self.t, self.s, 2)
-
-    def encode(self, report: np.ndarray) -> bytes:
-        return pack_integers(report)
-
-    def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        return unpack_integers(data, 2)
-
-    def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
-        return discrete_laplace.log_probability(report - value, self.t, self.s)
-
-    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
-        return discrete_laplace.loss(self.t, self.s, shift=changed or self.n - 1)
+class Unlikely(UnlikeFlips):
+    name = "grr"
 
 
 class Entry:
@@ -109,7 +77,7 @@ class Entry:
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    offered = [Entry(UnlikeFlips), Entry(TwoCounts)]
+    offered = [Entry(UnlikeFlips), Entry(Unlikely)]
     mechanisms._installed.cache_clear()
     monkeypatch.setattr(mechanisms, "entry_points", lambda group: offered if group == "ldpsim.mechanisms" else [])
     yield
@@ -157,16 +125,6 @@ def test_bits_about_neighbours(reporting: Reporting, tmp_path: Path) -> None:
     assert holds["node"].value == pytest.approx(ends * (N - 1), abs=1e-6)
 
 
-def test_numbers_in_a_field_of_their_own(tmp_path: Path) -> None:
-    query = Query("c", ((Ask("adjacency", (TwoCounts.from_epsilon(20.0, n=N),)),),))
-    reports = collected(query, tmp_path)
-    true = [TwoCounts(1, 1, N).value_of(record, device=0).tolist() for record in people()]
-    assert reports.arrays["two_counts"].tolist() == true  # so little noise is none
-    reports.save(tmp_path / "saved")
-    loaded = Reports.load(tmp_path / "saved")
-    assert list(loaded.arrays) == ["two_counts"] and loaded.arrays["two_counts"].tolist() == true
-
-
 def test_a_row_of_numbers_is_not_taken_for_bits() -> None:
     class Numbers(UnlikeFlips):
         def decode(self, data: bytes, *, device: int) -> np.ndarray:
@@ -176,10 +134,10 @@ def test_a_row_of_numbers_is_not_taken_for_bits() -> None:
         stacked(Numbers.from_epsilon(1.0, n=N).stacker(N), {3: b""})
 
 
-@pytest.mark.parametrize("kind", [UnlikeFlips, TwoCounts])
-def test_they_are_audited(kind: type[Mechanism]) -> None:
-    assert mechanisms.every()[kind.name] is kind
-    rows = audit_mechanism(kind, Effort(trials=400, rows=20), stream=NoiseStream)
+def test_it_is_found_by_its_name_and_audited() -> None:
+    assert mechanisms.every()["unlike_flips"] is mechanisms.find("unlike_flips") is UnlikeFlips
+    assert mechanisms.find("grr") is GRR and mechanisms.find("nobody") is None  # a built-in's name cannot be taken
+    rows = audit_mechanism(UnlikeFlips, Effort(trials=400, rows=20), stream=NoiseStream)
     assert {row.level for row in rows} >= {"bit", "vector"} and all(row.passed for row in rows)
 
 

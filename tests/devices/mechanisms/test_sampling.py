@@ -212,24 +212,6 @@ def test_words_next_to_an_edge_are_settled_by_further_bits(law_: Law, sign: int)
     assert settled >= 1
 
 
-@every
-def test_further_bits_decide_both_ways(law_: Law, monkeypatch: pytest.MonkeyPatch) -> None:
-    edge = law_.edge(0)
-    cut = int(mpmath.floor(edge * 2**64))
-    rest = int(mpmath.floor((edge * 2**64 - cut) * 2**64))
-    found = []
-    for second in (rest - 1, rest + 1, rest):
-        noise = Given([cut])
-        further = [second]
-        monkeypatch.setattr(noise, "words", lambda size, noise=noise, further=further: np.array(
-            [cut] if noise.given and noise.given.pop() else [further.pop() if further else 12345], np.uint64
-        ))  # fmt: skip
-        found.append(int(law_.sample(noise, 1)[0]))
-    assert found[:2] == [1, 0]
-    third = ends(law_, (cut << 64 | rest) << 64 | 12345, 192)
-    assert third == (found[2],) * 2
-
-
 def test_the_integers_do_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A quantile that errs in its thirteenth digit gives the same integers: the unsure ones are settled exactly."""
     sigma = Fraction(10**12)

@@ -1,7 +1,4 @@
-"""Every mechanism's reports, from a device's bytes to the curator's arrays, on disk and back.
-
-It covers all modules below ``ldpsim.devices.mechanisms``.
-"""
+"""Bits and integers on the wire, and every mechanism's reports from a device's bytes to the curator's arrays."""
 
 from __future__ import annotations
 
@@ -10,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from ldpsim.curator.methods import Question
@@ -21,8 +20,24 @@ from ldpsim.devices.mechanisms import (
     MultiBit,
     NoisyRow,
     OneBit,
+    RandomizedResponse,
     stacked_reports,
 )
+from ldpsim.devices.mechanisms.bits import (
+    GAPS,
+    PACKED,
+    pack_bits,
+    pack_integers,
+    pack_plain,
+    pack_positions,
+    pack_rows,
+    unpack_bits,
+    unpack_integers,
+    unpack_many,
+    unpack_plain,
+    unpack_positions,
+)
+from ldpsim.devices.mechanisms.exact_loss import ONE
 from ldpsim.devices.mechanisms.stacked_reports import stacked
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.query import Ask, Query
@@ -139,3 +154,126 @@ def test_batches_give_what_all_reports_at_once_give(
                 assert list(whole.wrong) == [device]  # malformed bytes of one device lose nobody else's
                 assert np.array_equal(*(np.asarray(a.todense() if isinstance(a, csr_array) else a)
                                         for a in (left_out, others)))  # fmt: skip
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> np.ndarray:
+    size = draw(st.one_of(st.integers(0, 70), st.sampled_from([127, 128, 129, 3000, 20_000])))
+    bits = np.zeros(size, np.bool_)
+    if size:
+        density = draw(st.sampled_from([0.0, 0.001, 0.01, 0.1, 0.12, 0.13, 0.5, 1.0]))
+        bits |= np.random.default_rng(draw(st.integers(0, 10**6))).random(size) < density
+        bits[draw(st.lists(st.integers(0, size - 1), max_size=5))] = True
+    return bits
+
+
+@given(rows())
+def test_round_trip_and_size(bits: np.ndarray) -> None:
+    data = pack_bits(bits)
+    packed = pack_plain(bits)
+    assert unpack_bits(data, len(bits)).tolist() == bits.tolist()
+    assert unpack_positions(data, len(bits)).tolist() == np.flatnonzero(bits).tolist()
+    assert unpack_plain(packed, len(bits)).tolist() == bits.tolist()
+    assert len(data) <= 1 + len(packed)
+    assert (data[0] == PACKED) == (len(data) == 1 + len(packed))  # gaps only where they are smaller
+
+
+@given(st.lists(rows(), max_size=4))
+def test_positions_and_many_rows_are_written_as_bits_are(several: list[np.ndarray]) -> None:
+    ones = [np.flatnonzero(bits) for bits in several]
+    wanted = [pack_bits(bits) for bits in several]
+    assert [pack_positions(places, len(bits)) for places, bits in zip(ones, several, strict=True)] == wanted
+    counts = np.array([len(places) for places in ones], np.int64)
+    together = np.concatenate([np.zeros(0, np.int64), *ones])
+    sizes = np.array([len(bits) for bits in several], np.int64)
+    assert pack_rows(together, counts, sizes) == pack_rows(together.astype(np.uint32), counts, sizes) == wanted
+
+
+@given(st.lists(rows(), max_size=5), st.booleans(), st.data())
+def test_many_rows_are_read_as_one_by_one(several: list[np.ndarray], sparse: bool, draw: st.DataObject) -> None:
+    """Rows as they are written, and with one byte changed: the same positions, or a ValueError on both ways."""
+    if sparse:  # gaps alone, which are read together
+        several = [bits for bits in several if pack_bits(bits)[0] == GAPS]
+    data, sizes = [pack_bits(bits) for bits in several], np.array([len(bits) for bits in several], np.int64)
+    ones, counts = unpack_many(data, sizes)
+    assert counts.tolist() == [np.count_nonzero(bits) for bits in several]
+    assert ones.tolist() == [place for bits in several for place in np.flatnonzero(bits).tolist()]
+    longer = [k for k, row in enumerate(data) if len(row) > 1]
+    if longer:
+        row = draw.draw(st.sampled_from(longer))
+        changed = bytearray(data[row])
+        changed[draw.draw(st.integers(1, len(changed) - 1))] ^= draw.draw(st.integers(1, 255))
+        data[row] = bytes(changed)
+        try:
+            wanted = [unpack_positions(given, int(size)).tolist() for given, size in zip(data, sizes, strict=True)]
+        except ValueError:
+            with pytest.raises(ValueError):
+                unpack_many(data, sizes)
+        else:
+            assert unpack_many(data, sizes)[0].tolist() == [place for places in wanted for place in places]
+
+
+@given(st.binary(max_size=40), st.integers(0, 200))
+def test_whatever_is_read_was_written_so(data: bytes, size: int) -> None:
+    """Any bytes: a ValueError, or a row; never another exception, never a bit beyond the row."""
+    for read in (unpack_bits, unpack_positions):
+        try:
+            got = read(data, size)
+        except ValueError:
+            continue
+        if read is unpack_bits:
+            assert got.shape == (size,)
+            if data[0] == GAPS:
+                assert pack_bits(got) == data
+            else:
+                assert bytes([PACKED]) + pack_plain(got) == data
+        else:
+            assert all(0 <= p < size for p in got.tolist())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"\x02", bytes([PACKED]), bytes([PACKED, 0]), bytes([PACKED, 0, 0, 0]), bytes([PACKED, 0, 0x3F]),
+        bytes([GAPS, 9]), bytes([GAPS, 0x85]), bytes([GAPS, 0x80, 0x00]), bytes([GAPS, 0, 0, 0]),
+        bytes([GAPS, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]), bytes([GAPS, 4, 4]),
+    ],
+)  # fmt: skip
+def test_malformed_rows_are_refused(data: bytes) -> None:
+    with pytest.raises(ValueError):
+        unpack_positions(data, 9)
+    with pytest.raises(ValueError):
+        unpack_bits(data, 9)
+
+
+def test_few_flips_are_few_of_many_too() -> None:
+    """The sampler counts flips up to 1 in 16, and up to 2^17 flips a row."""
+    of = lambda flip, n: RandomizedResponse(flip, n).few_flips  # noqa: E731
+    assert of(ONE // 16, 99) and not of(ONE // 16 + 1, 99)
+    assert of(ONE >> 10, 1 << 27) and not of(ONE >> 10, (1 << 27) + 1)
+
+
+@pytest.mark.parametrize(("ones", "size", "data"), [
+    ([0], 8, "0080"), ([0], 9, "0100"), ([], 1, "01"), ([], 0, "00"), ([0, 1], 16, "00c000"), ([0, 1], 17, "010000"),
+    ([127], 2000, "017f"), ([128], 2000, "018001"), ([3, 132], 2000, "01038001"), ([5, 16_390], 99_999, "0105808001"),
+    ([16_383], 99_999, "01ff7f"), ([2_097_152], 9_999_999, "0180808001"),
+])  # fmt: skip
+def test_bits_on_the_wire(ones: list[int], size: int, data: str) -> None:
+    bits = np.zeros(size, np.bool_)
+    bits[ones] = True
+    assert pack_bits(bits).hex() == data and unpack_positions(bytes.fromhex(data), size).tolist() == ones
+    places = np.array(ones * 2, np.int64)
+    rows = pack_rows(places, np.array([len(ones)] * 2), np.array([size] * 2))
+    assert [row.hex() for row in rows] == [data] * 2
+    found, counts = unpack_many(rows, np.array([size] * 2))
+    assert found.tolist() == ones * 2 and counts.tolist() == [len(ones)] * 2
+
+
+@pytest.mark.parametrize(("numbers", "data"), [
+    ([], "01"), ([0, 127, -128], "01007f80"), ([128], "028000"), ([-129], "027fff"),
+    ([1, -(1 << 63)], "08" + "01" + "00" * 14 + "80"),
+    ([32767], "02ff7f"), ([32768], "03008000"),
+])  # fmt: skip
+def test_integers_on_the_wire(numbers: list[int], data: str) -> None:
+    assert pack_integers(np.array(numbers, np.int64)).hex() == data
+    assert unpack_integers(bytes.fromhex(data), len(numbers)).tolist() == numbers

@@ -24,8 +24,6 @@ from ldpsim.devices.client_app import app
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.policy.policy import Policy
-from ldpsim.devices.query import Query
 from ldpsim.devices.raw_record import hand_over
 from ldpsim.devices.report import Report
 from ldpsim.devices.vault import folder as vault_home
@@ -33,7 +31,7 @@ from ldpsim.devices.vault import server
 from ldpsim.devices.vault.client import VaultDevice
 from ldpsim.devices.vault.protocol import FrameKind
 from ldpsim.devices.vault.server import Vault
-from tests.devices.conftest import serving
+from tests.devices.conftest import ask_for, policy_of, serving
 
 Open = Callable[..., "Running"]
 
@@ -65,7 +63,7 @@ def running(folder: Path, path: Path, **options: float) -> Iterator[Running]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, population: Population, policy_of: Callable[..., Policy]) -> Callable[..., Path]:
+def folder(tmp_path: Path, population: Population) -> Callable[..., Path]:
     def make(name: str = "state", residents: tuple[int, ...] | None = None, **changes: object) -> Path:
         enrol(tmp_path / name, population, policy_of(population, **changes), seed=7, residents=residents).close()
         return tmp_path / name
@@ -85,29 +83,8 @@ def opened(tmp_path: Path, folder: Callable[..., Path]) -> Iterator[Open]:
         yield make
 
 
-def test_a_vault_answers_what_the_device_answers(
-    opened: Open, folder: Callable[..., Path], ask_for: Callable[..., Query]
-) -> None:
-    vault = opened()
-    twin = State(folder("twin")).device(3)
-    for question in (
-        ask_for(),
-        ask_for(),
-        ask_for("second"),
-        ask_for(eps=2.0),
-        ask_for(attributes="l"),
-        ask_for(eps=40),
-    ):
-        assert vault.device().answer(question.to_bytes()) == twin.answer(question.to_bytes())
-    assert vault.device().answer(b"nothing") is Refusal.UNKNOWN_QUERY
-    assert vault.device().refuse(FrameKind.OTHER_MODE) is Refusal.MODE_REFUSED
-    assert vault.device().refuse(FrameKind.UNKNOWN) is Refusal.UNKNOWN_QUERY
-    assert vault.device().hand_over(hand_over("first").to_bytes()) is Refusal.MODE_REFUSED
-    assert vault.vault.counts["reported"] == 1 and vault.vault.counts["replayed"] == 2
-
-
 def test_an_owner_s_device_hands_its_record_over_once(
-    tmp_path: Path, folder: Callable[..., Path], policy_of: Callable[..., Policy], population: Population
+    tmp_path: Path, folder: Callable[..., Path], population: Population
 ) -> None:
     from ldpsim.devices.policy.policy import policy_for
 
@@ -120,9 +97,7 @@ def test_an_owner_s_device_hands_its_record_over_once(
         assert vault.device().answer(hand_over("a").to_bytes()) in (Refusal.UNKNOWN_QUERY, Refusal.MODE_REFUSED)
 
 
-def test_the_clientapp_reaches_its_device_through_the_socket_alone(
-    opened: Open, ask_for: Callable[..., Query], tmp_path: Path
-) -> None:
+def test_the_clientapp_reaches_its_device_through_the_socket_alone(opened: Open, tmp_path: Path) -> None:
     vault = opened()
     # The curator's word for a state folder counts for nothing where the node names a socket.
     where = Context(9, 77, {"partition-id": 3, "socket": str(vault.path)}, RecordDict({}), {"state-dir": str(tmp_path)})
@@ -143,9 +118,7 @@ def test_the_clientapp_reaches_its_device_through_the_socket_alone(
     assert wire.read_introduction(say(wire.WHOAMI_TYPE, RecordDict({}))) == (3, True)
 
 
-def test_a_run_s_configuration_cannot_name_a_socket(
-    opened: Open, ask_for: Callable[..., Query], tmp_path: Path
-) -> None:
+def test_a_run_s_configuration_cannot_name_a_socket(opened: Open, tmp_path: Path) -> None:
     vault = opened()
     where = Context(9, 77, {"partition-id": 3, "state-dir": str(tmp_path / "none")}, RecordDict({}),
                     {"socket": str(vault.path)})  # fmt: skip
@@ -160,7 +133,7 @@ def test_a_vault_that_is_not_there_is_a_device_that_answers_nothing(tmp_path: Pa
         VaultDevice("x", -1)
 
 
-def test_only_those_who_live_there_are_answered_for(opened: Open, ask_for: Callable[..., Query]) -> None:
+def test_only_those_who_live_there_are_answered_for(opened: Open) -> None:
     vault = opened(residents=(3, 5))
     question = ask_for().to_bytes()
     for index in (0, 4, 11, 12, 2**32 - 1):
@@ -168,9 +141,7 @@ def test_only_those_who_live_there_are_answered_for(opened: Open, ask_for: Calla
     assert isinstance(vault.device(5).answer(question), Report)
 
 
-def test_a_ledger_that_is_gone_is_not_made_anew(
-    folder: Callable[..., Path], tmp_path: Path, ask_for: Callable[..., Query]
-) -> None:
+def test_a_ledger_that_is_gone_is_not_made_anew(folder: Callable[..., Path], tmp_path: Path) -> None:
     """The vault says so when it starts; a device without a vault does not answer either."""
     home = folder()
     with running(home, tmp_path / "v") as vault:
@@ -190,7 +161,7 @@ def test_a_ledger_that_is_gone_is_not_made_anew(
 
 
 def test_a_ledger_that_is_replaced_while_it_is_served_answers_nothing(
-    folder: Callable[..., Path], tmp_path: Path, ask_for: Callable[..., Query]
+    folder: Callable[..., Path], tmp_path: Path
 ) -> None:
     home = folder()
     shutil.copy(home / "ledger.sqlite", tmp_path / "blank")
@@ -202,7 +173,7 @@ def test_a_ledger_that_is_replaced_while_it_is_served_answers_nothing(
         assert isinstance(vault.device().answer(ask_for().to_bytes()), Report)
 
 
-def test_many_at_once_get_one_report(opened: Open, ask_for: Callable[..., Query]) -> None:
+def test_many_at_once_get_one_report(opened: Open) -> None:
     vault = opened()
     questions = [ask_for(f"c{i}", eps=1.0 + i / 10).to_bytes() for i in range(24)]
     answers: list[Report | Refusal] = []
@@ -215,7 +186,7 @@ def test_many_at_once_get_one_report(opened: Open, ask_for: Callable[..., Query]
     assert {a for a in answers if isinstance(a, Refusal)} == {Refusal.REPORT_COLLECTED}
 
 
-def test_who_drips_or_stays_silent_keeps_nobody_out(opened: Open, ask_for: Callable[..., Query]) -> None:
+def test_who_drips_or_stays_silent_keeps_nobody_out(opened: Open) -> None:
     vault = opened(options={"connections": 3, "seconds": 0.4})
     idle = [vault.connect() for _ in range(20)]
     for connection in idle[::2]:
@@ -233,7 +204,7 @@ def test_a_question_that_is_too_long_is_no_question(opened: Open) -> None:
 
 
 def test_a_failure_inside_says_nothing(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, ask_for: Callable[..., Query]
+    opened: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     vault = opened()
 
@@ -288,7 +259,7 @@ def test_a_stale_socket_is_replaced_and_a_living_one_is_not(tmp_path: Path) -> N
 
 
 def test_who_opens_too_many_is_turned_away_and_others_are_answered(
-    opened: Open, ask_for: Callable[..., Query], monkeypatch: pytest.MonkeyPatch
+    opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The red team's 300 slow connections: an honest device got LEDGER_DAMAGED. Now others are answered."""
     vault = opened(options={"connections": 8})

@@ -5,59 +5,30 @@ It covers ``curator/methods/federated/fedavg.py`` too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pytest
 from flwr.serverapp.strategy import FedAvg
 
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import enrol
-from ldpsim.devices.network import softmax
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.federated import NormalisedAverage
 from ldpsim.strategies.rounds.checkpoint import Standing, run_rounds
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
-from tests.fleets import release_states
+from tests.strategies.federated.test_scaffold import gradient
 
 PEOPLE, D = 8, 20
 TASK = Task("first", "own", D, 3, 3, 0.3, 5, scaling="unit")
 NODES = {1: [1, 2, 3, 5, 8], 2: [2, 4, 5, 6, 7], 3: [1, 2, 3, 4, 5, 6, 7, 8]}
 
 
-@pytest.fixture(scope="module")
-def people() -> Population:
-    return generate(PEOPLE, d=D, classes=3, seed=2, mean_degree=2.0, words=6)
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    release_states()
-
-
 def trained(folder: Path, people: Population, strategy: FedAvg) -> np.ndarray:
     enrol(folder, people, policy_for_training(TASK, people.facts, answers=100), seed=4).close()
     grid = TrainingGrid(LocalGrid(folder, PEOPLE), train=lambda number: NODES[number])
     return run_rounds(strategy, grid, Standing(TASK.shape.initial(1, np.float64)), TASK.to_bytes(), rounds=len(NODES))
-
-
-def step(people: Population, person: int, weights: np.ndarray) -> None:
-    """Take one gradient step on the cross-entropy of a person, dense, in place."""
-    record, x = people.record(person), np.zeros(D)
-    x[record.feature_indices] = record.feature_values
-    x /= np.linalg.norm(x)
-    w1, b1, w2, b2 = TASK.shape.parts(weights)
-    z = x @ w1 + b1
-    error = softmax(np.maximum(z, 0) @ w2 + b2)
-    error[record.label] -= 1
-    back = (w2 @ error) * (z > 0)
-    for part, slope in ((w1, np.outer(x, back)), (b1, back), (w2, np.outer(np.maximum(z, 0), error)), (b2, error)):
-        part -= TASK.lr * slope
 
 
 def of_the_paper(people: Population, strategy: NormalisedAverage) -> np.ndarray:
@@ -69,7 +40,7 @@ def of_the_paper(people: Population, strategy: NormalisedAverage) -> np.ndarray:
         for node, own in zip(nodes, steps, strict=True):
             y = x.copy()
             for _ in range(own):
-                step(people, node - 1, y)
+                y -= TASK.lr * gradient(people, node - 1, y)
             directions.append((x - y) / (TASK.lr * own))
         x = x - TASK.lr * np.mean(steps) * np.mean(directions, axis=0)
     return x

@@ -5,7 +5,7 @@ It covers the control variates of ``devices/federated/local_steps.py``, and ``cu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType
 from flwr.serverapp.strategy import FedAvg
 
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.federated.local_steps import variate_size
@@ -27,7 +26,6 @@ from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.federated import EVERYBODY, Scaffold
 from ldpsim.strategies.rounds.checkpoint import Standing, run_rounds
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
-from tests.fleets import release_states
 
 PEOPLE, D = 8, 20
 TASK = Task("first", "own", D, 3, 3, 0.3, 4, scaling="unit")
@@ -41,17 +39,6 @@ def everybody(number: int) -> Sequence[int]:
 
 def some(number: int) -> Sequence[int]:
     return [1, 2, 3, 5, 8] if number % 2 else [2, 4, 5, 6, 7]
-
-
-@pytest.fixture(scope="module")
-def people() -> Population:
-    return generate(PEOPLE, d=D, classes=3, seed=2, mean_degree=2.0, words=6)
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    release_states()
 
 
 def alike(people: Population) -> Population:

@@ -33,7 +33,6 @@ from ldpsim.strategies.federated import TrainingPlan, strategy_for
 from ldpsim.strategies.rounds.checkpoint import Standing, run_rounds, state_of
 from ldpsim.strategies.rounds.training_grid import TrainingGrid, draw_nodes
 from ldpsim.strategies.seeded import seeded
-from tests.fleets import release_states
 
 PEOPLE, ROUNDS = 12, 4
 Make = Callable[[], Strategy]
@@ -72,12 +71,6 @@ CASES = dict(
     case for method in table().values() if method.spec.trained_by in ("devices", "silos")
     for case in variants(cast(type[Federated], method))
 )  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    release_states()
 
 
 @dataclass

@@ -16,7 +16,6 @@ import pytest
 
 from ldpsim.curator.methods import HoGS
 from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.reports.decoding import reports_digest
 from ldpsim.devices import datasets
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
@@ -108,35 +107,6 @@ def test_four_devices_report_once(
     assert [device for device, report in held.items() if report] == [0, 1, 2, 3]
 
 
-def test_a_curator_who_knows_public_facts_alone(
-    started: Callable[..., Flower], enrolled: Callable[[str], State], people: Population, tmp_path: Path
-) -> None:
-    """Every SuperNode says where its device lives; the curator names no state folder."""
-    state, deployment = enrolled("devices"), started()
-    for device in range(SUPERNODES):
-        deployment.start_supernode({"partition-id": device, "state-dir": str(state.folder)})
-    config = {"facts": json.dumps({"facts": people.facts.to_dict()}), "epsilon": 8.0, "eps-labels": 1.0,
-              "minimum-nodes": SUPERNODES, "collection": "one"}  # fmt: skip
-    results = tmp_path / "home" / "flwr"
-    deployment.start_run(ROOT, config).wait(240)
-    summary = json.loads((results / "hogs-one" / "summary.json").read_text())
-    assert summary["devices"]["reported"] == 4
-    assert (results / "hogs-one" / "predictions.npy").exists()
-
-    # without any facts the curator does not make devices of its own
-    start = len(log_of(deployment))
-    deployment.start_run(ROOT, {"minimum-nodes": SUPERNODES}).wait(240)
-    assert "a curator does not enrol" in log_of(deployment, start)
-    assert [path.name for path in results.iterdir()] == ["hogs-one"]
-
-    # an interrupted collection goes on under its id: the stored bytes come again
-    start = len(log_of(deployment))
-    deployment.start_run(ROOT, config).wait(240)
-    assert "replayed 4" in log_of(deployment, start)
-    again = json.loads((results / "hogs-one" / "summary.json").read_text())
-    assert again["devices"]["reports_sha256"] == summary["devices"]["reports_sha256"] != reports_digest({})
-
-
 def test_nothing_is_left_of_this_test_run() -> None:
     left = []
     for process in psutil.process_iter():
@@ -146,18 +116,3 @@ def test_nothing_is_left_of_this_test_run() -> None:
         except (psutil.Error, OSError):
             continue
     assert left == []
-
-
-def test_the_checkout_alone_is_a_whole_simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``flwr run .`` with nothing else: devices are enrolled, asked once, and a network is trained."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("LDPSIM_HOME", str(tmp_path / "home"))
-    with Flower(simulation=True, log=tmp_path / "flower.log") as flower:
-        federation = "num-supernodes=24 client-resources-num-cpus=1 init-args-num-cpus=2"
-        flower.start_run(ROOT, {}, federation=federation).wait(240)
-        assert "result: " in log_of(flower)
-    (result,) = (tmp_path / "home").glob("flwr/run-*/*/result.json")
-    record = json.loads(result.read_text())
-    assert record["devices"]["reported"] == 24
-    assert 0 <= record["accuracy"]["test"] <= 1
-    assert State(result.parent.parent / "state").head["simulation_seeded"]

@@ -39,6 +39,7 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
             accuracy={"test": figure, "val": figure / 2, "macro_f1": figure / 4},
             reference=None if number == 0 else Score(figure),
             seeded=number != 1,
+            device=Score(figure + 0.1),
             outcome=replace(
                 repeat.outcome,
                 seconds={"collect": figure, "reconstruct": 2 * figure, "train": 3 * figure},
@@ -57,6 +58,8 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
     assert record["accuracy"] == {
         "test": pytest.approx(0.4), "val": pytest.approx(0.2), "macro_f1": pytest.approx(0.1),
         "per_repeat": list(figures), "std": pytest.approx(statistics.stdev(figures)),
+        "curator": pytest.approx(0.4), "device": pytest.approx(0.5),
+        "device_std": pytest.approx(statistics.stdev(figures)),
     }  # fmt: skip
     assert record["reference"]["nonprivate_test"] == pytest.approx(0.5)
     assert record["seconds"] == {"population": 1.0, "total": 9.0, "cpu": 8.0, "collect": pytest.approx(1.2),

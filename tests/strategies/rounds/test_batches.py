@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -134,10 +132,3 @@ def test_batches_that_do_not_ask_everybody_once_are_refused(
 def test_nobody_is_asked_further_where_nobody_answers(enrolled: Callable[[], State], population: Population) -> None:
     _, collected = _ask(enrolled(), population, silent=frozenset(range(40)))
     assert (collected.asked, collected.reported, collected.rounds) == (10, 0, 1)
-
-
-def collected(reports: dict[int, bytes], asked: int, **counts: Any) -> Collected:
-    answers: Any = {device: {"x": data} for device, data in reports.items()}
-    return Collected(
-        dict(reports), answers, asked=asked, reported=len(reports), refused=Counter({"A": asked % 3}), **counts
-    )

@@ -1,7 +1,13 @@
+"""A collection: one question to each device, every reply counted once, messages kept no longer than needed."""
+
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+import random
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +23,11 @@ from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content, reply
-from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.grids import LocalGrid, set_message_id
 from ldpsim.strategies.rounds import messages as outbox
 from ldpsim.strategies.rounds.collect_once import CollectOnce, Stages, run_collection
+from ldpsim.strategies.rounds.messages import Outbox, Planned, Streamed, batches_of
 from tests.fleets import fleet_of
 
 Ask = Callable[..., tuple[Question, ...]]
@@ -32,6 +40,13 @@ class OneByOne(LocalGrid):
     @property
     def takes_batches(self) -> bool:
         return False
+
+
+def asked(enrolled: Enrolled, ask: Ask, **more: Any) -> tuple[CollectOnce, list[Message], list[Message]]:
+    """Return a collection whose devices were asked one by one, the messages, and the replies in their order."""
+    grid, strategy = OneByOne(enrolled().folder, 40), CollectOnce(ask(), range(1, 41), **more)
+    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+    return strategy, messages, list(grid.send_and_receive(messages))
 
 
 def test_one_question_to_each_device_and_every_reply_counted_once(
@@ -50,10 +65,7 @@ def test_one_question_to_each_device_and_every_reply_counted_once(
 
 
 def test_a_reply_that_is_no_report_is_a_failure_and_a_second_one_too(enrolled: Enrolled, ask: Ask) -> None:
-    grid = OneByOne(enrolled().folder, 40)
-    strategy = CollectOnce(ask(), range(1, 41))
-    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
-    replies = list(grid.send_and_receive(messages))
+    strategy, messages, replies = asked(enrolled, ask)
     nonsense = [
         Message(
             RecordDict({"report": ConfigRecord({"report": b"?", "device": 7, "replayed": False})}), reply_to=messages[7]
@@ -72,10 +84,7 @@ def test_a_report_larger_than_the_question_allows_is_not_read(
     enrolled: Enrolled, ask: Ask, population: Population, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its parts would be copied, kept and decoded: gigabytes from one liar."""
-    grid = OneByOne(enrolled().folder, 40)
-    strategy = CollectOnce(ask(), range(1, 41), facts=population.facts)
-    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
-    replies = list(grid.send_and_receive(messages))
+    strategy, messages, replies = asked(enrolled, ask, facts=population.facts)
     honest = replies[7].content["report"]["report"]
     whole = bytes(1 << 25) + honest
     replies[7] = Message(
@@ -99,10 +108,7 @@ def test_nothing_is_evaluated_on_a_device(enrolled: Enrolled, ask: Ask) -> None:
 @pytest.mark.parametrize("victim", ["answers later", "is silent"])
 def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask, victim: str) -> None:
     """Node 6 sends its report under the number of device 6, whose own node is 7, before that node answers."""
-    grid = OneByOne(enrolled().folder, 40)
-    strategy = CollectOnce(ask(), range(1, 41))
-    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
-    replies = list(grid.send_and_receive(messages))
+    strategy, messages, replies = asked(enrolled, ask)
     own = replies[6].content["report"]["report"]  # type: ignore[call-overload]
     stolen = dict(replies[5].content["report"])
     replies[5] = Message(RecordDict({"report": ConfigRecord({**stolen, "device": 6})}), reply_to=messages[5])
@@ -120,10 +126,7 @@ def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask, victim: 
 
 
 def test_a_number_that_no_device_has_is_a_failure(enrolled: Enrolled, ask: Ask) -> None:
-    grid = OneByOne(enrolled().folder, 40)
-    strategy = CollectOnce(ask(), range(1, 41))
-    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
-    replies = list(grid.send_and_receive(messages))
+    strategy, messages, replies = asked(enrolled, ask)
     for place, number in ((3, -1), (4, 40)):
         claimed = {**dict(replies[place].content["report"]), "device": number}
         replies[place] = Message(RecordDict({"report": ConfigRecord(claimed)}), reply_to=messages[place])
@@ -203,5 +206,149 @@ def test_a_batch_that_is_no_answer_of_its_node_is_a_failure(
         assert got == {"refusal": (0, 40, 0), "twice": (40, 0, 1)}.get(wrong, (0, 0, 40))
 
 
-def plan_of(strategy: CollectOnce, grid: LocalGrid, number: int = 1) -> list[Message]:
-    return list(strategy.configure_train(number, ArrayRecord(), ConfigRecord(), grid))
+def same(one: Reports, other: Reports) -> None:
+    assert one.adjacency is not None and other.adjacency is not None
+    for name in ("indptr", "indices", "data"):
+        assert np.array_equal(getattr(one.adjacency, name), getattr(other.adjacency, name))
+    assert np.array_equal(one.features, other.features) and np.array_equal(one.answered, other.answered)
+    assert np.array_equal(one.labels, other.labels) if one.labels is not None else other.labels is None
+
+
+@pytest.mark.parametrize("asked", [{}, {"private_labels": True, "eps_labels": 1.0}], ids=["one", "two questions"])
+def test_a_collection_that_decodes_keeps_no_bytes_and_has_the_same_digest(
+    enrolled: Enrolled, ask: Ask, population: Population, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(outbox, "SHARD", 6)
+    questions = ask(**asked)
+    silent = frozenset({3, 17, 39})
+    kept = collect(enrolled().folder, questions, devices=40, engine="local", silent=silent)
+    most: list[int] = []
+    settle = Streamed.settle
+
+    def watched(self: Streamed, below: int) -> None:
+        most.append(self.waiting)
+        settle(self, below)
+
+    monkeypatch.setattr(Streamed, "settle", watched)
+    found = collect(enrolled().folder, questions, devices=40, engine="local", silent=silent, facts=population.facts)
+    assert found.decoded is not None and not found.reports and not found.answers
+    same(found.decoded, Reports.from_bytes(population.facts, questions, kept.answers))
+    assert found.reports_sha256 == kept.reports_sha256
+    same_counts = {name: getattr(kept, name) for name in ("asked", "reported", "silent", "messages", "uplink_bytes")}
+    assert {name: getattr(found, name) for name in same_counts} == same_counts and found.silent == 3
+    assert max(most) <= 12 * len(questions)  # two batches wait, not forty reports
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_replies_in_any_order(
+    enrolled: Enrolled, ask: Ask, population: Population, monkeypatch: pytest.MonkeyPatch, together: bool
+) -> None:
+    monkeypatch.setattr(outbox, "SHARD", 3)
+    monkeypatch.setattr(LocalGrid, "takes_batches", together)
+    kept = collect(enrolled().folder, ask(), devices=40, engine="local")
+    strategy = CollectOnce(ask(), range(1, 41), facts=population.facts)
+    grid = LocalGrid(enrolled().folder, 40)
+    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+    replies = list(grid.send_and_receive(messages))
+    random.Random(2).shuffle(replies)
+    strategy.aggregate_train(1, [*replies, replies[4]])
+    collected = strategy.collected
+    assert (collected.reported, collected.failed) == (40, 1)
+    assert collected.decoded is not None and collected.reports_sha256 == kept.reports_sha256
+    same(collected.decoded, Reports.from_bytes(population.facts, ask(), kept.answers))
+
+
+NODES = range(101, 141)
+
+
+class TwiceGrid(LocalGrid):
+    """A grid that reads messages twice, as Flower's ``HttpGrid`` does: it numbers them, and then it sends them."""
+
+    batches = False
+
+    @property
+    def takes_batches(self) -> bool:
+        return self.batches
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        for message in messages:
+            set_message_id(message, message.object_id)
+        sent = []
+        for message in messages:
+            # The SuperLink answers 500 to a message without an id.
+            assert message.metadata.message_id, "empty metadata.message_id"
+            sent.append(message)
+        for answer in self.deliver(sent):
+            self._replies[answer.metadata.reply_to_message_id] = answer
+        return [message.metadata.message_id for message in sent]
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        return self.pull_messages(set(self.push_messages(messages)))
+
+
+class TwiceGridOfBatches(TwiceGrid):
+    batches = True
+
+
+@pytest.mark.parametrize("kind", [TwiceGrid, TwiceGridOfBatches])
+def test_a_grid_that_reads_twice_gets_every_report(
+    enrolled: Enrolled, ask: Ask, monkeypatch: pytest.MonkeyPatch, kind: type[TwiceGrid]
+) -> None:
+    monkeypatch.setattr(outbox, "SHARD", 7)
+    asked = ask()
+    once = run_collection(CollectOnce(asked, range(1, 41)), LocalGrid(enrolled().folder, 40))
+    twice = run_collection(CollectOnce(asked, range(1, 41)), kind(enrolled().folder, 40))
+    assert (twice.reported, twice.failed, twice.silent) == (40, 0, 0)
+    assert twice.reports_sha256 == once.reports_sha256
+
+
+@pytest.fixture
+def content(ask: Ask) -> RecordDict:
+    return query_content(ask()[0].query)
+
+
+@pytest.fixture
+def plan(content: RecordDict, monkeypatch: pytest.MonkeyPatch) -> list[Planned]:
+    """Two batches of at most eight devices, and three messages to one device each."""
+    monkeypatch.setattr(outbox, "SHARD", 8)
+    many = [(content, REPORTS_TYPE, batch) for batch in batches_of(np.arange(12))]
+    return [*many, (content, QUERY_TYPE, np.array([20, 31, 39]))]
+
+
+def test_messages_that_are_gone_are_not_made_anew(plan: list[Planned]) -> None:
+    """New ones would have no id, and a device would be asked twice."""
+    box = Outbox(plan, NODES, "1")
+    first = next(iter(box))
+    assert next(box.once()) is first  # what was read before is kept
+    with pytest.raises(RuntimeError, match="are not kept"):
+        next(iter(box))
+    with pytest.raises(RuntimeError, match="are not kept"):
+        next(box.once())
+
+
+def test_a_grid_of_batches_keeps_no_message(enrolled: Enrolled, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million devices are asked by two thousand messages to many, or by a million that are made as they are sent."""
+    monkeypatch.setattr(outbox, "SHARD", 5)
+    alive: list[int] = []
+    deliver = LocalGrid.deliver
+
+    def watched(self: LocalGrid, messages: Iterable[Message]) -> Iterator[Message]:
+        seen: list[weakref.ref[Message]] = []
+
+        def noted() -> Iterator[Message]:
+            for message in messages:
+                seen.append(weakref.ref(message))
+                yield message
+                del message
+
+        for one in deliver(self, noted()):
+            gc.collect()
+            alive.append(sum(each() is not None for each in seen))
+            yield one
+
+    grid = LocalGrid(enrolled().folder, 40)
+    monkeypatch.setattr(LocalGrid, "deliver", watched)
+    monkeypatch.setattr(LocalGrid, "takes_batches", True)
+    collected = run_collection(CollectOnce(ask(), range(1, 41)), grid)
+    assert collected.reported == 40 and len(alive) == 8
+    assert max(alive) <= 2

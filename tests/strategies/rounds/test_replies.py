@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 
-from ldpsim.devices.datasets.generated import generate
-from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.federated.exchange import rows_record
 from ldpsim.devices.federated.local_steps import SparseRows
 from ldpsim.devices.federated.wire import (
@@ -24,11 +22,8 @@ from ldpsim.devices.federated.wire import (
     weights_record,
 )
 from ldpsim.devices.network import LARGEST
-from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
-from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.rounds.replies import Replies, TooManyFailed
-from tests.fleets import release_states
 
 PEOPLE = 12
 OWN = Task("first", "own", 20, 3, 3, 0.3, 2)
@@ -164,33 +159,6 @@ def test_a_party_names_a_neighbour_once(sees: str) -> None:
         if sees == "sums":
             told = rows_record(SparseRows.one(np.arange(2), np.ones(2)), neighbours=listed)
         assert judge.problem(asked, round_reply(asked, others=told)) == problem
-
-
-@pytest.fixture(scope="module")
-def honest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[tuple[Message, Message]]]]:
-    """Questions and real answers of devices, by what they see."""
-    people, found = generate(PEOPLE, d=20, classes=3, seed=2, mean_degree=2.0, words=6), {}
-    for sees, kinds in (("own", ["train", "evaluate"]), ("ego", ["train", EXCHANGE_TYPE, "evaluate"]),
-                        ("sums", [EXCHANGE_TYPE])):  # fmt: skip
-        task, folder = Task("first", sees, 20, 3, 3, 0.3, 2), tmp_path_factory.mktemp(sees)
-        enrol(folder, people, policy_for_training(task, people.facts, answers=9), seed=4).close()
-        config, pairs = ConfigRecord({"task": task.to_bytes()}), []
-        for kind in kinds:
-            arrays = None if sees == "sums" else weights_record(START)
-            messages = [Message(round_content(arrays, config), node, kind) for node in range(1, PEOPLE + 1)]
-            replies = {reply.metadata.src_node_id: reply for reply in
-                       LocalGrid(folder, PEOPLE).send_and_receive(messages)}  # fmt: skip
-            pairs += [(message, replies[message.metadata.dst_node_id]) for message in messages]
-        found[sees] = pairs
-    yield found
-    release_states()
-
-
-@pytest.mark.parametrize("sees", ["own", "ego", "sums"])
-def test_real_devices_send_answers(sees: str, honest: dict[str, list[tuple[Message, Message]]]) -> None:
-    judge = Replies(Task("first", sees, 20, 3, 3, 0.3, 2), PEOPLE)
-    assert {judge.problem(*pair) for pair in honest[sees]} == {""}
-    assert len(honest[sees]) >= PEOPLE
 
 
 def stop(judge: Replies, failed: dict[int, str], *kinds: str) -> str:

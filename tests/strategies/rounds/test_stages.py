@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,10 +19,8 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.facts import IntArray
 from ldpsim.devices.policy.policy import policy_for
-from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.rounds.collect_once import Collected, Stages, at_stage
-from tests.strategies.forks import Forks
 
 METHOD = LDPGen(groups=3)
 SPEND = Budget(epsilon=4, public_features=True)
@@ -122,58 +119,3 @@ class _Never(Stages):
     def advance(self, questions: Sequence[Question], answers: Any, stage: int) -> tuple[Question, ...]:
         """Ask nobody."""
         return tuple(replace(q, devices=np.zeros(0, np.int64)) for q in at_stage(questions, stage, (0,) * 40))
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.rounds.collect_once import Stages
-import ldpsim.strategies.rounds.collect_once as module
-
-where, out = sys.argv[1], Path(sys.argv[2])
-advance, keep = Stages.advance, module.CollectOnce._keep
-left = [70]  # of the 40 + 40 answers
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def advancing(self, *arguments):
-    if where == "before the grouping":
-        die()
-    asked = advance(self, *arguments)
-    if where == "after the grouping":
-        die()
-    return asked
-
-def keeping(self, *arguments, **named):
-    left[0] -= 1
-    if where == "in the second stage" and left[0] == 0:
-        die()
-    return keep(self, *arguments, **named)
-
-Stages.advance, module.CollectOnce._keep = advancing, keeping
-simulate(RunOptions(method="ldpgen", clients=40, settings={"epochs": "3", "groups": "3"}, reference=False, nulls=False,
-                    out=out))
-"""
-
-
-@pytest.mark.parametrize("where", ["before the grouping", "after the grouping", "in the second stage"])
-def test_a_run_that_is_killed_between_the_stages_goes_on(where: str, tmp_path: Path, forked: Forks) -> None:
-    options = RunOptions(
-        method="ldpgen",
-        clients=40,
-        settings={"epochs": "3", "groups": "3"},
-        reference=False,
-        nulls=False,
-        out=tmp_path / "whole",
-    )
-    whole = simulate(options).record
-    assert forked.run(KILLED, where, tmp_path / "killed") == -signal.SIGKILL
-    again = simulate(replace(options, out=tmp_path / "killed")).record
-    assert again["devices"]["reports_sha256"] == whole["devices"]["reports_sha256"]
-    assert again["accuracy"] == whole["accuracy"]
-    devices = again["devices"]
-    # a device that had answered the last stage gives the stored bytes; nobody refuses
-    assert devices["replayed"] == (40 if where == "in the second stage" else 0)
-    assert devices["reported"] + devices["replayed"] == 40

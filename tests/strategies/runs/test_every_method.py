@@ -1,80 +1,18 @@
-"""Every method of the registry, whole runs at a small size on Cora; golden runs have each on the generated graph."""
+"""Every method of the registry says what it is; golden runs have each as a whole run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ldpsim.curator.methods import OwnerMethod, Reference, find, table
-from ldpsim.devices import datasets
 from ldpsim.devices.data.splits import make_split
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.runs.set_up import set_up
 
 EVERY = sorted(table())
-SETTINGS: dict[str, dict[str, str]] = {"rgnn": {"C": "4"}, "lpgnn": {"k_x": "2", "k_y": "2"}, "privgnn": {"K": "8"}}
-
-
-def _in_rounds(kind: type) -> bool:
-    return "rounds" in _keys(kind)  # a federated training
-
-
-def _options(name: str, **given: Any) -> RunOptions:
-    kind = find(name)
-    owner = issubclass(kind, OwnerMethod)
-    people = 300 if owner else 200 if "dataset" in given else 60
-    quick = {"rounds": "2"} if _in_rounds(kind) else {"epochs": "3"} if kind().in_force().trains_network else {}
-    if name == "isolate":
-        quick = {"local_steps": "3"}
-    if "queries" in _keys(kind):
-        quick["queries"] = "3"
-    settings = {**quick, **SETTINGS.get(name, {})}
-    if kind.spec.auto_share:  # so few people are asked for no features by default
-        given["feature_share"] = 0.3
-    return RunOptions(method=name, settings=settings, reference=False, nulls=False, out=None, clients=people, **given)
-
-
-def _keys(kind: type) -> set[str]:
-    return {entry.name for entry in fields(kind)}
-
-
-def _holds(record: dict[str, Any], kind: Any) -> None:
-    assert 0 <= record["accuracy"]["test"] <= 1
-    privacy = record["privacy"]
-    assert privacy["trust"] == kind.spec.trust and privacy["claimed"]["statement"]
-    if issubclass(kind, OwnerMethod) or _in_rounds(kind):
-        return
-    if issubclass(kind, Reference):
-        assert record["devices"]["asked"] == 0
-        return
-    assert record["devices"]["reported"] == record["dataset"]["nodes"]
-    asked = {"adjacency": "bit_adjacency", "features": "vector", "label": "label"}
-    assert all(privacy["holds"][asked[attribute]]["status"] == "bounded" for attribute in kind.spec.private)
-
-
-@pytest.fixture(scope="module")
-def read_once() -> Iterator[None]:
-    """Read Cora once, and not for each method: its reader has tests of its own."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(datasets, "_read", cache(datasets._read))
-        yield
-
-
-# One of each kind is quick: of devices' reports, an owner, a training in rounds, a reference.
-QUICK = ("hogs", "vote", "gap", "fedgcn", "mlp")
-
-
-@pytest.mark.usefixtures("read_once", "short_perceptron")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in EVERY]
-)
-def test_it_runs_on_cora(name: str, data_dir: Path) -> None:
-    _holds(simulate(_options(name, dataset="cora", data_dir=data_dir)).record, find(name))
+SETTINGS: dict[str, dict[str, str]] = {"rgnn": {"C": "4"}, "lpgnn": {"k_x": "2", "k_y": "2"}}
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -84,10 +22,11 @@ def test_it_says_what_it_is(name: str) -> None:
     spec = kind.spec
     assert spec.name == name and spec.paper and spec.trust in ("untrusted curator", "trusted curator", "none")
     assert set(kind.spec.private) <= {"adjacency", "features", "label"}
-    if issubclass(kind, OwnerMethod | Reference) or _in_rounds(kind):
+    if issubclass(kind, OwnerMethod | Reference) or spec.in_rounds:
         return
     assert kind.spec.trust == "untrusted curator"
-    setup = set_up(_options(name))
+    given = {"feature_share": 0.3} if spec.auto_share else {}  # so few people are asked for no features by default
+    setup = set_up(RunOptions(method=name, settings=SETTINGS.get(name, {}), clients=60, out=None, **given))
     facts = setup.population.facts
     split = make_split("random", setup.population, 0)
     questions = setup.settings.method.questions(facts, split, setup.budget, "c")
@@ -95,3 +34,19 @@ def test_it_says_what_it_is(name: str) -> None:
     asked = {ask.attribute: {m.name for m in ask.mechanisms} for stage in stages for ask in stage}
     assert set(asked) == set(kind.spec.private)
     assert set().union(*asked.values()) <= set(kind.spec.mechanisms)
+
+
+PUBLIC = ("blink", "rr", "symrr", "dprr", "ldpgcn", "ldpgen")
+
+
+@pytest.mark.parametrize("asks", ["rgnn", "lpgnn", "solitude", "fp-solitude", "blink", "symrr", "dprr"])
+def test_sbp_reads_the_answers_to_any_question(asks: str, tmp_path: Path) -> None:
+    options = RunOptions(
+        method="sbp", clients=60, settings={"asks": asks}, epsilon=12.0, public_features=asks in PUBLIC,
+        reference=False, nulls=False, out=tmp_path / "runs",
+    )  # fmt: skip
+    record = simulate(options).record
+    assert record["devices"]["reported"] == 60 and 0 <= record["accuracy"]["test"] <= 1
+    assert (
+        record["reconstruction"]["posterior"]["answer"] in record["reconstruction"]["posterior"]["validation_accuracy"]
+    )

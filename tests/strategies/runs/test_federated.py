@@ -15,7 +15,13 @@ import pytest
 from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp.strategy import FedAvg
 
-from ldpsim.curator.privacy.federated import Rounds, central_epsilon, updates_epsilon
+from ldpsim.curator.privacy.federated import (
+    MOST_EPSILON,
+    Rounds,
+    central_epsilon,
+    noise_multiplier_for,
+    updates_epsilon,
+)
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.federated.wire import WEIGHTS
 from ldpsim.strategies import Refused, RunOptions, simulate
@@ -142,6 +148,14 @@ def test_dp_fedavg_accounts_for_the_rounds_really_run(tmp_path: Path) -> None:
     assert level["value"] == central_epsilon(Rounds(rounds, 30, 30, level["delta"]), multiplier) < 8.0
 
 
+def test_a_central_budget_has_a_limit_at_both_ends() -> None:
+    asked = Rounds(rounds=1, people=50, sample=50, delta=1e-12)
+    assert central_epsilon(asked, noise_multiplier_for(asked, MOST_EPSILON)) <= MOST_EPSILON == 1000
+    for epsilon, said in ((1000.1, "must be above 0 and at most 1000 for dp-fedavg"), (1e-8, "no noise reaches it")):
+        with pytest.raises(ValueError, match=f"^--epsilon {epsilon:g}: {said}"):
+            noise_multiplier_for(asked, epsilon)
+
+
 def test_central_noise_is_that_of_the_replies_that_came() -> None:
     """Flower divides the sum by the replies and the noise by the sample; the mean of few moves more."""
     from flwr.app import ConfigRecord, MetricRecord
@@ -164,12 +178,6 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
 
     for replies in (50, 10):
         assert noise_of(replies) == pytest.approx(3.0 * 2.0 / replies, rel=0.1)
-
-
-def test_isolated_devices_send_nothing(tmp_path: Path) -> None:
-    record = run(tmp_path, "isolate", settings={"local_steps": "5"})
-    assert record["devices"]["asked"] == 0 and record["communication"]["uplink_bytes"] == 0
-    assert record["privacy"]["lifetime_per_device"]["user"]["max"] == 0
 
 
 def test_who_trains_in_a_round_and_who_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -208,6 +208,9 @@ def test_a_killed_run_says_what_its_ledgers_say(
     args = command(kind, tmp_path)
     assert start(args, moment, count) == KILLED
     assert not list(tmp_path.glob("*/result.json"))
+    if moment == "chunk":  # records in clear are their owner's alone
+        (teachers,) = tmp_path.glob("*/teachers-*")
+        assert all(path.stat().st_mode & 0o077 == 0 for path in (teachers, *teachers.rglob("*")))
     assert start(args) == 0
     run = ended(tmp_path)
     check_ledgers(run)
@@ -236,6 +239,9 @@ def test_a_killed_run_says_what_its_ledgers_say(
     if "teachers" in record:
         known = {name: value for name, value in whole.record["teachers"].items() if name != "reused"}
         assert known.items() <= record["teachers"].items()  # the labels given away, and their epsilon, among them
+        if kind == "privgnn":  # what was finished is not trained again
+            assert record["teachers"]["reused"] == {"reply": 0, "chunk": 20, "result": 25}[moment]
+        assert not list(tmp_path.glob("*/teachers-*"))
     if not (kind in ("ldp-fedavg", "dp-fedavg", "dp-adaptive") and federated["begun_again"]):  # noise is drawn anew
         assert record["accuracy"] == whole.record["accuracy"]
         assert record["devices"]["reports_sha256"] == whole.record["devices"]["reports_sha256"]

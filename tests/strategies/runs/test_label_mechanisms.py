@@ -38,10 +38,6 @@ def options(method: str, mechanism: str, **more: Any) -> RunOptions:
     return RunOptions(**given)
 
 
-def test_the_methods_are_those_that_can_ask_for_labels() -> None:
-    assert {"lpgnn", "rgnn", "sbp", "vote", "hogs", "solitude", "upgnet", "privge", "blink", "lp-and"} <= set(ASKING)
-
-
 @pytest.mark.usefixtures("short_perceptron")
 @pytest.mark.parametrize("method", ASKING)
 def test_a_mechanism_of_another_package_works_with_every_method(method: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, Message, MessageType, MetricRecord
+from flwr.app import Array, ArrayRecord, Message, MessageType
 
 from ldpsim.curator.methods import table
 from ldpsim.devices.enrolment.state import State
@@ -39,13 +39,6 @@ def _bytes(message: Message) -> None:
 def _of(change: Callable[[np.ndarray], np.ndarray]) -> Lie:
     def lie(message: Message) -> None:
         message.content["arrays"] = weights_record(change(sent(message)))
-
-    return lie
-
-
-def _metrics(**values: Any) -> Lie:
-    def lie(message: Message) -> None:
-        message.content["metrics"] = MetricRecord({name.replace("_", "-"): value for name, value in values.items()})
 
     return lie
 

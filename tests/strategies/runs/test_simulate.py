@@ -6,20 +6,15 @@ Covers run, set_up, one_report, asking, reference, results/outcome, results/reco
 from __future__ import annotations
 
 import json
-import signal
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.collector import generate
-from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import Refused, RunOptions, simulate
 from ldpsim.strategies.results.lifetime import lifetime
-from ldpsim.strategies.rounds import messages as outbox
-from tests.strategies.forks import Forks
 
 QUICK = {"epochs": "3"}
 
@@ -62,6 +57,14 @@ def test_a_run_writes_a_whole_result(tmp_path: Path) -> None:
     assert not (result.folder / "state" / "collection.json").exists()
 
 
+def test_a_level_in_clear_has_no_value_and_its_private_part_has_its_loss(tmp_path: Path) -> None:
+    holds = simulate(options(tmp_path, public_features=True)).record["privacy"]["holds"]
+    for level, loss in (("user", 59 * 8.0), ("node", 2 * 59 * 8.0)):  # own list, and what others say of the person
+        assert (holds[level]["status"], holds[level]["value"], holds[level]["delta"]) == ("unprotected", None, 0.0)
+        assert holds[level]["private_value"] == pytest.approx(loss) and holds[level]["private_delta"] == 0.0
+    assert (holds["vector"]["status"], holds["vector"]["value"]) == ("unprotected", None)
+
+
 def test_a_run_with_a_key_enrols_devices_that_answer_nobody_else(tmp_path: Path) -> None:
     """The key changes no report and no hash; only the size of the signed messages is another."""
     public = generate(tmp_path / "key")
@@ -77,18 +80,6 @@ def test_a_run_with_a_key_enrols_devices_that_answer_nobody_else(tmp_path: Path)
         simulate(options(tmp_path / "more", state=tmp_path / "people", collector_key=tmp_path / "key"))
     with pytest.raises(ValueError, match="--collector-key .*: ldp-fedavg does not read it"):
         simulate(options(tmp_path, method="ldp-fedavg", settings={}, collector_key=tmp_path / "key"))
-
-
-def test_one_seed_one_result_and_another_seed_another(tmp_path: Path) -> None:
-    first = simulate(options(tmp_path / "a")).record
-    again = simulate(options(tmp_path / "b")).record
-    other = simulate(options(tmp_path / "c", seed=1)).record
-    for record in (first, again, other):
-        for volatile in ("seconds", "memory", "config"):
-            record.pop(volatile)
-    assert first == again
-    assert first["devices"]["reports_sha256"] != other["devices"]["reports_sha256"]
-    assert first["config_hash"] != other["config_hash"]
 
 
 def test_a_finished_run_is_left_alone_and_the_next_has_fresh_devices(tmp_path: Path) -> None:
@@ -139,60 +130,3 @@ def test_a_damaged_ledger_answers_nothing(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="LEDGER_DAMAGED 60"):
         simulate(options(tmp_path, state=state))
     assert listing(state) == before
-
-
-def test_repeats_ask_people_of_their_own(tmp_path: Path) -> None:
-    result = simulate(options(tmp_path, repeats=3))
-    accuracy = result.record["accuracy"]
-    assert len(accuracy["per_repeat"]) == 3 and accuracy["test"] == pytest.approx(np.mean(accuracy["per_repeat"]))
-    assert accuracy["std"] == pytest.approx(np.std(accuracy["per_repeat"], ddof=1))
-    assert result.record["privacy"]["collections"] == 3
-    assert {p.name for p in result.folder.iterdir()} >= {"state", "state-1", "state-2"}  # type: ignore[union-attr]
-
-
-_KILLED = """
-import os, sys, signal
-from pathlib import Path
-from ldpsim.devices import fleet
-from ldpsim.devices.enrolment import state
-from ldpsim.strategies.rounds import messages as outbox
-state.SHARD = outbox.SHARD = 7
-plain = fleet.answering
-left = [int(sys.argv[2])]
-def answering(*given, **named):
-    if left[0] == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    left[0] -= 1
-    return plain(*given, **named)
-fleet.answering = answering
-from ldpsim.strategies import RunOptions, simulate
-simulate(RunOptions(clients=60, settings={"epochs": "3"}, reference=False, nulls=False, out=Path(sys.argv[1])))
-"""
-
-
-@pytest.mark.parametrize("batches", [0, 3, 8])
-def test_a_killed_run_is_continued_by_the_same_command(
-    tmp_path: Path, batches: int, forked: Forks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (enrolment, outbox):
-        monkeypatch.setattr(module, "SHARD", 7)
-    assert forked.run(_KILLED, tmp_path / "runs", batches) == -signal.SIGKILL
-    (folder,) = (tmp_path / "runs").iterdir()
-    assert not (folder / "result.json").exists()
-    released = _reports_in(folder / "state")
-    assert len(released) == 2 * 7 * batches
-    result = simulate(options(tmp_path))
-    assert result.folder == folder
-    assert result.record["devices"]["replayed"] == 7 * batches
-    assert result.record["devices"]["reported"] == 60 - 7 * batches
-    kept = _reports_in(folder / "state")
-    assert released.items() <= kept.items() and len(kept) == 120
-    whole = simulate(options(tmp_path / "undisturbed")).record
-    assert result.record["devices"]["reports_sha256"] == whole["devices"]["reports_sha256"]
-    assert result.record["accuracy"] == whole["accuracy"]
-
-
-def _reports_in(state: Path) -> dict[tuple[int, str], bytes]:
-    opened = State(state)
-    rows = [row for shard in opened.shards for row in opened.ledger(shard * opened.shard).answers()]
-    return {(row.device, part.attribute): part.report for row in rows for part in row.parts}

@@ -89,8 +89,7 @@ def test_everybody_is_asked_once_and_what_holds_is_what_the_ledgers_say(setting:
 @pytest.mark.usefixtures("short_perceptron")
 @pytest.mark.usefixtures("ray_here")
 @pytest.mark.parametrize(
-    ("setting", "rounds"),
-    [("batches", 3), ("private labels, no features", 3), ("volunteers, one batch, one end", 2)],
+    ("setting", "rounds"), [("batches", 3), ("private labels, no features", 3), ("volunteers, one batch, one end", 2)]
 )
 def test_reports_and_predictions_are_the_same_on_local_and_ray(setting: str, rounds: int) -> None:
     seen = [simulate(_options(engine=engine, workers=2, **SETTINGS[setting])).record for engine in ("local", "ray")]

@@ -120,10 +120,6 @@ def test_a_share_that_does_not_fit_is_one_line(given: dict[str, Any], said: str,
     assert "\n" not in str(caught.value)
 
 
-def share_of(epsilon: float, population: Population) -> float:
-    return made(population, epsilon=epsilon).budget.feature_share
-
-
 def test_a_match_solves_with_the_share_of_the_budget_that_it_finds(population: Population) -> None:
     for level, target in (("relationship", 4.0), ("relationship", 16.0)):
         found = match(replace(OPTIONS, epsilon=None), population, level, target)

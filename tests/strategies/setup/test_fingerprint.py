@@ -22,10 +22,7 @@ VARIED: dict[str, Any] = {
     [
         (RunOptions(dataset="generated", clients=60), "511828da54da"),
         (RunOptions(dataset="generated", method="lpgnn", clients=60, device="cpu", **VARIED), "6ae9382305e7"),
-        (
-            RunOptions(dataset="generated", method="dp-fedavg", clients=60, split="split42", epsilon=3.0),
-            "3dbbe3a3a8d4",
-        ),
+        (RunOptions(dataset="generated", method="dp-fedavg", clients=60, split="split42", epsilon=3.0), "3dbbe3a3a8d4"),
     ],
 )
 def test_hashes_of_stored_results_stay_valid(options: RunOptions, digest: str, monkeypatch: pytest.MonkeyPatch) -> None:

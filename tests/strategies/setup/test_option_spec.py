@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -23,116 +20,8 @@ from ldpsim.strategies.setup.option_spec import RUNNING, declared, option
 from ldpsim.strategies.setup.options import RunOptions
 
 ROOT = Path(__file__).parents[3]
-FOG = """    fog: float = option(
-        0.0, "Share of the town in fog.", POPULATION, "F", allows=lambda share: 0 <= share <= 1, must="a share",
-        flower=True,
-    )
-    out: """
 
 # Runs where `strategies` is the copy; prints what was found.
-LOOK = """
-import inspect, json, sys
-from pathlib import Path
-from typer.testing import CliRunner
-from ldpsim import strategies
-from ldpsim.cli.main import app
-from ldpsim.strategies.outputs.shell import command_of
-from ldpsim.cli.run import run
-from ldpsim.strategies import RunOptions
-from ldpsim.strategies.experiments.compare import _name
-from ldpsim.strategies.experiments.sweep_file import read_sweep
-from ldpsim.strategies.outputs.groups import groups_of
-from ldpsim.strategies.results.rows import data_frame, failed_row, row_of
-from ldpsim.strategies.flower_app.deployed import options_given
-
-def ldpsim(*words):
-    return CliRunner(env={"COLUMNS": "80"}).invoke(app, [str(word) for word in words])
-
-small = ("--method", "mlp", "--clients", 60, "--set", "epochs=2", "--device", "cpu", "--no-nulls", "--no-reference",
-         "--json", "--out", "runs")
-foggy, clear = (json.loads(ldpsim("run", *small, *more).stdout) for more in (("--fog", 0.25), ()))
-caught = []
-def catch(options, **_):
-    caught.append(options.fog)
-    raise strategies.RunFailed("caught")
-strategies.simulate = catch
-(config,) = (path for path in Path("runs").glob("*/config.toml") if foggy["config_hash"] in str(path))
-ldpsim("run", "--config", config)
-ldpsim("run", "--config", config, "--fog", 0.5)
-Path("grid.toml").write_text("[grid]\\nfog = [0, 0.5]\\n")
-cells = read_sweep(Path("grid.toml"))
-rows = [row_of(foggy, "x"), failed_row(1, cells[1].options, None, "no")]
-print(json.dumps({
-    "parameter": "fog" in inspect.signature(run).parameters,
-    "help": [ldpsim(name, "--help").stdout.count("--fog") for name in ("run", "compare")],
-    "mistake": ldpsim("run", "--fog", 2).stderr,
-    "record": [foggy["config"]["fog"], clear["config"]["fog"]],
-    "hashes": [foggy["config_hash"], clear["config_hash"]],
-    "caught": caught,
-    "cells": [[cell.options.fog, cell.label] for cell in cells],
-    "column": list(data_frame(rows).columns).count("fog"),
-    "rows": [row["fog"] for row in rows],
-    "labels": [group.label for group in groups_of([foggy, clear])],
-    "commands": [command_of(foggy), command_of(clear)],
-    "folders": [_name(RunOptions()), _name(RunOptions(fog=0.5))],
-    "flower": [options_given({"fog": 0.5}), options_given({"fog": 0.0})],
-}))
-"""
-
-
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return the places where a copy of the packages shows one more option."""
-    folder = tmp_path_factory.mktemp("copy")
-    package = folder / "ldpsim"
-    package.mkdir()
-    shutil.copyfile(ROOT / "ldpsim" / "__init__.py", package / "__init__.py")
-    for name in ("cli", "curator", "devices"):
-        (package / name).symlink_to(ROOT / name)
-    shutil.copytree(ROOT / "strategies", package / "strategies", ignore=shutil.ignore_patterns("__pycache__"))
-    declaration = package / "strategies" / "setup" / "options.py"
-    text = declaration.read_text()
-    assert text.count("    out: ") == 1
-    declaration.write_text(text.replace("    out: ", FOG))
-    done = subprocess.run([sys.executable, "-c", LOOK], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def test_commands_have_it(found: Any) -> None:
-    assert found["parameter"] is True and found["help"] == [1, 0]
-    assert found["mistake"] == "error: --fog 2: a share\n"
-
-
-def test_a_result_and_its_config_file_keep_it(found: Any) -> None:
-    assert found["record"] == [0.25, 0.0]
-    assert found["caught"] == [0.25, 0.5]  # the config file's, and the command line's before it
-
-
-def test_a_sweep_and_its_table_have_it(found: Any) -> None:
-    assert found["cells"] == [[0.0, "fog=0"], [0.5, "fog=0.5"]]
-    assert found["column"] == 1 and found["rows"] == [0.25, 0.5]
-
-
-def test_a_report_tells_results_apart_by_it_and_says_it_again(found: Any) -> None:
-    assert found["labels"] == ["mlp fog 0.25", "mlp fog 0"]
-    foggy, clear = found["commands"]
-    assert "--fog 0.25" in foggy and "fog" not in clear
-
-
-def test_hash_and_folder_change_with_it_and_stay_without(found: Any, tmp_path: Path) -> None:
-    from ldpsim.strategies import simulate
-    from ldpsim.strategies.experiments.compare import _name
-
-    options = RunOptions(method="mlp", clients=60, settings={"epochs": "2"}, device="cpu", out=None)
-    foggy, clear = found["hashes"]
-    assert clear == simulate(options).record["config_hash"] != foggy
-    clear, foggy = found["folders"]
-    assert clear == _name(RunOptions()) != foggy
-
-
-def test_the_flower_app_reads_it(found: Any) -> None:
-    assert found["flower"] == [{"fog": 0.5}, {}]
 
 
 def test_a_declaration_checks_values() -> None:

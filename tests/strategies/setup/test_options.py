@@ -1,3 +1,5 @@
+"""Options of a run: mistakes, defaults, seeds, and the devices that never answer."""
+
 from __future__ import annotations
 
 import math
@@ -7,6 +9,7 @@ import pytest
 
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
+from ldpsim.strategies.setup.run_setup import silent_devices
 
 
 @pytest.mark.parametrize(
@@ -96,3 +99,12 @@ def test_seeds_outside_their_range() -> None:
                 RunOptions(seeds={name: seed})
     with pytest.raises(ValueError, match=r"seeds has no nois; did you mean noise\?"):
         RunOptions(seeds={"nois": 1})
+
+
+def test_a_share_of_the_devices_never_answers() -> None:
+    options = RunOptions(dropout=0.25)
+    first = options.seeds_of(0)
+    silent = silent_devices(options, first, 60)
+    assert len(silent) == 15 and silent <= set(range(60))
+    assert silent == silent_devices(options, first, 60) != silent_devices(options, options.seeds_of(1), 60)
+    assert silent_devices(RunOptions(), first, 60) == frozenset()
