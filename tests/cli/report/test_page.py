@@ -187,3 +187,12 @@ def test_groups_that_are_served_worse_are_marked(tmp_path: Path, write_result: C
     assert "40.0 <small>30 to 50</small>" in page and "80.0 <small>70 to 90</small>" in page
     write_result(tmp_path / "none", "hogs-0")
     assert "There is no accuracy by groups" in render(gather([tmp_path / "none"]))
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of a colour, as WCAG defines it."""
+    code = colour.removeprefix("#")
+    code = code if len(code) == 6 else "".join(2 * sign for sign in code)
+    parts = [int(code[place : place + 2], 16) / 255 for place in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
