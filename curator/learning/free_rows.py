@@ -46,4 +46,4 @@ def free_rows(graph: Graph, rows: str, smoother: str, hops: int, *, width: int, 
         first = product_of(csr_array(eye_array(n, dtype=np.float32)), matrix, 0)
     else:
         first = np.random.Generator(np.random.PCG64(seed)).standard_normal((n, width), np.float32)
-    return propagate(steps, first, times)  # type: ignore[arg-type]
+    return propagate(steps, first, times)

@@ -26,20 +26,6 @@ def test_a_key_is_made_once(tmp_path: Path) -> None:
     assert again.exit_code == 2 and again.stderr.count("\n") == 1 and "exists already" in again.stderr
 
 
-def test_a_bad_key_file_is_one_line_before_anybody_is_asked(tmp_path: Path) -> None:
-    (tmp_path / "key").write_text("nothing")
-    (tmp_path / "key").chmod(0o600)
-    ldpsim("collector", "keygen", tmp_path / "open")
-    (tmp_path / "open").chmod(0o640)
-    cases = {"none": "No such file", "key": "no secret key", "open": "other users can read it"}
-    for name, says in cases.items():
-        shown = ldpsim("run", "--clients", "60", "--out", tmp_path / "runs", "--state", tmp_path / "state",
-                       "--collector-key", tmp_path / name)  # fmt: skip
-        assert shown.exit_code == 2 and shown.stdout == "" and says in shown.stderr
-        assert shown.stderr.count("\n") == 1
-    assert not (tmp_path / "runs").exists() and not (tmp_path / "state").exists()
-
-
 def test_the_flower_app_is_written_whole_and_once(tmp_path: Path) -> None:
     """A wheel has no pyproject.toml: the command writes the folder that `flwr run` takes."""
     made = ldpsim("collector", "app", tmp_path / "app")

@@ -85,25 +85,6 @@ def test_a_method_that_fails_is_named_and_the_rest_is_shown(tmp_path: Path) -> N
     assert "<b>rgnn</b>" in (folder / "compare.html").read_text()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "Missing argument"),
-        (["hogs", "--match", "user"], "--match"),
-        (["hogs", "--match", "user", "much"], "--match"),
-        (["hogs", "--match", "people", "2"], "--match people"),
-        (["hogs", "--state", "here"], "--state here with compare: each method needs people of its own"),
-        (["hogs", "--engine", "flower"], "--engine flower"),
-    ],
-)
-def test_a_mistake_is_one_line_and_nothing_is_written(arguments: list[str], said: str, tmp_path: Path) -> None:
-    shown = compare(tmp_path, *arguments)
-    assert shown.exit_code == 2, shown.output
-    assert shown.stdout == "" and len(shown.stderr.splitlines()) == 1
-    assert said in shown.stderr
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("width", [80, 40])
 def test_several_results_on_a_terminal(width: int, comparison: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Console(width=width, highlight=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,24 +34,17 @@ def completed(*words: str) -> list[str]:
         (("swe",), ["sweep"]),
         (("ledger", "s"), ["show"]),
         (("run", "--method", "fp-"), ["fp-blink", "fp-ldpgen", "fp-solitude"]),
-        (("device", "policy", "--method", "vo"), ["vote"]),
-        (("compare", "hogs", "pate"), ["pate-g", "pate-m"]),
-        (("tune", "lpg"), ["lpgnn"]),
-        (("audit", "grr"), ["grr", "grr_fs"]),
         (("audit", "nois"), ["noise", "noisy", "noisy_row"]),
         (("run", "--dataset", "citeseer-"), ["citeseer-3312", "citeseer-lcc", "citeseer-full"]),
-        (("stress", "--dataset", "cor"), ["cora"]),
         (("run", "--cap", ""), ["bit=", "vector=", "user="]),
         (("compare", "hogs", "--match", "re"), ["relationship"]),
         (("run", "--defence", "d"), ["duplicates", "degree"]),
         (("run", "--on-requery", "r"), ["refuse", "replay"]),
-        (("run", "--noise-seed", ""), ["os"]),
         (("sweep", "--engine", ""), ["auto", "local", "ray"]),
         (("stress", "--protection", "con"), ["context-state"]),
         (("stress", "--fault", "ledger-tr"), ["ledger-truncated"]),
         (("stress", "--adversary", "hel"), ["help"]),
         (("run", "--state", ""), []),  # a folder: left to the shell
-        (("run", "--dataset", "./"), []),
     ],
 )
 def test_what_is_offered(words: tuple[str, ...], expected: list[str]) -> None:
@@ -75,19 +67,3 @@ def test_no_method_is_imported_for_a_completion() -> None:
     imported = set(done.stderr.split())
     assert "ldpsim.curator.methods" in imported
     assert not imported & {"torch", "flwr", "ldpsim.curator.methods.local.hogs", "ray"}
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_a_bash_that_was_set_up_completes_a_method(tmp_path: Path) -> None:
-    """The installed script in a real bash, with its own home."""
-    command = tmp_path / "ldpsim"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m ldpsim.cli.main "$@"\n')
-    command.chmod(0o700)
-    home = {**PYTHON, "HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}",
-            "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # fmt: skip
-    subprocess.run([command, "--install-completion", "bash"], env=home, capture_output=True, check=True)
-    script = "source ~/.bashrc; COMP_WORDS=(ldpsim run --method solit); COMP_CWORD=3; _ldpsim_completion ldpsim; "
-    done = subprocess.run(
-        ["bash", "-c", script + 'echo "${COMPREPLY[@]}"'], env=home, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "solitude\n"

@@ -32,8 +32,3 @@ def test_as_json(tmp_path: Path) -> None:
     keys = {"name", "people", "source", "licence", "checksum", "on_disk", "nodes", "edges", "features", "classes"}
     assert all(set(row) == keys and row["people"] and row["source"] and row["licence"] for row in rows)
     assert [row["name"] for row in rows if row["on_disk"]] == ["generated"]
-
-
-def test_the_folder_may_come_from_the_environment(tmp_path: Path) -> None:
-    shown = CliRunner(env={"LDPSIM_DATA": str(tmp_path)}).invoke(app, ["datasets"])
-    assert str(tmp_path) in shown.stdout.replace("\n", "")

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from docs.layers import ROOT
 from ldpsim.cli.documents import page
 from ldpsim.cli.dossier import made_of
 from ldpsim.cli.main import app
@@ -176,16 +175,6 @@ def test_what_is_unprotected_is_never_called_protected(tmp_path: Path) -> None:
         for level, status in zip(levels, statuses, strict=True):
             first = made.partition("## 0.")[0]
             assert (f"- {LEVELS[level].term}: not protected" in first) == (status == "unprotected")
-
-
-def test_fields_of_people_name_who_fills_them(tmp_path: Path) -> None:
-    made = made_of(written(tmp_path, record_of("hogs")))
-    who = re.findall(r"\*to be filled by (.*?)\*", made)
-    assert len(who) > 15 and set(who) == {"the controller", "the data protection officer"}
-    for word in ("compliant", "complies", " lawful", "GDPR-ready"):
-        assert word not in made
-    for place in set(re.findall(r"docs/[\w.-]+\.md", made)):
-        assert (ROOT / place).is_file()
 
 
 def test_text_of_a_file_stays_text_in_both_formats(tmp_path: Path) -> None:

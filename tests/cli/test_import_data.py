@@ -74,23 +74,6 @@ def test_a_run_on_what_was_imported(folder: Path) -> None:
     assert json.loads(shown.stdout)["dataset"]["nodes"] == 40
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (["graph.pkl"], "error: graph.pkl: a pickle runs code when it is opened"),
-        (["graph.xlsx"], "error: graph.xlsx: the form of this file is not known; accepted are edge list (.txt"),
-        (["edges.csv", "--feature-range", "1"], "error: --feature-range 1: two numbers with a comma between"),
-        (["edges.csv", "--scale", "log"], "error: --scale log: must be one of clip, binary, minmax"),
-        (["edges.csv", "--out", "people.csv"], "error: --out people.csv: the name of the file must end with .npz"),
-        (["people.csv"], "error: no edges: people.csv lists people"),
-    ],
-)
-def test_a_mistake_is_one_line_and_exit_2(folder: Path, words: list[str], line: str) -> None:
-    shown = _import(*words)
-    assert shown.exit_code == 2
-    assert shown.stdout == "" and shown.stderr.startswith(line) and shown.stderr.count("\n") == 1
-
-
 def test_every_fault_is_a_line_and_nothing_is_written(folder: Path) -> None:
     (folder / "people.csv").write_text(PEOPLE.replace("p7,1,", "p7,,").replace("p9,", "p90,").replace(",1.0,", ",old,"))
     shown = _import("edges.csv", "people.csv", "--out", "mine.npz", "--vaults", "v")

@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 OWN = {"cli", "curator", "devices", "ldpsim", "strategies"}
 # What a local run uses of other people's packages, and what for. SciPy is counted by its parts.
@@ -72,39 +70,3 @@ def test_a_local_run_imports_only_what_it_uses(tmp_path: Path) -> None:
     brought = {name for name in loaded if name.startswith("scipy.") and not name.startswith("scipy._")}
     assert brought - USED.keys() <= {"scipy.version"}, sorted(brought)
     assert not loaded & {"dp_accounting", "jinja2", "matplotlib", "pandas", "ray", "sklearn", "torch_geometric"}
-
-
-def test_the_reader_names_the_importer() -> None:
-    """Power: a package in the middle of the tree is found, with the module of ours that asks for it."""
-    lines = """import time: 1 | 1 |     scipy.stats
-import time: 1 | 3 |       scipy.signal._peaks
-import time: 1 | 5 |     scipy.signal
-import time: 1 | 9 |   ldpsim.curator.defences.degree
-import time: 1 | 9 |   numpy
-import time: 1 | 20 | ldpsim.strategies.runs.simulate
-"""
-    found = unused(lines)
-    assert found == [
-        "scipy.signal, imported by ldpsim.curator.defences.degree",
-        "scipy.stats, imported by ldpsim.curator.defences.degree",
-    ]
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_imports_run_without_collection_and_are_frozen_once(first: bool) -> None:
-    """What is there before a second call may become garbage: it is not frozen."""
-    code = f"""
-import gc, sys, types
-from ldpsim.cli.imports import large_imports
-if not {first}:
-    sys.modules["ldpsim.strategies.runs.simulate"] = types.ModuleType("simulate")
-with large_imports():
-    print(gc.isenabled())
-print(gc.isenabled(), gc.get_freeze_count() > 0)
-try:
-    with large_imports():
-        raise ImportError
-except ImportError:
-    print(gc.isenabled())
-"""
-    assert child("-c", code).stdout.split() == [str(not first), "True", str(first), "True"]

@@ -54,11 +54,6 @@ def _no_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LDPSIM_DATA", raising=False)
 
 
-@pytest.mark.parametrize(("text", "value"), [("auto", "auto"), ("0", 0.0), (".25", 0.25)])
-def test_a_share_is_a_number_or_the_word_auto(text: str, value: float | str) -> None:
-    assert given("--feature-share", text) == RunOptions(feature_share=value)
-
-
 def test_every_kind_of_option_is_read() -> None:
     words = (
         "--clients 70 --epsilon 4.5 --private-labels --no-reference --set tau=.8 --cap bit=2 --noise-seed os "

@@ -37,21 +37,6 @@ def test_a_run_is_logged_and_its_graph_saved(tmp_path: Path) -> None:
     assert len(networkx.read_graphml(graph)) == 60
 
 
-def test_every_cell_of_a_comparison_and_of_a_sweep_is_a_run_there(tmp_path: Path) -> None:
-    needs("tensorboard")
-    shown = ldpsim(
-        "compare", "hogs", "raw", *SMALL, "--out", tmp_path / "runs", "--track", f"tensorboard:{tmp_path / 'a'}"
-    )
-    assert shown.exit_code == 0, shown.output
-    assert logged(tmp_path / "a") == ["hogs", "raw"]
-    (tmp_path / "grid.toml").write_text(GRID)
-    shown = ldpsim(
-        "sweep", tmp_path / "grid.toml", "--out", tmp_path / "runs", "--track", f"tensorboard:{tmp_path / 'b'}"
-    )
-    assert shown.exit_code == 0, shown.output
-    assert logged(tmp_path / "b") == ["hogs", "hogs"]
-
-
 @pytest.mark.parametrize("command", ["run", "compare", "sweep"])
 def test_a_missing_client_is_one_line_before_anybody_is_asked(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -68,12 +53,4 @@ def test_a_missing_client_is_one_line_before_anybody_is_asked(
     assert shown.stderr == (
         "error: --track tensorboard:x: tensorboard is not installed: pip install 'ldpsim[tensorboard]'\n"
     )
-    assert not (tmp_path / "runs").exists()
-
-
-def test_a_graph_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    shown = ldpsim("run", "--clients", "60", "--method", "raw", "--out", tmp_path / "runs", "--save-graph", "npz")
-    assert (shown.exit_code, shown.stderr) == (
-        2, "error: --save-graph npz: raw reads the true records, so no graph is reconstructed\n",
-    )  # fmt: skip
     assert not (tmp_path / "runs").exists()

@@ -5,7 +5,6 @@ In CI a missing Chromium is a failure; on a person's machine these tests are ski
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -167,22 +166,6 @@ def test_a_list_moves_the_methods(show: Callable[..., Any], comparison: Path) ->
     assert browser.get_log("browser") == []
 
 
-def test_nothing_is_asked_of_any_network(show: Callable[..., Any], comparison: Path) -> None:
-    browser = show(comparison)
-    asked = [
-        message["params"]["request"]["url"]
-        for entry in browser.get_log("performance")
-        if (message := json.loads(entry["message"])["message"])["method"] == "Network.requestWillBeSent"
-    ]
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-    assert sum(url.startswith("file:") for url in asked) == 1
-    # what tried all the same would be stopped
-    assert browser.execute_async_script(
-        "const done = arguments[0]; fetch('http://127.0.0.1:9/').then(() => done('sent'), () => done('stopped'))"
-    ) == "stopped"  # fmt: skip
-    assert any("Content Security Policy" in entry["message"] for entry in browser.get_log("browser"))
-
-
 def test_print_has_no_list_and_dark_ink(show: Callable[..., Any], comparison: Path) -> None:
     browser = show(comparison, scheme="dark", media="print", width=720)
     ink, paper, choice = browser.execute_script(
@@ -244,6 +227,9 @@ def test_a_sweep_has_a_line_for_each_method(show: Callable[..., Any], tmp_path: 
     assert browser.get_log("browser") == []
 
 
+WAYS = [(390, "dark"), (1280, "light")]
+
+
 @pytest.fixture(scope="module")
 def axe() -> str:
     """Return the code of axe-core, which .ci/run installs; elsewhere the tests that need it are skipped."""
@@ -256,56 +242,43 @@ def axe() -> str:
     pytest.skip(what)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-@pytest.mark.parametrize("what", ["comparison", "sweep"])
-def test_axe_finds_no_barrier(
-    what: str, width: int, scheme: str, axe: str, show: Callable[..., Any], comparison: Path, tmp_path: Path,
-    write_result: Any,
-) -> None:  # fmt: skip
-    folder = comparison if what == "comparison" else sweep(tmp_path / "sweep-grid", write_result)
-    write_result(folder, "left-out", {"schema": 7})
-    assert_no_barrier(show(folder, width=width, scheme=scheme), axe)
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_axe_finds_no_barrier_on_the_page_of_a_plan(
-    width: int, scheme: str, axe: str, browser: Any, tmp_path: Path
-) -> None:
+def plan_page(path: Path) -> None:
     plan = plan_on_paper(["hogs", "vote", "rr", "pate-m"], RunOptions(), GraphFacts(40_000), Wishes(max_bytes=9000))
-    path = tmp_path / "plan.html"
     write_plan_page(path, replace(plan, failures={"lpgnn": "it cannot"}))
-    assert_page(browser, axe, path, width, scheme)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_axe_finds_no_barrier_on_a_dossier(width: int, scheme: str, axe: str, browser: Any, tmp_path: Path) -> None:
-    options = RunOptions(clients=120, settings={"epochs": "5"}, out=tmp_path)
-    folder = simulate(options).folder
+def dossier_page(path: Path) -> None:
+    folder = simulate(RunOptions(clients=120, settings={"epochs": "5"}, out=path.parent)).folder
     assert folder is not None
-    path = tmp_path / "dossier.html"
     write_document(path, made_of(folder))
-    assert_page(browser, axe, path, width, scheme)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_axe_finds_no_barrier_on_the_page_of_an_audit(
-    width: int, scheme: str, axe: str, browser: Any, tmp_path: Path
-) -> None:
+def audit_page(path: Path) -> None:
     rows = [AuditRow("multi_bit", level, 1.0, 1.0, 0.5, 0.99, 100, passed, "ratios of drawn reports, at small size")
             for level, passed in (("bit", True), ("vector", False), ("law", True))]  # fmt: skip
-    path = tmp_path / "audit.html"
     write_audit_page(path, loss_table(rows, trials=100, confidence=0.99), f"ldpsim audit {'multi_bit ' * 30}")
-    assert_page(browser, axe, path, width, scheme)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_axe_finds_no_barrier_on_a_consent_sheet(
-    width: int, scheme: str, axe: str, browser: Any, tmp_path: Path
-) -> None:
+def sheet_page(path: Path) -> None:
     policy, _ = agreed()
-    path = tmp_path / "sheet.html"
     write_document(path, sheet_of(replace(policy, collector="0a" * 32)))
-    assert_page(browser, axe, path, width, scheme)
+
+
+@pytest.mark.parametrize("make", [plan_page, dossier_page, audit_page, sheet_page])
+def test_axe_finds_no_barrier(make: Callable[[Path], None], axe: str, browser: Any, tmp_path: Path) -> None:
+    make(tmp_path / "page.html")
+    for width, scheme in WAYS:
+        assert_page(browser, axe, tmp_path / "page.html", width, scheme)
+
+
+@pytest.mark.parametrize("what", ["comparison", "sweep"])
+def test_axe_finds_no_barrier_on_a_report(
+    what: str, axe: str, show: Callable[..., Any], comparison: Path, tmp_path: Path, write_result: Any
+) -> None:
+    folder = comparison if what == "comparison" else sweep(tmp_path / "sweep-grid", write_result)
+    write_result(folder, "left-out", {"schema": 7})
+    for width, scheme in WAYS:
+        assert_no_barrier(show(folder, width=width, scheme=scheme), axe)
 
 
 def assert_page(browser: Any, axe: str, path: Path, width: int, scheme: str) -> None:

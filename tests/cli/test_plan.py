@@ -48,18 +48,6 @@ def test_the_document_has_what_scripts_rely_on(tmp_path: Path) -> None:
     assert found["choice"]["method"] == "hogs"
 
 
-@pytest.mark.parametrize("arguments", [
-    ("--level", "planet"), ("--holds", "0"), ("--max-attack", "0.4"), ("--like", "coraa"),
-    ("--clients", "12.5"), ("--homophily", "3"), ("--feature-rate", "7"), ("hog",), ("rr", "rr"),
-    ("rr", "--set", "nothing=1"), ("hogs", "--epsilon", "1e-300"),
-])  # fmt: skip
-def test_a_mistake_is_one_line(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    shown = ldpsim(*arguments, "--quiet", "--out", tmp_path)
-    assert shown.exit_code == 2
-    (line,) = shown.stderr.strip().splitlines()
-    assert line.startswith("error: ") and not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_the_table_fits_the_terminal(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ldpsim.cli.plan.console", lambda: Console(width=width, color_system=None))

@@ -49,20 +49,6 @@ def test_the_table(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert "null models chance 30.0" in out and "nobody lies" in out and ("-7.0" in out) == (width == 80)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "line"),
-    [
-        (["--attack", "pair"], "did you mean pairs"),
-        (["--epsilon", "a"], "--epsilon a: numbers joined by commas"),
-        (["--defence", "weight"], "--defence weight"),
-    ],
-)
-def test_mistakes(wrong: list[str], line: str, tmp_path: Path) -> None:
-    found = CliRunner().invoke(app, ["poison", "hogs", "--clients", "60", *wrong, "--out", str(tmp_path / "runs")])
-    assert found.exit_code == 2 and line in " ".join(found.stderr.split())
-    assert not list(tmp_path.glob("runs/*/result.json"))
-
-
 def test_help_lists_the_attacks() -> None:
     found = CliRunner().invoke(app, ["poison", "hogs", "--attack", "help"])
     assert found.exit_code == 0 and "largest-degree" in found.stdout and "pairs" in found.stdout

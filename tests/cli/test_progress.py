@@ -67,16 +67,6 @@ def test_a_phase_that_is_not_over_soon_gets_a_line(capsys: pytest.CaptureFixture
     assert capsys.readouterr() == ("", "")
 
 
-def test_short_phases_have_no_line_however_many_they_are(capsys: pytest.CaptureFixture[str], clock: Clock) -> None:
-    with Progress() as progress:
-        for number in range(50):
-            clock.now += 1.0
-            progress(f"phase {number}", 0.5)
-            progress(f"phase {number}", 1.0)
-    time.sleep(0.05)
-    assert capsys.readouterr() == ("", "")
-
-
 def test_a_reader_that_is_gone_does_not_end_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     class Closed:
         encoding = "utf-8"
@@ -112,15 +102,3 @@ def test_phases_are_drawn_with_percentage_and_time_left(capsys: pytest.CaptureFi
             progress("train", share)
             time.sleep(0.02)
         heard(capsys, "collect", "100%", "train", "30%", "━")
-
-
-@pytest.mark.parametrize("forced", [True, False])
-def test_it_can_be_turned_off(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, forced: bool
-) -> None:
-    if forced:
-        monkeypatch.setenv("FORCE_COLOR", "1")
-    with Progress(shown=False, patience=0.0) as progress:
-        progress("collect", 0.5)
-        time.sleep(0.05)
-    assert capsys.readouterr() == ("", "")

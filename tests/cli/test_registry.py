@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from docs.layers import ROOT
 from ldpsim.cli.registry import PARTS, UNITS, file_of, registry_texts
 from ldpsim.curator.privacy.level import LABEL, Level, OfOne
 from ldpsim.curator.privacy.levels import LEVELS
@@ -79,15 +78,6 @@ def test_a_run_that_protects_nothing_has_no_record(name: str) -> None:
     assert registry_texts(json.loads(_run(name))) == {}
 
 
-def test_a_mistake_is_found() -> None:
-    """Power: the schema refuses a field of another name, and a unit that is no text."""
-    (text, *_) = registry_texts(json.loads(_run("hogs"))).values()
-    record = yaml.safe_load(text)
-    record["deployment"]["dp_flavor"] = record["deployment"].pop("dp_variant")
-    record["deployment"]["privacy_loss"]["privacy_unit"] = 3
-    assert len(mistakes(record, named_schema())) >= 2
-
-
 def test_no_unit_that_is_in_clear_or_not_asked_has_a_record() -> None:
     """Every combination of statuses; a loss beside a status that is not bounded changes nothing."""
     losses = dict(zip((*UNITS, *PARTS), (8.0, 4.0, 16.0, 2.0, 1.0, 0.5), strict=True))
@@ -140,15 +130,6 @@ def test_the_details_of_a_figure() -> None:
         "- a person's label: labels of training and validation nodes are public in this setting",
     ]
     assert "Its noise came from a seed" in parts["administrative"]["notes"]
-
-
-def test_what_only_people_know_is_marked_and_the_page_names_every_file() -> None:
-    (text,) = registry_texts(run_with({"user": Level("bounded", 1.0)})).values()
-    basic, page = yaml.safe_load(text)["deployment"]["basic"], (ROOT / "docs" / "commands" / "report.md").read_text()
-    for name in ("name", "data_curators", "intended_use", "data_product_region"):
-        assert "To be filled by the data curator" in str(basic[name])
-    assert basic["publication_date"] == "9999-12-31" and "url_slug: to-be-filled-user" in text
-    assert all(f"`{file_of(unit)}`" in page for unit in (*UNITS, *PARTS))
 
 
 def test_text_of_a_file_stays_text() -> None:

@@ -29,14 +29,6 @@ def test_no_line_ends_inside_a_figure(width: int, in_table: bool) -> None:
     assert " ".join(lines) == TEXT.replace("[bold]", "").replace("[/bold]", "")
 
 
-def test_a_figure_wider_than_the_screen_is_shown_whole_all_the_same() -> None:
-    assert "".join(shown(8, "-2.0 ± 10.0 points")).replace(" ", "") == "-2.0±10.0points"
-
-
-def test_a_blank_before_another_word_may_end_a_line() -> None:
-    assert shown(4, "12 Bytes")[0] == "12"
-
-
 def shown_at(what: object, width: int) -> list[str]:
     screen = Console(width=width, highlight=False)
     with screen.capture() as capture:

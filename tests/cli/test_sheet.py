@@ -156,16 +156,6 @@ def test_the_text_has_the_odds_of_each_level_and_says_what_is_unprotected(name: 
     assert re.findall(r"\d+ of 100", shown) == re.findall(r"\d+ of 100", made)
 
 
-def test_a_volunteer_gives_label_and_features_in_clear() -> None:
-    text = told(agreed())["Volunteers"]
-    assert text.startswith("Volunteers (3 of 20 people)  Their public numbers: 0, 1, 2 ")
-    assert "answers at most once about each of these, and about nothing else: all your features, your label." in text
-    assert "Not asked: your list of neighbours." in text and "Others may have you in their lists." in text
-    assert "without any change: all your features, your label. Nothing protects it." in text
-    assert "Chance changes" not in text
-    assert "numbers: 0, 1, 2, 3, 4, 5, 6, 7, ..." in told(agreed(people=12))["Volunteers"]
-
-
 @pytest.mark.parametrize(("epsilon", "own", "both_ends"), [(1.0, 74, 89), (2.0, 89, 99), (4.0, 99, 100)])
 def test_everybody_else_answers_with_these_odds(epsilon: float, own: int, both_ends: int) -> None:
     """e / (1 + e) = 0.7311, e^2 / (1 + e^2) = 0.8808, e^4 / (1 + e^4) = 0.98201, e^8 / (1 + e^8) = 0.99966."""
@@ -186,11 +176,6 @@ def test_who_gets_the_answer_and_what_a_second_question_gets() -> None:
     for text in told((pinned, questions)).values():
         assert f"Only the curator with this public key: {'0a' * 32}" in text and "Any curator" not in text
         assert "Whoever repeats the question gets the same answer" in text and "the same collection" not in text
-
-
-def test_a_reader_is_told_the_own_role_alone() -> None:
-    roles = {people: list(told(agreed(), people)) for people in ((2,), (7,), (1, 9))}
-    assert roles == {(2,): ["Volunteers"], (7,): ["Everybody else"], (1, 9): ["Volunteers", "Everybody else"]}
 
 
 def test_a_policy_without_a_question_is_about_all_that_it_lets_through() -> None:

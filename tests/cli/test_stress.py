@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
-from ldpsim.cli.options import numbers
 from ldpsim.cli.output import console
 from ldpsim.cli.stress import view
 from ldpsim.strategies.attacks.stress import campaign
@@ -47,16 +46,6 @@ def test_adversaries_and_faults_are_listed() -> None:
     assert found.exit_code == 0 and "new-run" in found.stdout and "sybils" in found.stdout
     found = runner.invoke(app, ["stress", "--fault", "help"])
     assert "ledger-deleted" in found.stdout and "older-backup" in found.stdout
-
-
-def test_mistakes_are_one_line_and_write_nothing(tmp_path: Path) -> None:
-    for wrong in (["--asks", "one"], ["--asks", "0"], ["--protection", "vault"], ["--adversary", "nobody"],
-                  ["--epsilon-bit", "-1"], ["--fault", "rain"], ["--workers", "-1"]):  # fmt: skip
-        found = runner.invoke(app, ["stress", *wrong, "--out", str(tmp_path / "runs")])
-        assert found.exit_code == 2, found.output
-        assert wrong[0] in found.stderr and len(found.stderr.strip().splitlines()) == 1
-    assert not list(tmp_path.iterdir())
-    assert numbers("--asks", "1,25", whole=True) == (1, 25)
 
 
 def test_a_row_that_is_wrong_is_marked() -> None:

@@ -95,32 +95,6 @@ def test_a_reference_asks_nobody() -> None:
     assert "0 collections: nobody was asked." in shown.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--grid", "tua=.5"], ["--grid tua", "did you mean tau"]),
-        (["--grid", "tau=high"], ["--grid tau=high"]),
-        (["--grid", "tau=.5,"], ["--grid tau=.5,", "commas"]),
-        (["--grid", "tau=.5,.5"], ["different values"]),
-        (["--grid", "tau"], ["--grid tau", "KEY=VALUE"]),
-        (["--grid", "epochs=2,3"], ["--grid epochs", "--set"]),
-        (["--epsilon", "0"], ["--epsilon 0"]),
-        (["--dataset", "coar"], ["coar", "cora"]),
-        (["--state", "here"], ["--state"]),
-    ],
-)
-def test_a_mistake_is_one_line_before_anybody_is_asked(
-    arguments: list[str], said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = counted(monkeypatch)
-    shown = tune(*(argument.format(tmp=tmp_path) for argument in arguments))
-    assert shown.exit_code == 2, shown.output
-    assert shown.stdout == ""
-    assert len(shown.stderr.splitlines()) == 1
-    assert all(text in shown.stderr for text in said), shown.stderr
-    assert asked == []
-
-
 def test_a_grid_cannot_change_what_people_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A method whose parameter stands in its query: comparing it on one set of reports would be wrong."""
     from ldpsim.curator.methods import HoGS

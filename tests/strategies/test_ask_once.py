@@ -54,16 +54,10 @@ def test_masks_of_the_data_divide_the_people() -> None:
     assert not torch.equal(drawn.test_mask, masks["test_mask"])
 
 
-@pytest.mark.parametrize("method", ["fedavg-mlp", "privgnn", "silo-fedavg-gcn"])
+@pytest.mark.parametrize("method", ["fedavg-mlp", "privgnn", "silo-fedavg-gcn", "raw"])
 def test_a_method_without_one_question_is_refused(method: str) -> None:
     with pytest.raises(ValueError, match=f"^{method}: its devices do not answer one question"):
         AskOnce(method)(people())
-
-
-def test_references_ask_nobody() -> None:
-    """``mlp`` and ``raw`` read the true records: nobody would be asked."""
-    with pytest.raises(ValueError, match="raw: its devices do not answer one question"):
-        AskOnce("raw")(people())
 
 
 def test_a_fault_of_the_data_is_one_line() -> None:

@@ -27,11 +27,6 @@ def test_the_page_lies_in_the_folder(comparison: Path) -> None:
     assert report(comparison, "--quiet", "--out", comparison / "mine.html").stdout == f"{comparison / 'mine.html'}\n"
 
 
-def test_all_data_sets_are_named(comparison: Path, write_result: Callable[..., Path]) -> None:
-    write_result(comparison, "on-cora", {"dataset/name": "cora", "dataset/nodes": 2708, "dataset/digest": "11" * 32})
-    assert report(comparison).stdout.startswith("6 results of generated, cora.\n")
-
-
 def test_json_has_the_results_and_the_page(comparison: Path) -> None:
     document = json.loads(report(comparison, "--json").stdout)
     assert set(document) == {"results", "html"}
@@ -50,13 +45,6 @@ def test_a_table_for_a_paper(comparison: Path, tmp_path: Path) -> None:
     rows = [line.partition(" ")[0] for line in lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]]
     document = json.loads(report(comparison, "--json", "--latex", file).stdout)
     assert sorted(rows) == [record["method"] for record in document["results"]] and document["latex"] == str(file)
-
-
-def test_what_is_not_shown_is_said(comparison: Path, write_result: Callable[..., Path]) -> None:
-    write_result(comparison, "old-0", {"schema": 3})
-    shown = report(comparison)
-    assert shown.exit_code == 0
-    assert "not shown: old-0: schema 3, this version reads schema 2" in shown.stdout
 
 
 OF_A_RUN: dict[str, object] = {}
@@ -99,19 +87,15 @@ def test_a_registry_record_that_cannot_be_is_one_line(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["{tmp}/empty"], "no result.json there"),
-        (["{tmp}/nowhere"], "there is no such folder"),
         (["{tmp}/compare", "--out", "{tmp}/nowhere/page.html"], "--out"),
         (["{tmp}/compare", "--out", "{tmp}"], "--out"),
         (["{tmp}/compare", "--latex", "{tmp}/nowhere/t.tex"], "--latex"),
         (["{tmp}/compare", "--out", "{tmp}/one", "--latex", "{tmp}/one"], "--latex"),
-        ([], "Missing argument"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(
     arguments: list[str], said: str, tmp_path: Path, comparison: Path, listing: Callable[[Path], dict[str, str]]
 ) -> None:
-    (tmp_path / "empty").mkdir()
     before = listing(tmp_path)
     shown = report(*(argument.format(tmp=tmp_path) for argument in arguments))
     assert shown.exit_code == 2, shown.output

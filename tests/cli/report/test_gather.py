@@ -117,10 +117,3 @@ def test_a_copy_is_no_repeat(tmp_path: Path, write_result: Callable[..., Path]) 
     shutil.copytree(run, tmp_path / "copy")
     (group,) = gather([tmp_path]).groups
     assert group.row["n"] == 2
-
-
-@pytest.mark.parametrize(("folder", "said"), [("nowhere", "no such folder"), ("empty", "no result.json there")])
-def test_nothing_to_show_is_one_line(folder: str, said: str, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match=said):
-        gather([tmp_path / folder])

@@ -8,8 +8,6 @@ import pytest
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.links.edge_prior import PUBLIC_EDGE
 from ldpsim.curator.reports.rows import agreed_pairs
-from ldpsim.devices.mechanisms import ClearLabel
-from ldpsim.devices.query import Ask
 from tests.curator.posterior.worlds import CLASSES, SPLIT, N, world
 
 
@@ -58,25 +56,6 @@ def test_reported_labels_have_the_exact_likelihood_of_their_report() -> None:
     np.testing.assert_allclose(mean, [0, 1, 0], atol=1e-12)
 
 
-def test_labels_in_clear_are_certain() -> None:
-    reports, public, labels = world(private_labels=True)
-    clear = ClearLabel(CLASSES)
-    asks = {**reports.asks, "label": Ask("label", (clear,))}
-    said = np.where(np.isin(np.arange(N), SPLIT.labelled), labels, -1)
-    evidence = Evidence(dataclasses.replace(reports, asks=asks).with_arrays(labels=said), public)
-    assert evidence.labels.soft is None and evidence.labels.truth == 1
-    assert np.isneginf(evidence.own(evidence.train)).sum() == 75 * 2
-
-
-def test_reported_bits_are_read() -> None:
-    reports, public, labels = world(public=False, bits=True, silent=(2,))
-    evidence = Evidence(reports, public)
-    assert evidence.scores is not None and evidence.rows is not None
-    right = evidence.people.log_probability.argmax(axis=1) == labels
-    assert right[SPLIT.test].mean() > 0.5
-    assert evidence.scores(np.array([1, 2]), np.array([2, 4])).tolist() == [[0], [0]]
-
-
 def test_what_is_public_is_taken_even_if_it_was_reported_too() -> None:
     reports, public, _ = world(public=True, bits=True)
     assert reports.features is not None and public.features is not None
@@ -91,3 +70,12 @@ def test_neither_reports_nor_a_graph_is_refused() -> None:
     reports, public, _ = world(public_graph=True, private_labels=True)
     with pytest.raises(ValueError, match="no adjacency"):
         _ = Evidence(reports, dataclasses.replace(public, edges=None)).links
+
+
+def test_reported_bits_are_read() -> None:
+    reports, public, labels = world(public=False, bits=True, silent=(2,))
+    evidence = Evidence(reports, public)
+    assert evidence.scores is not None and evidence.rows is not None
+    right = evidence.people.log_probability.argmax(axis=1) == labels
+    assert right[SPLIT.test].mean() > 0.5
+    assert evidence.scores(np.array([1, 2]), np.array([2, 4])).tolist() == [[0], [0]]

@@ -8,15 +8,18 @@ import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_array
+from torch import Tensor
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
 from ldpsim.curator.learning import networks as gnn
-from ldpsim.curator.learning.networks import HEADS, NETWORKS
+from ldpsim.curator.learning import networks as pair_attention
+from ldpsim.curator.learning.networks import HEADS, NETWORKS, SLOPE, attend
 from ldpsim.curator.learning.own_network import make_network
-from ldpsim.curator.linear.torch_matrix import Constant
 from ldpsim.curator.methods import Graph
 
 N, D, CLASSES, HIDDEN = 25, 40, 3, 16
+
+
 CPU = torch.device("cpu")
 
 
@@ -143,47 +146,6 @@ def test_attention_without_a_node_itself_and_with_weights_twice(loops: bool, twi
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in network.parameters())
 
 
-def test_only_a_crowded_graph_has_its_pairs_as_a_matrix() -> None:
-    rng = np.random.default_rng(0)
-    for edges, crowded in ((300, False), (500, True)):
-        pairs = rng.permutation([(i, j) for i in range(100) for j in range(100) if i != j])[:edges].T
-        graph = Graph(np.ones((100, 2), np.float32), pairs, None, np.arange(100), np.arange(100), np.arange(0))
-        network = make_network("gat", graph, hidden=4, classes=3, device=CPU)
-        assert isinstance(network, gnn.GAT)
-        assert (network.pairs is not None) == crowded
-
-
-def test_fresh_weights_have_glorots_range_and_biases_are_zero() -> None:
-    torch.manual_seed(0)
-    network = make_network("gcn", _graph(), hidden=HIDDEN, classes=CLASSES, device=CPU)
-    fresh = {name: tensor.detach().numpy() for name, tensor in network.named_parameters()}
-    for name, (rows, columns) in (("weight1", (D, HIDDEN)), ("weight2", (HIDDEN, CLASSES))):
-        bound = np.sqrt(6 / (rows + columns))
-        assert fresh[name].shape == (rows, columns) and 0.8 * bound < np.abs(fresh[name]).max() <= bound
-    assert not fresh["bias1"].any() and not fresh["bias2"].any()
-
-
-def test_large_features_are_not_copied_by_sage_and_its_scores_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph, scores = _graph(), []
-    for limit in (gnn.LARGE, graph.features.size - 1):
-        monkeypatch.setattr(gnn, "LARGE", limit)
-        torch.manual_seed(0)
-        network = make_network("sage", graph, hidden=HIDDEN, classes=CLASSES, device=CPU)
-        assert network.late is (limit < graph.features.size)
-        scores.append(network().detach().numpy())
-    np.testing.assert_allclose(scores[0], scores[1], atol=1e-5)
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_a_network_forgets_its_graph_and_keeps_its_weights(name: str) -> None:
-    network = make_network(name, _graph(), hidden=HIDDEN, classes=CLASSES, device=CPU)
-    before = {key: value.clone() for key, value in network.state_dict().items()}
-    network.forget_graph()
-    held = [value for value in vars(network).values() if isinstance(value, (torch.Tensor, Constant))]
-    assert held == []
-    assert all(torch.equal(before[key], value) for key, value in network.state_dict().items())
-
-
 def test_a_graph_without_edges() -> None:
     graph = Graph(
         np.ones((3, 2), np.float32), np.zeros((2, 0), np.int64), None, np.arange(3), np.arange(3), np.arange(0)
@@ -191,3 +153,45 @@ def test_a_graph_without_edges() -> None:
     for name in NETWORKS:
         network = make_network(name, graph, hidden=4, classes=3, device=CPU)
         assert torch.isfinite(network()).all()
+
+
+N_OF_PAIR_ATTENTION, K = 30, 4
+
+
+def _given(seed: int = 0) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    made = torch.Generator().manual_seed(seed)
+    weights = torch.rand(N_OF_PAIR_ATTENTION, N_OF_PAIR_ATTENTION, generator=made) * (
+        torch.rand(N_OF_PAIR_ATTENTION, N_OF_PAIR_ATTENTION, generator=made) < 0.3
+    )
+    weights.fill_diagonal_(1.0)
+    values, sources, targets = (
+        torch.randn(*shape, generator=made)
+        for shape in ((N_OF_PAIR_ATTENTION, K), (N_OF_PAIR_ATTENTION,), (N_OF_PAIR_ATTENTION,))
+    )
+    return values, sources, targets, weights
+
+
+def _literal(values: Tensor, sources: Tensor, targets: Tensor, weights: Tensor, twice: bool) -> Tensor:
+    score = targets[:, None] + sources[None, :]
+    strength = weights * torch.exp(torch.where(score > 0, score, SLOPE * score))
+    share = strength / strength.sum(dim=1, keepdim=True)
+    return (share * weights if twice else share) @ values
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("block", [1, 64, 7 * N_OF_PAIR_ATTENTION, 2**18])
+def test_values_and_gradients_are_those_of_the_formula(
+    monkeypatch: pytest.MonkeyPatch, block: int, twice: bool
+) -> None:
+    monkeypatch.setattr(pair_attention, "_BLOCK", block)
+    *given, weights = _given()
+    ours = [part.clone().requires_grad_() for part in given]
+    slow = [part.double().requires_grad_() for part in given]
+    got, expected = attend(*ours, weights.log(), twice=twice), _literal(*slow, weights.double(), twice)
+    torch.testing.assert_close(got.double(), expected, atol=1e-6, rtol=1e-6)
+    towards = torch.randn(N_OF_PAIR_ATTENTION, K, generator=torch.Generator().manual_seed(1))
+    (got * towards).sum().backward()
+    (expected * towards).sum().backward()
+    for one, other in zip(ours, slow, strict=True):
+        assert one.grad is not None and other.grad is not None
+        torch.testing.assert_close(one.grad.double(), other.grad, atol=1e-5, rtol=1e-5)

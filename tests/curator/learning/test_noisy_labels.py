@@ -1,16 +1,27 @@
-"""LPGNN's labels from noisy neighbours, and its networks."""
+"""LPGNN's labels from noisy neighbours, its networks, and RGNN's proportions of clusters."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.networks import SAGE, KPropGCN, Network
-from ldpsim.curator.learning.noisy_labels import MORE_IN_TRAINING, Drop, LabelNoise, denoised, train_denoised
+from ldpsim.curator.learning.networks import Network
+from ldpsim.curator.learning.noisy_labels import (
+    MORE_IN_TRAINING,
+    Bags,
+    Drop,
+    LabelNoise,
+    ProportionLoss,
+    denoised,
+    make_bags,
+    metis_clusters,
+    train_denoised,
+)
 from ldpsim.curator.learning.own_network import make_network
 from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
@@ -19,6 +30,8 @@ from ldpsim.curator.reports.labels import LabelEvidence
 from tests.curator.reports.kinds import one_category
 
 CPU = torch.device("cpu")
+
+
 N, CLASSES = 40, 3
 
 
@@ -77,71 +90,6 @@ def test_the_loss_is_the_papers(hops: int, truth: float) -> None:
     assert float(drop.loss(read)) == pytest.approx(wanted, rel=1e-4)
 
 
-def test_aggregating_after_the_multiplication_is_the_same_network() -> None:
-    graph = _graph()
-    torch.manual_seed(0)
-    plain = SAGE(graph, hidden=4, classes=CLASSES, device=CPU)
-    torch.manual_seed(0)
-    dense = SAGE(graph, hidden=4, classes=CLASSES, device=CPU, late=True)
-    torch.testing.assert_close(dense(), plain())
-
-
-def test_the_first_versions_network() -> None:
-    graph = _graph()
-    torch.manual_seed(0)
-    model = KPropGCN(graph, hidden=4, classes=CLASSES, device=CPU)
-    linear = torch.nn.Linear(CLASSES, 4)  # its own fresh weights have the same range
-    assert all(float(w.detach().abs().max()) <= CLASSES**-0.5 for w in (model.weight1, linear.weight))
-    first = torch.from_numpy(graph.features) @ model.weight1 + model.bias1
-    normal = (first - first.mean(0)) / (first.var(0, unbiased=False) + 1e-5).sqrt()
-    torch.testing.assert_close(model.pre_activation(), first)
-    expected = torch.selu(normal * model.scale + model.shift)
-    torch.testing.assert_close(model.activate(first, training=True), expected, rtol=1e-4, atol=1e-5)
-    mean, variance = 0.1 * first.mean(0), 0.9 + 0.1 * first.var(0)
-    torch.testing.assert_close((model.mean, model.variance), (mean, variance))
-    settled = (first - mean) / (variance + 1e-5).sqrt()
-    expected = torch.selu(settled * model.scale + model.shift)
-    for _ in range(2):  # scoring moves no average
-        torch.testing.assert_close(
-            model.activate(model.pre_activation(), training=False), expected, rtol=1e-4, atol=1e-5
-        )
-
-
-def test_the_first_versions_network_trains_and_scores_as_torchs_own() -> None:
-    graph = _graph()
-    noise = LabelNoise(LabelEvidence(graph.labels, CLASSES), csr_array((N, N), dtype=np.float32), 0, by_loss=True)
-    settings = TrainingSettings(epochs=30, lr=0.05, gnn_dropout=0.0)
-    made: list[KPropGCN] = []
-
-    def make(device: torch.device) -> KPropGCN:
-        made.append(KPropGCN(graph, hidden=4, classes=CLASSES, device=device))
-        return made[-1]
-
-    got = train_denoised(make, graph, noise=noise, settings=settings, classes=CLASSES, seed=3, device="cpu")
-    torch.manual_seed(3)
-    ours = KPropGCN(graph, hidden=4, classes=CLASSES, device=CPU)
-    norm = torch.nn.BatchNorm1d(4)
-    weights = [ours.weight1, ours.bias1, ours.weight2, ours.bias2]
-    optimiser = torch.optim.Adam([*weights, *norm.parameters()], lr=0.05, weight_decay=settings.weight_decay)
-    x, labels = torch.from_numpy(graph.features), torch.from_numpy(graph.labels)
-    best, seen = np.inf, np.empty(0)
-    for _ in range(30):
-        norm.train()
-        scores = ours.output(torch.selu(norm(x @ ours.weight1 + ours.bias1)))
-        torch.nn.functional.cross_entropy(scores[graph.train], labels[graph.train]).backward()
-        optimiser.step()
-        optimiser.zero_grad()
-        norm.eval()
-        with torch.no_grad():
-            scores = ours.output(torch.selu(norm(x @ ours.weight1 + ours.bias1)))
-            loss = float(torch.nn.functional.cross_entropy(scores[graph.val], labels[graph.val]))
-        if loss < best:
-            best, seen = loss, scores.argmax(dim=1).numpy()
-    assert np.array_equal(got.predictions, seen)
-    with torch.no_grad():  # the model that is kept says what was reported
-        assert np.array_equal(made[0]().argmax(dim=1).numpy(), seen)
-
-
 @pytest.mark.parametrize("by_loss", [False, True])
 def test_the_epoch_is_chosen_on_reported_labels_of_validation_nodes(by_loss: bool) -> None:
     """The rule, applied by hand to trainings that end after each epoch (no dropout: a pass in training scores too)."""
@@ -187,3 +135,40 @@ def test_the_epoch_is_chosen_on_reported_labels_of_validation_nodes(by_loss: boo
     # without a validation node the last epoch counts
     every = [after(epochs, graph.val[:0]).model().detach() for epochs in range(1, 26)]
     assert after(25, graph.val).best_epoch == judged(graph.val) != judged(graph.train)
+
+
+def test_clusters_at_the_edges_of_what_there_is() -> None:
+    assert not metis_clusters(5, np.zeros((2, 0), np.int64), 1).any()
+    nobody = metis_clusters(5, np.zeros((2, 0), np.int64), 3)  # only isolated nodes
+    assert nobody.shape == (5,) and set(nobody) <= {0, 1, 2}
+    assert set(metis_clusters(4, np.array([[0], [1]]), 4)) <= set(range(4))
+    for clusters in (0, 6):
+        with pytest.raises(ValueError, match=r"5 nodes can be cut into 1\.\.5 clusters"):
+            metis_clusters(5, np.array([[0], [1]]), clusters)
+
+
+def test_bags_worked_by_hand() -> None:
+    cluster = np.array([0, 0, 0, 0, 1, 1, 2, 2])
+    labels = np.array([0, 0, 1, -1, 1, 1, -1, 0])
+    told = one_category(labels, 2, 3 / 4)  # q = 1/4: b~ = 2 b' - 1/2
+    bags = make_bags(cluster, told, np.array([0, 1, 2, 3, 4, 5, 6]))
+    # cluster 2's labelled node does not train, so that cluster has no share; node 3 said nothing
+    np.testing.assert_allclose(bags.mean.toarray(), [[1 / 3] * 3 + [0] * 5, [0] * 4 + [0.5] * 2 + [0] * 2], atol=1e-7)
+    np.testing.assert_allclose(bags.target, [[2 * 2 / 3 - 0.5, 2 / 3 - 0.5], [0, 1]], atol=1e-12)
+    published = make_bags(cluster, told, np.arange(6), labels)
+    np.testing.assert_allclose(published.target[1], np.array([1e-5, 1.5]) / 1.50001)
+
+
+def test_the_loss_worked_by_hand() -> None:
+    from scipy.sparse import csr_array
+
+    bags = Bags(csr_array(np.array([[0.5, 0.5, 0], [0, 0, 1]], np.float32)), np.array([[1.0, 0], [0.5, 0.5]]))
+    predicted = torch.tensor([[0.9, 0.1], [0.3, 0.7], [0.25, 0.75]], requires_grad=True)
+    everybody = np.arange(3)
+    loss = ProportionLoss(bags, everybody, CPU)(predicted)
+    second = 0.5 * math.log(0.5 / 0.25) + 0.5 * math.log(0.5 / 0.75)
+    assert loss.item() == pytest.approx((math.log(1 / 0.6) + second) / 2, abs=1e-6)
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert predicted.grad is not None and torch.isfinite(predicted.grad).all()
+    perfect = torch.tensor([[1.0, 0], [1.0, 0], [0.5, 0.5]])  # a zero in b^ where b~ has one
+    assert ProportionLoss(bags, everybody, CPU)(perfect).item() == pytest.approx(0, abs=1e-6)

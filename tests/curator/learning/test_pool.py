@@ -25,30 +25,6 @@ def known(labels: np.ndarray, soft: np.ndarray | None = None) -> LabelEvidence:
 SOFT = np.log(np.full((N, CLASSES), 0.1) + 0.7 * np.eye(CLASSES)[LABELS])
 
 
-@pytest.mark.parametrize("soft", [None, SOFT])
-def test_gradient_is_that_of_finite_differences(soft: np.ndarray | None) -> None:
-    stacked = np.stack([GOOD, NOISE / 30])[:, NODES]
-    told = known(LABELS, soft).log_likelihood(NODES)
-    at, step = np.array([0.4, 0.7]), 1e-6
-    _, gradient = loss_of(at, stacked, told)
-    for k in range(2):
-        move = step * np.eye(2)[k]
-        slope = (loss_of(at + move, stacked, told)[0] - loss_of(at - move, stacked, told)[0]) / (2 * step)
-        assert gradient[k] == pytest.approx(slope, rel=1e-6)
-
-
-def test_a_true_posterior_keeps_its_exponent_and_noise_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpsim.curator.learning.pool.STRENGTH", 0.0)
-    pool = fit_pool(COMPONENTS, known(LABELS), np.arange(N))
-    assert pool.exponents["good"] == pytest.approx(2, abs=0.5)  # ln p(label | row) is 2 row + constant
-    assert pool.exponents["noise"] < 0.02
-    best = -pool.log_probability[np.arange(N), LABELS].mean()
-    for good in (0.8, 1.2):
-        other = pooled(COMPONENTS, np.array([good, 1.0]) * list(pool.exponents.values()))
-        assert -other[np.arange(N), LABELS].mean() > best
-    np.testing.assert_allclose(np.exp(pool.log_probability).sum(axis=1), 1)
-
-
 def test_exponents_are_never_negative() -> None:
     assert fit_pool({"wrong": -GOOD}, known(LABELS), NODES, prior={"wrong": 0.0}).exponents == {"wrong": 0}
 
@@ -64,19 +40,6 @@ def test_without_labels_the_prior_stands() -> None:
     }
 
 
-def test_noisy_reports_give_the_exponents_of_the_true_labels() -> None:
-    rng = np.random.Generator(np.random.PCG64(6))
-    n = 20000
-    labels = rng.integers(0, CLASSES, n)
-    rows = np.eye(CLASSES)[labels] + rng.normal(size=(n, CLASSES))
-    reported = np.where(rng.random(n) < 0.6, labels, (labels + rng.integers(1, CLASSES, n)) % CLASSES)
-    soft = np.log(np.full((n, CLASSES), 0.2) + 0.4 * np.eye(CLASSES)[reported])
-    pool = fit_pool({"row": rows}, known(np.full(n, -1), soft), np.arange(n))
-    assert pool.exponents["row"] == pytest.approx(1, abs=0.2)
-    naive = fit_pool({"row": rows}, known(reported), np.arange(n))
-    assert naive.exponents["row"] < 0.6  # reports taken for labels
-
-
 def test_cross_fitted_rows_come_from_the_other_folds() -> None:
     found = cross_fitted(COMPONENTS, known(LABELS), NODES)
     own = folds_of(len(NODES), FOLDS, 0)
@@ -88,13 +51,6 @@ def test_cross_fitted_rows_come_from_the_other_folds() -> None:
     flipped = LABELS.copy()
     flipped[NODES[0]] = (flipped[NODES[0]] + 1) % CLASSES
     assert np.array_equal(found[NODES[0]], cross_fitted(COMPONENTS, known(flipped), NODES)[NODES[0]])
-
-
-def test_others_fit_the_exponents_too() -> None:
-    few, many = NODES[:2], NODES[2:]
-    prior = {"good": 0.0, "noise": 0.0}
-    both = fit_pool(COMPONENTS, known(LABELS), few, others=many, prior=prior)
-    assert both.exponents == pytest.approx(fit_pool(COMPONENTS, known(LABELS), NODES, prior=prior).exponents, abs=1e-4)
 
 
 def test_a_late_component_joins_where_it_helps() -> None:

@@ -1,4 +1,4 @@
-"""Ridge regression: the closed forms against fits that really leave one person out."""
+"""Ridge regression and naive Bayes: closed forms beside fits that really leave one person out."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.ridge import PENALTIES, ridge
+from ldpsim.curator.learning.ridge import FOLDS, PENALTIES, folds_of, naive_bayes, ridge
+from ldpsim.curator.reports.labels import LabelEvidence
 
 N, CLASSES = 14, 3
+
+
 RNG = np.random.Generator(np.random.PCG64(7))
+
+
 TRAIN = np.array([0, 2, 3, 5, 6, 8, 9, 11, 13])
+
+
 LABELS = RNG.integers(0, CLASSES, N)
 
 
@@ -51,14 +58,6 @@ def test_penalty_has_the_smallest_leave_one_out_error() -> None:
     assert ridge(np.zeros((N, 2)), TRAIN, LABELS, CLASSES, (3.0, 1.0)).penalty == 3.0  # the first of equal ones
 
 
-def test_only_labels_of_the_training_people_are_read() -> None:
-    hidden = np.full(N, -1)
-    hidden[TRAIN] = LABELS[TRAIN]
-    for d in (4, 30):
-        seen, unseen = (ridge(_rows(d), TRAIN, labels, CLASSES) for labels in (LABELS, hidden))
-        assert np.array_equal(seen.scores, unseen.scores)
-
-
 def test_one_person_and_rows_of_zeros() -> None:
     alone = ridge(_rows(3), TRAIN[:1], LABELS, CLASSES)
     assert (alone.scores.argmax(axis=1) == LABELS[TRAIN[0]]).all()
@@ -66,11 +65,86 @@ def test_one_person_and_rows_of_zeros() -> None:
     np.testing.assert_allclose(zeros.scores, np.tile(np.eye(CLASSES)[LABELS[TRAIN]].mean(axis=0), (N, 1)))
 
 
-def test_many_rows_are_read_block_by_block_with_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = _rows(4).astype(np.float32)
-    whole = ridge(rows, TRAIN, LABELS, CLASSES)
-    monkeypatch.setattr("ldpsim.curator.learning.ridge._ENTRIES_AT_ONCE", 8)  # two rows
-    blocks = ridge(rows, TRAIN, LABELS, CLASSES)
-    assert blocks.penalty == whole.penalty
-    np.testing.assert_allclose(blocks.scores, whole.scores, atol=1e-6)
-    np.testing.assert_allclose(blocks.left_out, whole.left_out, atol=1e-9)
+N_BAYES, D, CLASSES_BAYES = 60, 12, 3
+
+
+RNG_BAYES = np.random.Generator(np.random.PCG64(3))
+
+
+LABELS_BAYES = RNG_BAYES.integers(0, CLASSES_BAYES, N_BAYES)
+
+
+RATES = RNG_BAYES.random((CLASSES_BAYES, D)) * 0.6
+
+
+BITS = RNG_BAYES.random((N_BAYES, D)) < RATES[LABELS_BAYES]
+
+
+TRAIN_BAYES = np.sort(RNG_BAYES.permutation(N_BAYES)[:40])
+
+
+def _rows_of_naive_bayes(
+    people: np.ndarray, weights: np.ndarray, row: np.ndarray, bits: np.ndarray, flip: float = 0.0
+) -> np.ndarray:
+    """ln of the class probabilities of one row, entry by entry as in the module's docstring."""
+    slope = 1 - 2 * flip
+    mu = (bits.mean(axis=0) - flip) / slope
+    if flip:
+        noise = flip * (1 - flip) / (len(bits) * slope**2)
+        spread = max(mu.var() - noise, 1e-9)
+        mu = mu.mean() + spread / (spread + noise) * (mu - mu.mean())
+    mu = np.clip(mu, 3e-4, 1 - 1e-4)
+    m, counts = flip + slope * mu, weights.sum(axis=0)
+    t, v = np.zeros((CLASSES_BAYES, D)), np.full((CLASSES_BAYES, D), np.inf)
+    for c in range(CLASSES_BAYES):
+        for k in range(D):
+            t[c, k] = sum(w * (b - m[k]) for w, b in zip(weights[:, c], bits[people, k], strict=True))
+            t[c, k] /= counts[c] * slope
+            v[c, k] = m[k] * (1 - m[k]) * (weights[:, c] ** 2).sum() / (counts[c] * slope) ** 2
+    s = max(((t**2 - v).mean(axis=0) * mu).sum() / (mu**3).sum(), 1e-3) * mu**2
+    theta = np.clip(mu + s / (s + v) * t, 1e-5, 1 - 1e-5)
+    rate = flip + slope * theta
+    found = np.log((counts + 1) / (counts + 1).sum()) + (row * np.log(rate) + (1 - row) * np.log(1 - rate)).sum(axis=1)
+    return found - np.log(np.exp(found).sum())
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.2])
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_rows_are_those_of_the_formulas_and_out_of_fold(kind: Any, flip: float) -> None:
+    weights = LabelEvidence(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES)
+    found = naive_bayes(kind(BITS), TRAIN_BAYES, weights, flip=flip, seed=5)
+    folds = folds_of(len(TRAIN_BAYES), FOLDS, 5)
+    for i in range(N_BAYES):
+        learned = folds != folds[TRAIN_BAYES.tolist().index(i)] if i in TRAIN_BAYES else np.ones(len(TRAIN_BAYES), bool)
+        expected = _rows_of_naive_bayes(TRAIN_BAYES[learned], weights[learned], BITS[i].astype(float), BITS, flip)
+        np.testing.assert_allclose(found[i], expected, atol=1e-9)
+
+
+def test_a_silent_person_has_the_class_shares() -> None:
+    answered = np.ones(N_BAYES, bool)
+    answered[[1, TRAIN_BAYES[0]]] = False
+    outside = next(i for i in range(N_BAYES) if i not in TRAIN_BAYES)
+    answered[outside] = False
+    found = naive_bayes(
+        BITS, TRAIN_BAYES, LabelEvidence(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES), answered=answered
+    )
+    counts = np.bincount(LABELS_BAYES[TRAIN_BAYES], minlength=CLASSES_BAYES) + 1
+    np.testing.assert_allclose(np.exp(found[outside]), counts / counts.sum())
+    other = BITS.copy()
+    other[~answered] = ~other[~answered]
+    assert np.array_equal(
+        found,
+        naive_bayes(
+            other, TRAIN_BAYES, LabelEvidence(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES), answered=answered
+        ),
+    )
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_few_people_to_learn_from(count: int) -> None:
+    found = naive_bayes(
+        csr_array(BITS), TRAIN_BAYES[:count], LabelEvidence(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES[:count])
+    )
+    np.testing.assert_allclose(np.exp(found).sum(axis=1), 1)
+    if count < 2:
+        np.testing.assert_allclose(np.exp(found[TRAIN_BAYES[:count]]), 1 / CLASSES_BAYES)

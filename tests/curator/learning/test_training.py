@@ -1,21 +1,28 @@
-"""Training of networks.
-
-It covers ``ldpsim.curator.learning.training`` and ``ldpsim.curator.linear.processor`` too.
-"""
+"""Training of networks, all at once and in batches, and its Adam."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from ldpsim.curator.learning.training import Adam, BestEpoch, TrainingSettings, choose_device, train
+from ldpsim.curator.learning.training import (
+    Adam,
+    BestEpoch,
+    PlainLayers,
+    TrainingSettings,
+    choose_device,
+    train,
+    train_in_batches,
+)
 from ldpsim.curator.linear import processor as threads
 from ldpsim.curator.methods import Graph
+from ldpsim.curator.observer import watched
 
 
 def _graph(n: int = 200, classes: int = 3) -> tuple[Graph, np.ndarray, np.ndarray]:
@@ -242,19 +249,49 @@ def test_the_number_of_threads_follows_the_problem_and_is_put_back(monkeypatch: 
         torch.set_num_threads(before)
 
 
-def test_weights_of_classes_train_on_any_device_unless_one_is_named() -> None:
-    """One-hot weights are labels; the epoch of the smallest validation loss is kept."""
-    graph, labels, test = _graph()
+SETTINGS = TrainingSettings(gnn="mlp", hidden=8, epochs=30, gnn_dropout=0.2)
 
-    def trained(epochs: int) -> tuple[int, float]:
-        settings = TrainingSettings(epochs=epochs, lr=0.1, weight_decay=0.0, gnn_dropout=0.0, selection="loss")
-        found = train(graph, weights=np.eye(3)[labels], settings=settings, classes=3, seed=1)
-        assert np.mean(found.predictions[test] == labels[test]) > 0.7
-        with torch.no_grad():
-            scores = found.model()[graph.val]
-        return found.best_epoch, torch.nn.functional.cross_entropy(scores, torch.from_numpy(labels[graph.val])).item()
 
-    best, loss = trained(60)
-    assert 5 < best < 60 and trained(best) == (best, pytest.approx(loss, abs=1e-6))
-    for epochs in (best - 3, best - 1):
-        assert trained(epochs)[1] > loss
+SIZES = {"layers": 2, "batch": 16, "patience": 30}
+
+
+@pytest.fixture
+def graph() -> Graph:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 90)
+    rows = (np.eye(3, 6)[labels] + rng.normal(scale=0.2, size=(90, 6))).astype(np.float32)
+    return Graph(rows, np.zeros((2, 0), np.int64), None, labels, np.arange(60), np.arange(60, 75))
+
+
+def test_layers_of_one_width_have_a_sum_with_the_layer_before() -> None:
+    model = PlainLayers(4, 2, replace(SETTINGS, hidden=4), layers=3)
+    first, second, last = (weight.detach() for weight in model.weights)
+    rows = torch.randn(5, 4)
+    one = torch.relu(rows @ first) + rows
+    two = torch.relu(one @ second) + one
+    torch.testing.assert_close(model.scores(rows), two @ last)
+    wider = PlainLayers(3, 2, SETTINGS, layers=2)
+    rows = torch.randn(5, 3)
+    torch.testing.assert_close(wider.scores(rows), torch.relu(rows @ wider.weights[0]) @ wider.weights[1])
+    assert wider.weights[1].abs().max() <= 3**0.5
+
+
+def test_the_first_best_epoch_is_kept_and_patience_ends_the_training(graph: Graph) -> None:
+    told: list[tuple[str, float, int]] = []
+    with watched(lambda *figure: told.append(figure)):
+        found = train_in_batches(graph, **{**SIZES, "patience": 4}, settings=SETTINGS, classes=3, seed=3)
+    accuracy = [value for name, value, _ in told if name == "val_accuracy"]
+    assert len(accuracy) == found.best_epoch + 4 < 30
+    assert accuracy.index(max(accuracy)) + 1 == found.best_epoch
+    assert found.val_accuracy == pytest.approx(max(accuracy))
+
+
+def test_without_validation_the_last_epoch_is_kept_and_without_training_there_is_none(
+    graph: Graph,
+) -> None:
+    settings = replace(SETTINGS, epochs=3)
+    blind = train_in_batches(replace(graph, val=np.zeros(0, np.int64)), **SIZES, settings=settings, classes=3,
+                             seed=0)  # fmt: skip
+    assert blind.best_epoch == 3
+    with pytest.raises(ValueError, match="nothing can be learned"):
+        train_in_batches(replace(graph, train=np.zeros(0, np.int64)), **SIZES, settings=settings, classes=3, seed=0)

@@ -1,3 +1,5 @@
+"""Adjacency matrices, propagation, and personalised PageRank beside its plain sum."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -7,11 +9,11 @@ from scipy.sparse import csr_array, issparse
 from ldpsim.curator.linear.propagation import (
     adjacency_matrix,
     bit_strips,
-    gcn_matrix,
     label_propagation,
     mean_matrix,
+    personalized_pagerank,
     propagate,
-    spread_rows,
+    walk_matrix,
 )
 
 
@@ -27,19 +29,6 @@ def test_adjacency_matrix_puts_the_target_in_the_row() -> None:
     edges = np.array([[0, 0, 2], [1, 1, 0]])
     matrix = adjacency_matrix(3, edges, np.array([1, 2, 5]))
     assert np.array_equal(matrix.toarray(), [[0, 0, 5], [3, 0, 0], [0, 0, 0]])
-
-
-def test_gcn_matrix_is_kipf_and_wellings() -> None:
-    sparse, dense = _graph()
-    looped = dense + np.eye(30)
-    root = np.diag(looped.sum(axis=1) ** -0.5)
-    np.testing.assert_allclose(gcn_matrix(sparse).toarray(), root @ looped @ root, atol=1e-6)
-
-
-def test_mean_matrix_has_rows_of_one_and_a_zero_row_for_an_isolated_node() -> None:
-    sparse, dense = _graph()
-    sums = mean_matrix(sparse).toarray().sum(axis=1)
-    np.testing.assert_allclose(sums, dense.sum(axis=1) > 0, atol=1e-6)
 
 
 @pytest.mark.parametrize("hops", [0, 1, 3])
@@ -68,15 +57,25 @@ def test_a_node_that_no_label_reaches_gets_the_most_frequent_class() -> None:
     assert label_propagation(alone, labels, np.arange(3), classes=3)[3] == 2
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2, 5])
-def test_rows_spread_by_means_and_known_ones_are_restored(steps: int) -> None:
-    sparse, dense = _graph()
-    mean = dense / np.maximum(dense.sum(axis=1, keepdims=True), 1)
-    sources = np.array([0, 3, 4, 11])
-    known = np.random.default_rng(2).random((4, 3)).astype(np.float32)
-    expected = np.zeros((30, 3))
-    expected[sources] = known
-    for _ in range(steps):
-        expected = mean @ expected
-        expected[sources] = known
-    np.testing.assert_allclose(spread_rows(sparse, known, sources, steps), expected, atol=1e-6)
+N, D = 50, 70
+
+
+@pytest.fixture
+def adjacency() -> csr_array:
+    """Fifty nodes, one of them without an edge."""
+    rng = np.random.default_rng(4)
+    pairs = np.array([(i, j) for i in range(N - 1) for j in range(i) if rng.random() < 0.08]).T
+    return adjacency_matrix(N, np.concatenate([pairs, pairs[::-1]], axis=1))
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.3, 1.0])
+def test_it_is_the_plain_sum(adjacency: csr_array, alpha: float) -> None:
+    walk = walk_matrix(adjacency, 0.2)
+    rows = csr_array(np.eye(N, D, dtype=np.float32))
+    wanted, term = np.zeros((N, D)), alpha * rows.toarray().astype(np.float64)
+    for _ in range(600):
+        wanted, term = wanted + term, (1 - alpha) * (walk @ term)
+    found = personalized_pagerank(walk, rows, alpha)
+    assert found.dtype == np.float32 and found.shape == (N, D)
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+    assert found[N - 1, N - 1] == pytest.approx(alpha)  # nobody is near

@@ -1,15 +1,30 @@
+"""Beliefs on a tree are exact; counts of edges between classes are unbiased over all noise."""
+
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
-from ldpsim.curator.links.belief_propagation import Beliefs, Pairs, propagate_beliefs
+from ldpsim.curator.links.belief_propagation import (
+    Beliefs,
+    Pairs,
+    believed_counts,
+    edge_probability,
+    labelled_counts,
+    propagate_beliefs,
+)
+from ldpsim.curator.links.edge_prior import LinkEvidence, moments
 
 CLASSES = 3
+
+
 TREE = np.array([[0, 1, 1, 3, 3], [1, 2, 3, 4, 5]])
+
+
 EXACT = {"cap": 1.0, "steps": 200, "tolerance": 1e-9}
 
 
@@ -88,9 +103,90 @@ def test_the_field_is_what_absent_pairs_say() -> None:
     np.testing.assert_allclose(log_softmax(found.total[0]), log_softmax(exact_field), atol=0.05 * np.ptp(exact_field))
 
 
-def test_loops_settle_and_the_same_input_gives_the_same_bytes() -> None:
-    edges = np.array([[0, 0, 1, 2, 3], [1, 2, 2, 3, 4]])
-    pairs, evidence, affinity = model(7, edges, n=5)
-    one, other = (run(pairs, evidence, np.zeros((5, CLASSES)), affinity, tolerance=1e-6) for _ in range(2))
-    assert one.steps < 200 and one.change <= 1e-6
-    assert one.total.tobytes() == other.total.tobytes()
+N = 4
+
+
+PAIRS = np.array(list(combinations(range(N), 2))).T
+
+
+EDGES = {(0, 1), (1, 2), (1, 3)}
+
+
+REPORTED = {"all": (True,) * N, "one silent": (True, True, True, False)}
+
+
+def outcomes(reported: tuple[bool, ...], one_end: bool, flip: float = 0.3) -> Iterator[tuple[float, LinkEvidence]]:
+    """Yield every S that the noise can make, with its probability."""
+    empty = LinkEvidence(PAIRS[0], PAIRS[1], np.array(reported), one_end=one_end, flip=flip)
+    reports = empty.reports(*PAIRS)
+    edge = np.array([(i, j) in EDGES for i, j in PAIRS.T])
+    chance = np.where(edge, empty.hit[reports], empty.false_hit[reports])
+    for inside in product([False, True], repeat=PAIRS.shape[1]):
+        found = np.array(inside)
+        probability = float(np.prod(np.where(found, chance, 1 - chance)))
+        if probability > 0:
+            yield probability, LinkEvidence(*PAIRS[:, found], np.array(reported), one_end=one_end, flip=flip)
+
+
+@pytest.mark.parametrize("one_end", [False, True])
+def test_edges_and_degrees_are_unbiased_over_all_noise(one_end: bool) -> None:
+    edges, degree, second = 0.0, np.zeros(N), np.zeros(N)
+    for probability, evidence in outcomes(REPORTED["all"], one_end):
+        found = moments(evidence)
+        # the first person has no list of its own with one end, but all others report about it
+        edges += probability * found.edges
+        degree += probability * found.degree
+        second += probability * found.degree**2
+    assert edges == pytest.approx(3)
+    np.testing.assert_allclose(degree, [1, 3, 1, 1])
+    reports = 1 if one_end else 2
+    hit, false_hit = 0.7**reports, 0.3**reports
+    d = np.array([1, 3, 1, 1])
+    wanted = (d * hit * (1 - hit) + (N - 1 - d) * false_hit * (1 - false_hit)) / 0.4**2
+    np.testing.assert_allclose(second - degree**2, wanted)
+
+
+LABELS = np.array([0, 1, 1, 0])
+
+
+@pytest.mark.parametrize("one_end", [False, True])
+@pytest.mark.parametrize("reported", [(True,) * N, (True, True, True, False)])
+def test_labelled_counts_are_unbiased_over_all_noise(reported: tuple[bool, ...], one_end: bool) -> None:
+    onehot = np.eye(2)[LABELS]
+    onehot[2] = 0  # nobody knows this label
+    found = sum(
+        probability * labelled_counts(evidence, onehot, np.ones(N), 0.5).edges
+        for probability, evidence in outcomes(reported, one_end)
+    )
+    wanted = np.zeros((2, 2))
+    for i, j in EDGES:
+        heard = reported[j] or (reported[i] and not one_end)
+        if heard and 2 not in (i, j):
+            wanted[LABELS[i], LABELS[j]] += 1
+            wanted[LABELS[j], LABELS[i]] += 1
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
+def test_believed_counts_and_edges_are_those_of_the_exact_posterior() -> None:
+    pairs, people, affinity = model(11)
+    own = np.zeros((6, CLASSES))
+    own[2] = [-np.inf, 0, -np.inf]
+    own[5] = [0, -1, -2]
+    _, joint = exact(pairs, people, own, affinity)
+    beliefs = run(pairs, people, own, affinity)
+    evidence = LinkEvidence(*TREE, np.ones(6, np.bool_), one_end=False, flip=0.1)
+    found = believed_counts(evidence, pairs, beliefs, own, affinity, np.ones(6), 0.1)
+    total = joint.sum(axis=0) / 0.9**2
+    np.testing.assert_allclose(found.edges, total + total.T, rtol=1e-4)
+    np.testing.assert_allclose(edge_probability(pairs, beliefs, own, affinity), joint.sum(axis=(1, 2)), rtol=1e-4)
+
+
+def test_an_edge_s_probability_does_not_hear_the_own_labels_of_its_ends() -> None:
+    pairs, people, affinity = model(12, np.array([[0], [1]]), n=2)
+    found = []
+    for label in range(CLASSES):
+        own = np.zeros((2, CLASSES))
+        own[0] = np.where(np.arange(CLASSES) == label, 0, -np.inf)
+        beliefs = run(pairs, people, own, affinity)
+        found.append(edge_probability(pairs, beliefs, None, affinity)[0])
+    np.testing.assert_allclose(found, found[0], rtol=1e-5)

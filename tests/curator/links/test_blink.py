@@ -1,10 +1,12 @@
+"""Link posterior, beta model and the drawn graphs of LDPGen, each beside its literal formula."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.links.blink import LinkPosterior
+from ldpsim.curator.links.blink import BlockModel, LinkPosterior, directed_probabilities, fit_beta_model
 from ldpsim.curator.reports.rows import FlippedRows
 
 N = 40
@@ -64,11 +66,104 @@ def test_the_most_likely_pairs_come_in_order(silent: tuple[int, ...], count: int
     assert best.right.tolist() == everything.right[order].tolist()
 
 
-def test_by_hand() -> None:
-    # s = 1: prior 1/2. rho = 1/3: two ones give odds 9, one and a zero give 1, two zeros 1/9
-    ones = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]], np.bool_)
-    pairs = LinkPosterior(np.ones(3), _bits(ones, np.ones(3, np.bool_), 1 / 3)).above(0.0)
-    np.testing.assert_allclose(pairs.odds, [9, 1, 1 / 9])
-    heard = np.array([True, False, True])
-    silent = LinkPosterior(np.ones(3), _bits(ones & heard[:, None], heard, 1 / 3))
-    np.testing.assert_allclose(silent.above(0.0).odds, [3, 1, 1 / 3])
+def _dense(degrees: np.ndarray, steps: int) -> np.ndarray:
+    """The published iteration on n x n: beta_i <- log d_i - log sum_{j != i} 1 / (e^-beta_j + e^beta_i), from 0."""
+    beta = np.zeros(len(degrees))
+    for _ in range(steps):
+        terms = 1 / (np.exp(-beta)[None, :] + np.exp(beta)[:, None])
+        np.fill_diagonal(terms, 0)
+        beta = np.log(degrees) - np.log(terms.sum(axis=1))
+    return np.exp(beta)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 200])
+def test_distinct_degrees_take_the_steps_of_everybody(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpsim.curator.links.blink.TOLERANCE", -1)  # never stop early
+    degrees = np.random.default_rng(0).integers(1, 12, 50)
+    fitted = fit_beta_model(degrees, steps=steps)
+    np.testing.assert_allclose(fitted.strength, _dense(degrees, steps), rtol=1e-12)
+    assert fitted.steps == steps
+
+
+def test_an_impossible_degree_is_refused() -> None:
+    for degrees in ([0, 1, 1, 1], [3, 1, 1, 1]):
+        with pytest.raises(ValueError, match="must lie above 0 and below 3"):
+            fit_beta_model(np.array(degrees))
+
+
+GROUPS = np.array([0, 0, 1, 1, 1])
+
+
+DEGREES = np.array([[1, 2], [1, 1], [2, 0], [1, 1], [0, 1]])
+
+
+def test_expected_edges_are_what_both_groups_report() -> None:
+    model = BlockModel.from_degrees(DEGREES, GROUPS)
+    # inside 0: 1 + 1 ends are 1 edge; inside 1: 0 + 1 + 1 ends; between: 3 say the ones, 3 the others
+    np.testing.assert_allclose(model.edges, [[1, 3], [3, 1]])
+    shifted = BlockModel.from_degrees(DEGREES - np.array([[9, 0], [0, 0], [0, 0], [0, 0], [0, 0]]), GROUPS)
+    assert shifted.edges[0, 0] == 0 and shifted.weights[0, 0] == 0  # never negative
+
+
+def _literal(degrees: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """The formula, pair by pair."""
+    n, _k = degrees.shape
+    d = np.maximum(degrees, 0)
+    p = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            a, b = groups[i], groups[j]
+            d_ab = sum(d[u, b] for u in range(n) if groups[u] == a)
+            d_ba = sum(d[u, a] for u in range(n) if groups[u] == b)
+            between = sum(degrees[u, b] for u in range(n) if groups[u] == a)
+            between += sum(degrees[u, a] for u in range(n) if groups[u] == b)
+            if i != j and d_ab * d_ba > 0:
+                p[i, j] = 1 - np.exp(-max(between / 2, 0) * d[i, b] * d[j, a] / (d_ab * d_ba))
+    return p
+
+
+def test_a_drawn_graph_has_the_model_s_probabilities() -> None:
+    """4,000 graphs; a pair's count is within 6 standard deviations of its expectation (1e-8 each, 10 pairs).
+
+    A model without the factor 2 inside groups has half of q there: some 30 standard deviations away.
+    """
+    model = BlockModel.from_degrees(DEGREES, GROUPS)
+    p = _literal(DEGREES, GROUPS)
+    counts, rng = np.zeros((5, 5)), np.random.default_rng(7)
+    for _ in range(4000):
+        left, right = model.sample(rng)
+        assert np.all(left < right)
+        counts[left, right] += 1
+    upper = np.triu_indices(5, 1)
+    spread = np.sqrt(4000 * p[upper] * (1 - p[upper]))
+    assert np.all(np.abs(counts[upper] - 4000 * p[upper]) <= 6 * spread + 1e-9)
+
+
+def _literal_of_ldpgen_published(degrees: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """The formula, person by person and group by group."""
+    n, k = degrees.shape
+    d = np.clip(np.round(degrees), 0, n - 1)
+    h, p = np.zeros((n, k)), np.zeros((n, k))
+    for i in range(n):
+        for b in range(k):
+            for a in range(k):
+                size = sum(old[u] == a for u in range(n))
+                both = sum(old[u] == a and new[u] == b for u in range(n))
+                h[i, b] += d[i, a] * both / size if size else 0
+    for i in range(n):
+        for b in range(k):
+            total = sum(h[u, b] for u in range(n))
+            within = sum(h[u, b] for u in range(n) if new[u] == new[i])
+            size = sum(new[u] == b for u in range(n))
+            if size and total > 0:
+                p[i, b] = min(1, h[i, b] * (total / size) / (total + within))
+    return p
+
+
+def test_probabilities_are_those_of_the_literal_formula() -> None:
+    rng = np.random.default_rng(0)
+    for k in (1, 2, 4):
+        degrees, old, new = rng.normal(3, 4, (12, k)), rng.integers(k, size=12), rng.integers(k, size=12)
+        np.testing.assert_allclose(
+            directed_probabilities(degrees, old, new), _literal_of_ldpgen_published(degrees, old, new), atol=1e-12
+        )

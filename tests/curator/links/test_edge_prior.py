@@ -1,31 +1,80 @@
+"""Evidence of pairs, scores of pairs from features, and the prior of an edge."""
+
 from __future__ import annotations
 
 from itertools import combinations, product
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
-from scipy.special import expit
+from scipy.sparse import csr_array
 
-from ldpsim.curator.links.edge_prior import LinkEvidence, Scored, fit_edge_prior, marginal_likelihood, sample_pairs
+from ldpsim.curator.links import edge_prior as closure
+from ldpsim.curator.links.edge_prior import (
+    PUBLIC_EDGE,
+    LinkEvidence,
+    Scored,
+    closure_score,
+    common_partners,
+    marginal_likelihood,
+    public_links,
+    public_scores,
+    reported_scores,
+    sample_pairs,
+)
+from ldpsim.curator.reports.estimates import FlippedFeatures
+
+NOBODY = np.zeros(0, np.int64)
+
+
+def evidence_of(reported: tuple[bool, ...], *, one_end: bool, flip: float = 0.2) -> LinkEvidence:
+    return LinkEvidence(NOBODY, NOBODY, np.array(reported), one_end=one_end, flip=flip)
+
+
+@pytest.mark.parametrize("one_end", [False, True])
+@pytest.mark.parametrize("reported", [(True,) * 5, (True, False, True, True, False), (False,) * 5])
+def test_partners_are_counted_by_their_reports(reported: tuple[bool, ...], one_end: bool) -> None:
+    evidence = evidence_of(reported, one_end=one_end)
+    wanted = np.zeros((5, 3))
+    for i, j in combinations(range(5), 2):
+        reports = int(reported[j]) + (0 if one_end else int(reported[i]))
+        assert evidence.reports(np.array([i]), np.array([j]))[0] == reports
+        wanted[i, reports] += 1
+        wanted[j, reports] += 1
+    np.testing.assert_array_equal(evidence.partners, wanted)
+    np.testing.assert_allclose(evidence.chance_hits, wanted @ [0, 0.2, 0.04])
+
+
+@pytest.mark.parametrize("reports", [1, 2])
+def test_the_likelihoods_are_those_of_all_bits(reports: int) -> None:
+    """Hit, false hit, strength and resolution from every outcome of a pair's reports."""
+    flip = 0.2
+    evidence = LinkEvidence(
+        np.array([0]), np.array([1]), np.array([reports == 2, True]), one_end=reports == 1, flip=flip
+    )
+    law = {edge: [(1 - flip) if bit == edge else flip for bit in (0, 1)] for edge in (0, 1)}
+    every_one = {edge: law[edge][1] ** reports for edge in (0, 1)}
+    assert evidence.hit[reports] == pytest.approx(every_one[1])
+    assert evidence.false_hit[reports] == pytest.approx(every_one[0])
+    assert evidence.strength[0] == pytest.approx(np.log(every_one[1] / every_one[0]))
+    # outside S the mean over no edge of 1 - likelihood ratio is the resolution
+    outcomes = [[0], [1]] if reports == 1 else [[0, 0], [0, 1], [1, 0], [1, 1]]
+    outside = [bits for bits in outcomes if not all(bits)]
+    chance = {edge: [np.prod([law[edge][bit] for bit in bits]) for bits in outside] for edge in (0, 1)}
+    assert evidence.resolution == pytest.approx(sum(chance[0]) - sum(chance[1]))
+
+
+def test_a_public_graph_is_certain() -> None:
+    evidence = public_links(4, np.array([[2, 1], [0, 3]]))
+    assert evidence.left.tolist() == [0, 1] and evidence.right.tolist() == [2, 3]
+    assert evidence.strength.tolist() == [PUBLIC_EDGE, PUBLIC_EDGE]
+    assert evidence.hits.tolist() == [1, 1, 1, 1] and not evidence.chance_hits.any()
+
 
 FLIP = 0.1
 
 
 def _evidence(left: np.ndarray, right: np.ndarray, n: int, **more: object) -> LinkEvidence:
     return LinkEvidence(left, right, np.ones(n, np.bool_), one_end=False, flip=FLIP, **more)  # type: ignore[arg-type]
-
-
-def test_the_gradient_is_that_of_finite_differences() -> None:
-    rng = np.random.default_rng(0)
-    ones, zeros = (
-        Scored(rng.normal(size=(k, 2)), rng.normal(size=k), sign * rng.uniform(1, 4, k), rng.uniform(1, 3, k))
-        for k, sign in ((7, 1), (9, -1))
-    )
-    at = np.array([-2.0, 0.5, 1.0])
-    _, gradient = marginal_likelihood(at, ones, zeros)
-    numeric = approx_fprime(at, lambda x: marginal_likelihood(x, ones, zeros)[0], 1e-6)
-    np.testing.assert_allclose(gradient, numeric, rtol=1e-4)
 
 
 def test_it_is_the_probability_of_the_bits() -> None:
@@ -61,21 +110,49 @@ def test_a_sampled_pair_stands_for_as_many_as_say_nothing() -> None:
         np.testing.assert_allclose(sample.strength, reports * np.log((1 - FLIP) / FLIP))
 
 
-def test_noisy_reports_give_the_true_prior_back() -> None:
-    """10 standard errors of a count of 1,500 edges are .26 of a log-odds; without the score they are 2 away."""
-    n, rng = 500, np.random.default_rng(2)
-    left, right = np.triu_indices(n, 1)
-    score = rng.normal(size=len(left))
-    edge = rng.random(len(left)) < expit(-5.5 + 1.5 * score)
-    inside = rng.random(len(left)) < np.where(edge, (1 - FLIP) ** 2, FLIP**2)
-    evidence = _evidence(left[inside], right[inside], n)
-    sample = sample_pairs(evidence, seed=3, size=60_000)
-    places = sample.left * n - sample.left * (sample.left + 1) // 2 + sample.right - sample.left - 1
-    ones = Scored(score[inside, None], np.zeros(inside.sum()), evidence.strength, np.ones(inside.sum()))
-    zeros = Scored(score[places, None], np.zeros(len(places)), -sample.strength, sample.weight)
-    prior = fit_edge_prior(ones, zeros, 0.01)
-    table = np.array([[0.0], [1.0]])
-    intercept, at_one = prior.log_odds(table)
-    assert abs(intercept + 5.5) < 0.26 and abs(at_one - intercept - 1.5) < 0.26
-    again = fit_edge_prior(ones, zeros, 0.01, prior)
-    np.testing.assert_allclose(again.log_odds(table), [intercept, at_one], atol=1e-2)
+N = 7
+
+
+def _weights(seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    half = np.triu(rng.random((N, N)) * (rng.random((N, N)) < 0.5), 1)
+    return np.asarray(half + half.T)
+
+
+@pytest.mark.parametrize("at_once", [1, 5, 1 << 22])
+def test_it_is_the_sum_over_all_third_people(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closure, "_ENTRIES_AT_ONCE", at_once)
+    dense = _weights(0)
+    left, right = np.array(list(combinations(range(N), 2))).T
+    wanted = [
+        sum(dense[i, k] * dense[j, k] for k in range(N) if k not in (i, j)) for i, j in zip(left, right, strict=True)
+    ]
+    np.testing.assert_allclose(common_partners(csr_array(dense), left, right), wanted)
+    np.testing.assert_allclose(closure_score(csr_array(dense), left, right), np.log(np.array(wanted) + 0.02))
+
+
+LEFT, RIGHT = np.array([0, 0, 1]), np.array([1, 2, 2])
+
+
+def test_rows_of_both_signs_keep_theirs() -> None:
+    rows = np.array([[1.0, 0.0], [-0.6, 0.8], [0.0, -1.0]], np.float32)
+    for form in (rows, csr_array(rows)):
+        found = public_scores(form)(LEFT, RIGHT)
+        np.testing.assert_allclose(found[:, 0], [-0.6, 0, -0.8], atol=1e-6)
+        assert np.isfinite(found).all()
+
+
+def test_the_product_of_debiased_bits_is_unbiased_over_all_noise() -> None:
+    """Every outcome of two people's four bits."""
+    flip, truth = 0.2, np.array([[1, 1, 1, 0], [0, 1, 1, 1]])
+    total = 0.0
+    for bits in product([0, 1], repeat=8):
+        drawn = np.array(bits).reshape(2, 4)
+        chance = np.where(drawn == truth, 1 - flip, flip).prod()
+        scores = reported_scores(
+            FlippedFeatures(np.packbits(drawn.astype(bool), axis=1), 4, flip, np.ones(2, np.bool_))
+        )
+        squares = drawn.sum(axis=1) - 4 * flip
+        lengths = np.sqrt(np.maximum(squares, max(0.3 * np.median(squares), 1)))
+        total += chance * scores(np.array([0]), np.array([1]))[0, 0] * lengths.prod()
+    assert total == pytest.approx((1 - 2 * flip) ** 2 * 2)

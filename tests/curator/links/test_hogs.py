@@ -1,4 +1,4 @@
-"""The same edges and the same P as the dense algorithm, on every path, always."""
+"""The same edges and the same P as the dense algorithm, on every path; near duplicates and cosines."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.links import hogs as hogs_topology
-from ldpsim.curator.links.hogs import edge_posterior, likely_links, transposed_parts
-from ldpsim.curator.links.similarity import BitRows, Rows, public_rows
+from ldpsim.curator.links import similarity as near_duplicates
+from ldpsim.curator.links.hogs import likely_links
+from ldpsim.curator.links.similarity import BitRows, RealRows, Rows, candidates, public_rows
 from ldpsim.curator.reports.rows import FlippedRows
 
 
@@ -92,15 +93,6 @@ def test_a_search_in_parts_finds_the_same_edges(monkeypatch: pytest.MonkeyPatch)
     assert found > 100
 
 
-def test_posterior_is_the_papers_formula() -> None:
-    rng = np.random.default_rng(1)
-    cosine, p = rng.random(1000), 0.07
-    for ones, yes, no in ((0, p * p, (1 - p) ** 2), (1, p * (1 - p), p * (1 - p)), (2, (1 - p) ** 2, p * p)):
-        paper = yes * cosine / (yes * cosine + no * (1 - cosine))
-        got = edge_posterior(cosine, np.full(1000, 2 * ones - 2, np.int8), p / (1 - p))
-        np.testing.assert_allclose(got, paper, rtol=1e-12)
-
-
 def test_a_pair_without_reports_is_never_an_edge() -> None:
     rows = BitRows(np.full((3, 2), 255, np.uint8))
     bits = _bits(np.zeros((3, 3), np.bool_), np.array([False, False, True]), False, 0.1)
@@ -120,9 +112,102 @@ def test_near_duplicates_are_looked_for_without_looking_at_all_pairs() -> None:
     assert (links.left.tolist(), links.right.tolist(), links.probability.tolist()) == ([7], [1900], [1.0])
 
 
-def test_a_transpose_in_parts_is_the_transpose(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hogs_topology, "_ONES_AT_ONCE", 20)
-    ones = csr_array(np.random.default_rng(1).random((50, 50)) < 0.1, dtype=np.int8)
-    parts = list(transposed_parts(ones, 8))
-    assert len(parts) > 2 and all(first % 8 == 0 for first, _ in parts)
-    assert np.array_equal(np.concatenate([part.toarray() for _, part in parts]), ones.toarray().T)
+def _planted(seed: int, share: float, d: int = 400) -> np.ndarray:
+    """Rows with copies that differ in 0 to 6 positions."""
+    rng = np.random.default_rng(seed)
+    bits = rng.random((120, d)) < share
+    for copy in range(60, 120):
+        bits[copy] = bits[rng.integers(60)]
+        bits[copy, rng.integers(0, d, rng.integers(0, 7))] ^= True
+    bits[10] = False
+    return bits
+
+
+def _found(rows: Rows, gap: float) -> set[tuple[int, int]]:
+    batches = candidates(rows, gap, np.inf)
+    assert batches is not None
+    pairs = {pair for left, right in batches for pair in zip(left.tolist(), right.tolist(), strict=True)}
+    assert all(left < right for left, right in pairs)
+    return pairs
+
+
+def _wanted(rows: Rows, gap: float) -> set[tuple[int, int]]:
+    left, right = np.triu_indices(len(rows), 1)
+    close = rows.cosine(left, right) >= 1 - gap
+    return set(zip(left[close].tolist(), right[close].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("filter_", ["_blocks", "_prefixes"])
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.4])
+@pytest.mark.parametrize("gap", [0.0, 0.003, 0.02, 0.06, 0.15])
+def test_each_filter_alone_loses_nothing(
+    filter_: str, share: float, gap: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if filter_ == "_blocks":
+        monkeypatch.setattr(near_duplicates, "_MOST_ENTRIES", -1)
+    else:
+        monkeypatch.setattr(near_duplicates, "_blocks", lambda *_: None)
+    for seed in range(3):
+        rows = BitRows(np.packbits(_planted(seed, share), axis=1))
+        if filter_ == "_blocks" and candidates(rows, gap, np.inf) is None:
+            assert 2 * rows.ones.max() * gap >= rows.packed.shape[1]  # more blocks than bytes: not its case
+            continue
+        wanted = _wanted(rows, gap)
+        assert wanted and wanted <= _found(rows, gap)
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-6, 0.02, 0.2, 0.6])
+def test_real_rows_of_very_different_norms(gap: float) -> None:
+    rng = np.random.default_rng(5)
+    dense = _planted(0, 0.05) * rng.random((120, 400)) * 10.0 ** rng.integers(-6, 7, (120, 1))
+    dense[20:30] = dense[30:40] * 1e4  # parallel rows: cosine 1 up to rounding
+    dense[40:44] = -dense[50:54]
+    rows = RealRows(csr_array(dense))
+    assert _wanted(rows, gap + 1e-9) <= _found(rows, gap + 1e-9)
+
+
+def test_too_many_candidates_are_left_to_the_caller() -> None:
+    rows = BitRows(np.ones((50, 1), np.uint8))
+    assert candidates(rows, 0.0, 1000) is None
+    assert len(_found(rows, 0.0)) == 50 * 49 // 2
+
+
+def _bits_of_similarity(seed: int = 0, n: int = 60, d: int = 131, share: float = 0.2) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    bits = rng.random((n, d)) < share
+    bits[3] = False
+    bits[5] = bits[6]
+    return bits
+
+
+@pytest.mark.parametrize("d", [1, 7, 8, 9, 64, 65, 131])
+def test_pairs_and_blocks_of_bits_give_the_same_double(d: int) -> None:
+    bits = _bits_of_similarity(d=d)
+    rows = BitRows(np.packbits(bits, axis=1))
+    left, right = (side.ravel() for side in np.indices((60, 60)))
+    block = rows.block(slice(0, 60), slice(0, 60))
+    assert np.array_equal(rows.cosine(left, right), block.ravel())
+    counts = bits.astype(int) @ bits.T.astype(int)
+    assert np.array_equal(rows.common(left, right), counts.ravel())
+    norms = np.linalg.norm(bits, axis=1)
+    with np.errstate(invalid="ignore"):
+        expected = np.nan_to_num(counts / np.outer(norms, norms))
+    np.testing.assert_allclose(block, expected, rtol=1e-12)
+
+
+def test_identical_rows_have_cosine_one_exactly() -> None:
+    rng = np.random.default_rng(0)
+    for ones in (1, 2, 3, 7, 1003, 4714):
+        bits = np.zeros((2, 5000), bool)
+        bits[:, rng.permutation(5000)[:ones]] = True
+        assert BitRows(np.packbits(bits, axis=1)).cosine(np.array([0]), np.array([1]))[0] == 1
+    real = rng.random((1, 300)) * 1e-3
+    rows = RealRows(csr_array(np.repeat(real, 2, axis=0)))
+    assert rows.cosine(np.array([0]), np.array([1]))[0] == 1
+
+
+def test_binary_public_features_are_packed_and_real_ones_are_not() -> None:
+    bits = _bits_of_similarity()
+    packed = public_rows(csr_array(bits.astype(np.float32)))
+    assert isinstance(packed, BitRows) and np.array_equal(packed.packed, np.packbits(bits, axis=1))
+    assert isinstance(public_rows(csr_array(bits * 0.5)), RealRows)

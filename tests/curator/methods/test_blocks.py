@@ -68,25 +68,3 @@ def test_blocks_and_strips_change_no_bit(name: str, tmp_path: Path, monkeypatch:
 
 def _values(features: Any) -> np.ndarray:
     return np.asarray(features.toarray() if isinstance(features, csr_array) else features)
-
-
-@pytest.mark.parametrize("reporting", ["both", "one-end"])
-@pytest.mark.parametrize("silent", [(), (3, 40)])
-def test_agreed_pairs_in_blocks_are_those_of_the_dense_rows(
-    reporting: str, silent: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(agreed_pairs, "_ROWS_AT_ONCE", 7)
-    method = find("hogs")()
-    budget = Budget(eps_adjacency=2.0, eps_features=1.0, reporting=reporting)  # type: ignore[arg-type]
-    questions = method.questions(PEOPLE.facts, make_split("random", PEOPLE, 0), budget, COLLECTION)
-    reports = _collected(questions, tmp_path)
-    reports.answered[list(silent)] = False
-    dense = reports.adjacency.toarray()  # type: ignore[union-attr]
-    dense[list(silent)] = False
-    reports = reports.with_arrays(adjacency=csr_array(dense))
-    heard = reports.answered
-    said = dense | ~heard[:, None]
-    wanted = (dense | dense.T) if reporting == "one-end" else said & said.T & (heard[:, None] | heard)
-    found = agreed_pairs.agreed_pairs(reports)
-    assert found.dtype == np.float32
-    assert np.array_equal(found.toarray(), wanted.astype(np.float32))

@@ -1,15 +1,24 @@
+"""Levels of a guarantee: their losses by enumeration, their text and their names."""
+
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import replace
+import re
+from dataclasses import asdict, fields, replace
 from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from ldpsim.curator.attacks.method_audit import World
 from ldpsim.curator.methods import Budget, HoGS, Question
 from ldpsim.curator.methods.local.lpgnn import GAUSSIAN_DELTA, LPGNN
-from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee, open_guarantee
+from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from ldpsim.curator.privacy.level import JOINS, LABEL, REPLACED, TOLD, Level, OfOne
+from ldpsim.curator.privacy.levels import LEVELS, level_spec
 from ldpsim.curator.votes.own_model import model_for_accounts
 from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.devices.mechanisms import (
@@ -22,6 +31,7 @@ from ldpsim.devices.mechanisms import (
     RandomizedResponse,
     gaussian,
 )
+from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.query import Ask, Query
 
 NO_CLAIM = Claim("nothing", None)
@@ -40,21 +50,6 @@ def _hogs(n: int, d: int, collections: int = 1, classes: int = 7, **budget: obje
 
 def _values(guarantee: Guarantee) -> dict[str, float | None]:
     return {name: level.value for name, level in guarantee.holds.items()}
-
-
-@pytest.mark.parametrize(
-    ("n", "d", "vector", "user", "node"),
-    [(2708, 1433, 2866, 8280, 13694)],
-    ids=["Cora"],
-)
-def test_the_rows_of_hogs_in_the_privacy_reference(n: int, d: int, vector: float, user: float, node: float) -> None:
-    guarantee = _hogs(n, d, epsilon=4, feature_share=0.5)
-    expected = {"bit_adjacency": 2, "bit_feature": 2, "relationship": 4, "vector": vector, "user": user, "node": node}
-    for name, value in expected.items():
-        level = guarantee.holds[name]
-        assert level.status == "bounded" and level.value == pytest.approx(value, abs=1e-6), name
-    assert guarantee.claimed.value == pytest.approx(4)
-    assert guarantee.trust == "untrusted curator" and guarantee.why_they_differ
 
 
 def test_public_features_are_unprotected_up_to_the_user() -> None:
@@ -149,13 +144,6 @@ def test_levels_by_enumeration(reporting: str) -> None:
         assert (guarantee.holds[name].value or 0) >= value - 1e-9  # never below
 
 
-def test_references_guarantee_nothing() -> None:
-    guarantee = open_guarantee(("features", "label"), trust="none", statement="none")
-    assert guarantee.holds["user"].status == guarantee.holds["central_node"].status == "unprotected"
-    assert guarantee.holds["relationship"].status == "not asked"
-    assert guarantee.claimed.value is None
-
-
 def test_the_deltas_of_all_reports_that_a_change_touches_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """An edge is in two reports, a node in everybody's; counting one delta would claim too little."""
     pure = RandomizedResponse.loss
@@ -210,3 +198,70 @@ def test_what_volunteers_give_in_clear_is_said_and_not_counted() -> None:
         assert "volunteers" not in unsaid.holds[level].not_counted
     assert any("nothing protects theirs" in reason for reason in said.why_they_differ)
     assert not any("nothing protects theirs" in reason for reason in unsaid.why_they_differ)
+
+
+_FIGURE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
+
+
+LOSS = st.floats(1e-9, 1e9).map(lambda value: float(f"{value:.10g}"))
+
+
+@st.composite
+def levels(draw: st.DrawFn) -> Level:
+    """Any level that the builders can make, and more."""
+    public = draw(st.sets(st.sampled_from(("adjacency", "features")), max_size=2))
+    status = draw(st.sampled_from(("bounded", "unprotected", "not asked")))
+    private = draw(LOSS) if status == "unprotected" and public and draw(st.booleans()) else None
+    own, per_list = (draw(LOSS), draw(LOSS)) if draw(st.booleans()) else (None, None)
+    one = (
+        OfOne(draw(LOSS), draw(st.sampled_from((0.0, 1e-6))), draw(st.integers(2, 9))) if draw(st.booleans()) else None
+    )
+    figures = draw(st.dictionaries(st.sampled_from("abc"), LOSS, max_size=3))
+    counted = draw(st.sets(st.sampled_from(("adjacency", "features", "label", TOLD)), min_size=1))
+    return Level(
+        status, draw(LOSS) if status == "bounded" else None,  # type: ignore[arg-type]
+        counted=tuple(sorted(counted)), public=tuple(sorted(public)) if status == "unprotected" else (),
+        not_counted=tuple(draw(st.sets(st.sampled_from((LABEL,))))), private_value=private,
+        private_delta=draw(st.sampled_from((0.0, 1e-6))) if private is not None else 0.0, own=own, per_list=per_list,
+        reason=", ".join(f"{name} {{{name}}}" for name in figures), figures=figures,
+        relation=draw(st.sampled_from(("", JOINS, REPLACED))), of_one=one,
+    )  # fmt: skip
+
+
+@given(levels())
+@settings(deadline=None, max_examples=60)
+def test_the_text_has_every_figure_of_the_fields_and_no_other(level: Level) -> None:
+    wanted = [level.private_value, level.private_delta or None, level.own, level.per_list, *level.figures.values()]
+    found = [float(figure) for figure in _FIGURE.findall(level.detail)]
+    assert sorted(found) == sorted(figure for figure in wanted if figure is not None)
+
+
+@given(levels())
+@settings(deadline=None, max_examples=20)
+def test_json_has_every_field(level: Level) -> None:
+    made = level.to_dict()
+    for name in ("value", "status", "delta", "kind", "private_value", "private_delta", "own", "per_list", "relation"):
+        assert made[name] == getattr(level, name)
+    for name in ("counted", "public", "not_counted"):
+        assert made[name] == list(getattr(level, name))
+    assert (made["figures"], made["detail"]) == (level.figures, level.detail)
+    assert made["of_one"] == (None if level.of_one is None else asdict(level.of_one))
+    names = {each.name for each in fields(level)} - {"reason"}  # its text is in the detail
+    assert made.keys() == names | {"detail"} and json.loads(json.dumps(made)) == made
+
+
+def test_an_unknown_level_is_one_clear_line() -> None:
+    holds = {**dict.fromkeys(LEVELS, Level("not asked")), "neighbourhood": Level("not asked")}
+    world = World(PublicFacts(4, 2, 2), (), NoiseStream)
+    for look in (
+        lambda: level_spec("neighbourhood"),
+        lambda: Guarantee("none", Claim("nothing", None), holds),
+        lambda: list(world.changes("neighbourhood")),
+    ):
+        with pytest.raises(ValueError, match="^neighbourhood: there is no such level of guarantee .known: bit_adj"):
+            look()
+
+
+def test_a_level_that_reports_do_not_show_is_not_audited_as_another() -> None:
+    with pytest.raises(ValueError, match="central_node: reports of people do not show"):
+        list(World(PublicFacts(4, 2, 2), (), NoiseStream).changes("central_node"))

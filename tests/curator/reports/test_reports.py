@@ -1,3 +1,5 @@
+"""Reports from bytes and from a folder: what was reported, and nothing that no device would send."""
+
 from __future__ import annotations
 
 import json
@@ -8,15 +10,31 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from ldpsim.curator.methods import Question
+from ldpsim.curator.reports.decoding import Decoder, joined_reports, reports_digest
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import silenced
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import GRR, ClearFeatures, Degree, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms import (
+    GRR,
+    ClearFeatures,
+    Degree,
+    Mechanism,
+    MultiBit,
+    NeighbourhoodVote,
+    NoisyRow,
+    OneBit,
+    RandomizedResponse,
+)
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import pack_parts
 
 N, D, CLASSES = 12, 11, 3
+
+
 FACTS = PublicFacts(N, D, CLASSES)
 
 
@@ -204,3 +222,149 @@ def test_a_head_that_does_not_fit_the_reports_is_refused(tmp_path: Path, head: d
     (tmp_path / "reports.json").write_text(json.dumps({**told, **head}))
     with pytest.raises(ValueError, match="cannot be read: "):
         Reports.load(tmp_path)
+
+
+FACTS_OF_PARTS = PublicFacts(6, 0, 3)
+
+
+TABLE = np.eye(3)[[0, 1, 2, 0, 1, 2]]
+
+
+def _vote(epsilon: float) -> Ask:
+    return Ask("adjacency", (NeighbourhoodVote.from_probabilities(TABLE, epsilon, candidates=3, homophily=0.5),))
+
+
+LABEL = Ask("label", (GRR.from_epsilon(1.0, categories=3),))
+
+
+def _question(ask: Ask, people: list[int], part: int) -> Question:
+    return Question(Query("c", ((ask,),)), np.array(people), part)
+
+
+def _questions_of_parts() -> tuple[Question, ...]:
+    return (_question(LABEL, [0, 1], 0), _question(_vote(1.0), [0, 2, 4], 1), _question(_vote(2.0), [1, 3, 5], 2))
+
+
+def _answers_of_parts() -> dict[int, dict[str, tuple[bytes, ...]]]:
+    found: dict[int, dict[str, tuple[bytes, ...]]] = {
+        device: {"adjacency": (bytes([device % 3]),)} for device in range(5)
+    }
+    found[1]["label"] = ((2).to_bytes(2, "little"),)
+    return found  # person 0 gave no label, person 5 no vote
+
+
+def test_parts_are_one_collection() -> None:
+    reports = Reports.from_bytes(FACTS_OF_PARTS, _questions_of_parts(), _answers_of_parts())
+    assert reports.arrays["votes"].tolist() == [0, 1, 2, 0, 1, -1]
+    assert reports.labels is not None and reports.labels.tolist() == [-1, 2, -1, -1, -1, -1]
+    assert reports.answered.tolist() == [False, True, True, True, True, False]
+    assert reports.asked["adjacency"].all() and np.flatnonzero(reports.asked["label"]).tolist() == [0, 1]
+    assert [sorted(part.asks) for part in reports.parts] == [["label"], ["adjacency"], ["adjacency"]]
+    assert [part.answered.sum() for part in reports.parts] == [1, 3, 2]
+
+
+def test_nobody_is_in_two_parts_for_one_attribute() -> None:
+    parts = Reports.from_bytes(FACTS_OF_PARTS, _questions_of_parts(), _answers_of_parts()).parts
+    with pytest.raises(ValueError, match="part 2 asks person 0 about adjacency again"):
+        joined_reports([parts[0], parts[1], parts[1]])
+
+
+def test_sparse_rows_of_parts_are_added() -> None:
+    asks = [Ask("adjacency", (RandomizedResponse.from_epsilon(e, n=6),)) for e in (1.0, 2.0)]
+    questions = [_question(asks[0], [0, 1], 0), _question(asks[1], [2, 3], 1)]
+    row = np.packbits([0, 1, 0, 1, 0]).tobytes()
+    mechanism = asks[0].mechanisms[0]
+    rows = {device: {"adjacency": (mechanism.encode(np.array([0, 1, 0, 1, 0], np.uint8)),)} for device in range(4)}
+    assert pack_parts((row,))  # five bits take one byte
+    reports = Reports.from_bytes(FACTS_OF_PARTS, questions, rows)
+    assert reports.adjacency is not None
+    assert np.diff(reports.adjacency.indptr).tolist() == [2, 2, 2, 2, 0, 0]
+
+
+def test_saved_parts_are_read_again_with_their_people(tmp_path: Path) -> None:
+    reports = Reports.from_bytes(FACTS_OF_PARTS, _questions_of_parts(), _answers_of_parts())
+    reports.save(tmp_path)
+    read = Reports.load(tmp_path)
+    assert np.array_equal(read.arrays["votes"], reports.arrays["votes"])  # type: ignore[arg-type]
+    assert np.array_equal(read.labels, reports.labels)  # type: ignore[arg-type]
+    assert np.array_equal(read.answered, reports.answered)
+    for ours, theirs in zip(_questions_of_parts(), read.questions(), strict=True):
+        assert ours.query.plan == theirs.query.plan and np.array_equal(ours.devices, theirs.devices)  # type: ignore[arg-type]
+        assert ours.part == theirs.part
+
+
+FACTS_OF_DECODING = PublicFacts(6, 3, 3)
+
+
+MECHANISM = GRR.from_epsilon(1.0, categories=3)
+
+
+QUESTION = Question(Query("c", ((Ask("label", (MECHANISM,)),),)), np.array([0, 2, 3, 5]))
+
+
+def test_batches_give_the_reports_of_all_answers() -> None:
+    answers = {device: {"label": (bytes([device % 3, 0]),)} for device in (0, 3, 5)}
+    decoder = Decoder(FACTS_OF_DECODING, [QUESTION])
+    for batch in ((0,), (), (3, 5)):
+        decoder.add({device: answers[device] for device in batch})
+    (got, wrong), whole = Reports.decoded(decoder), Reports.from_bytes(FACTS_OF_DECODING, [QUESTION], answers)
+    assert not wrong and got.labels is not None and whole.labels is not None
+    assert got.labels.tolist() == whole.labels.tolist() == [0, -1, -1, 0, -1, 2]
+    assert got.answered.tolist() == whole.answered.tolist() == [True, False, False, True, False, True]
+    assert got.query() == whole.query() and got.asked["label"].tolist() == whole.asked["label"].tolist()
+
+
+def test_the_digest_of_all_reports() -> None:
+    assert reports_digest({1: b"a", 0: b"b"}) == reports_digest({0: b"b", 1: b"a"})
+    different = [{}, {0: b""}, {0: b"a"}, {1: b"a"}, {0: b"a", 1: b""}, {0: b"", 1: b"a"}]
+    assert len({reports_digest(d) for d in different}) == len(different)
+
+
+N_OF_SILENCED, D_OF_SILENCED = 7, 12
+
+
+FACTS_OF_SILENCED = PublicFacts(N_OF_SILENCED, D_OF_SILENCED, 3)
+
+
+VALUES = {"adjacency": np.array([0, 1]), "features": np.linspace(0, 1, D_OF_SILENCED), "label": 1}
+
+
+PLANS: dict[str, dict[str, tuple[Mechanism, ...]]] = {
+    "bits": {
+        "adjacency": (RandomizedResponse.from_epsilon(1.0, n=N_OF_SILENCED), Degree.from_epsilon(1.0, n=N_OF_SILENCED)),
+        "features": (OneBit.from_epsilon(1.0, d=D_OF_SILENCED),),
+        "label": (GRR.from_epsilon(1.0, categories=3),),
+    },
+    "numbers": {
+        "adjacency": (NoisyRow.from_epsilon(1.0, n=N_OF_SILENCED),),
+        "features": (MultiBit.from_epsilon(1.0, d=D_OF_SILENCED, m=2),),
+    },
+}
+
+
+def _report(mechanism: Mechanism, attribute: str, device: int) -> bytes:
+    value = VALUES[attribute]
+    if attribute == "adjacency":
+        neighbours = np.array([0, 1])
+        value = len(neighbours) if isinstance(mechanism, Degree) else mechanism.row(device, neighbours)  # type: ignore[attr-defined]
+    return mechanism.encode(mechanism.perturb(value, NoiseStream(bytes([device]) * 32)))
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("parts", [False, True])
+def test_it_is_as_if_they_had_not_answered(plan: str, parts: bool) -> None:
+    asked = PLANS[plan]
+    answers = {i: {a: tuple(_report(m, a, i) for m in ms) for a, ms in asked.items()} for i in range(N_OF_SILENCED)}
+    stages = [{a: Ask(a, ms)} for a, ms in asked.items()] if parts else [{a: Ask(a, ms) for a, ms in asked.items()}]
+    questions = [Question(Query("c", (tuple(stage[a] for a in sorted(stage)),)), part=number)
+                 for number, stage in enumerate(stages)]  # fmt: skip
+    who = np.isin(np.arange(N_OF_SILENCED), (1, 4))
+    found = silenced(Reports.from_bytes(FACTS_OF_SILENCED, questions, answers), who)
+    wanted = Reports.from_bytes(FACTS_OF_SILENCED, questions, {i: given for i, given in answers.items() if not who[i]})
+    assert np.array_equal(found.answered, wanted.answered) and len(found.parts) == len(wanted.parts)
+    assert found.arrays.keys() == wanted.arrays.keys()
+    for name, left in found.arrays.items():
+        right = wanted.arrays[name]
+        if issparse(left):
+            left, right = left.toarray(), right.toarray()
+        assert left.dtype == right.dtype and np.array_equal(left, right), name

@@ -22,7 +22,7 @@ from ldpsim.curator.votes.volunteered import (
     right_votes,
     volunteer_knowledge,
 )
-from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.facts import PublicKnowledge, Split
@@ -130,25 +130,6 @@ def test_a_model_vouches_for_votes_by_its_agreement_beyond_chance(
     assert law_of_the_model(np.array(said), np.array(labels), 3, 0.8)[0, 0] == pytest.approx(0.8 + 0.2 * shares[0])
 
 
-def test_features_alone_and_the_list_alone() -> None:
-    """One vote does not depend on the list, the other not on the features; the vote on both depends on both."""
-    rng = np.random.default_rng(0)
-    for evidence, of_list, of_features in (("both", True, True), ("features", False, True), ("list", True, False)):
-        questions, _ = asked(2, VolunteerQuestions("c", 4.0, 0.8, evidence, "both", batches=1))
-        vote = questions[1].query.asks[0].mechanisms[0]
-        assert isinstance(vote, NeighbourhoodVote)
-        values: dict[str, set[int]] = {"list": set(), "features": set()}
-        for _ in range(40):
-            near = np.sort(rng.choice(N, 12, replace=False)).astype(np.int32)
-            words = np.sort(rng.choice(20, 6, replace=False)).astype(np.int32)
-            record = PEOPLE.record(1)
-            listed = Record(record.feature_indices, record.feature_values, near, 0)
-            told = Record(words, np.ones(6, np.float32), record.neighbours, 0)
-            values["list"].add(vote.value_of(listed, device=1))
-            values["features"].add(vote.value_of(told, device=1))
-        assert (len(values["list"]) > 1, len(values["features"]) > 1) == (of_list, of_features)
-
-
 def test_people_who_know_their_label_answer_it_in_place_of_a_vote() -> None:
     """Or they are witnesses, and nobody is asked twice."""
     by = replace(ASKED, labels=True)
@@ -171,18 +152,6 @@ def test_people_who_know_their_label_answer_it_in_place_of_a_vote() -> None:
     people = [in_clear.devices, labels.devices, voters, witnesses.devices]
     assert all(np.array_equal(p.devices, of) for p, of in zip(planned, people, strict=True))  # type: ignore[arg-type]
     assert [p.query.total() for p in planned[1:]] == [4.0] * 3 and [p.part for p in planned] == [0, 1, 2, 3]
-
-
-def test_where_everybody_knows_the_own_label_nobody_votes_and_nobody_is_a_witness() -> None:
-    everybody = Split(SPLIT.train, SPLIT.val, SPLIT.test[:0], ordinary=np.setdiff1d(np.arange(N), SPLIT.labelled))
-    by = replace(ASKED, labels=True)
-    known = PublicKnowledge(PEOPLE.facts, everybody, np.full(N, -1))
-    made = by.next(known, None)
-    assert [question.query.attributes for question in made] == [("features", "label"), ("label",)]
-    assert made[1].devices is not None and np.array_equal(made[1].devices, everybody.ordinary)
-    assert by.next(known, Reports.from_bytes(PEOPLE.facts, made, answers(made))) == ()
-    planned = by.for_accounts(PEOPLE.facts, everybody)
-    assert [question.query.attributes for question in planned] == [question.query.attributes for question in made]
 
 
 def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table_of_votes() -> None:

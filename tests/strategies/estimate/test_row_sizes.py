@@ -22,6 +22,19 @@ def test_the_expected_size_is_that_of_the_gaps_or_of_the_packed_bits(size: int, 
     assert bytes_of_bits(size, share) == pytest.approx(1 + min(gaps, -(-size // 8)), rel=1e-9)
 
 
+@pytest.mark.parametrize(("epsilon", "n", "degree"), [(4.0, 1000, 5), (4.0, 30, 20), (0.05, 9, 3), (12.0, 40, 3)])
+def test_the_mean_size_of_a_noisy_row_follows_from_its_law(epsilon: float, n: int, degree: int) -> None:
+    """The width is that of the widest number: the sum over all widths of the chance that one number is wider."""
+    mechanism = NoisyRow.from_epsilon(epsilon, n=n)
+    width = 1.0
+    for half in (1 << 7, 1 << 15, 1 << 23):
+        noise = np.arange(-min(half, 1 << 16), min(half, 1 << 16))  # beyond, no noise of these budgets comes
+        rate = mechanism.s / mechanism.t  # discrete Laplace: P(k) = tanh(rate / 2) exp(-rate |k|)
+        fits = [math.tanh(rate / 2) * math.fsum(np.exp(-rate * np.abs(noise - worth))) for worth in (0, mechanism.grid)]
+        width += 1 - fits[0] ** (n - 1 - degree) * fits[1] ** degree
+    assert expected_bytes(mechanism, degree) == pytest.approx(1 + (n - 1) * width, rel=0.02)
+
+
 @pytest.mark.parametrize("reporting", ["both", "one-end"])
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_what_is_expected_is_the_mean_over_all_devices(epsilon: float, reporting: Any) -> None:
@@ -38,16 +51,3 @@ def test_what_is_expected_is_the_mean_over_all_devices(epsilon: float, reporting
     share = (2 * (1 - p) + (n - 3) * p) / (n - 1)
     sizes = [bytes_of_bits(mechanism.targets(device), share) for device in range(n)]
     assert expected_bytes(mechanism, 2.0) == pytest.approx(np.mean(sizes), rel=0.02)
-
-
-@pytest.mark.parametrize(("epsilon", "n", "degree"), [(4.0, 1000, 5), (4.0, 30, 20), (0.05, 9, 3), (12.0, 40, 3)])
-def test_the_mean_size_of_a_noisy_row_follows_from_its_law(epsilon: float, n: int, degree: int) -> None:
-    """The width is that of the widest number: the sum over all widths of the chance that one number is wider."""
-    mechanism = NoisyRow.from_epsilon(epsilon, n=n)
-    width = 1.0
-    for half in (1 << 7, 1 << 15, 1 << 23):
-        noise = np.arange(-min(half, 1 << 16), min(half, 1 << 16))  # beyond, no noise of these budgets comes
-        rate = mechanism.s / mechanism.t  # discrete Laplace: P(k) = tanh(rate / 2) exp(-rate |k|)
-        fits = [math.tanh(rate / 2) * math.fsum(np.exp(-rate * np.abs(noise - worth))) for worth in (0, mechanism.grid)]
-        width += 1 - fits[0] ** (n - 1 - degree) * fits[1] ** degree
-    assert expected_bytes(mechanism, degree) == pytest.approx(1 + (n - 1) * width, rel=0.02)

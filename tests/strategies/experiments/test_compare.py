@@ -64,7 +64,6 @@ def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:
     [
         ([], {}, "at least one METHOD"),
         (["hogs", "hogs"], {}, "hogs is named twice"),
-        (["hgos"], {}, "hogs"),
         (
             ["hogs", "raw"],
             {"settings": {"tua": "1"}},
@@ -75,10 +74,8 @@ def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:
             {"settings": {"selection": "loss"}},
             "selection=loss: lpgnn chooses its epoch by a rule",
         ),
-        (["hogs"], {"matching": ("everything", 1.0)}, "--match everything"),
         (["hogs"], {"matching": ("user", 0.0)}, "must be a finite number above 0"),
         (["hogs"], {"matching": ("user", 1.0), "epsilon": 2.0}, "with --epsilon"),
-        (["hogs"], {"state": Path("here"), "repeats": 1}, "people of its own"),
         (["raw"], {"settings": {"epochs": "-1"}}, "no cell can run"),
     ],
 )

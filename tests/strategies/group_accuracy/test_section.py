@@ -147,7 +147,10 @@ def test_the_option_changes_no_other_figure(tmp_path: Path) -> None:
 
 
 def section_of(lost: np.ndarray, inside: np.ndarray, repeats: int = 1) -> dict[str, Any]:
-    """Return the section of repeats in which a model without noise is always right, and the method is so or not."""
+    """Return the section of repeats in which a model without noise is always right, and the method is so or not.
+
+    The section of one group and of all others has their rows by name as well.
+    """
     people = len(lost)
     indptr = np.zeros(people + 1, np.int64)
     population = cast(Population, _People(indptr, inside.astype(np.int64)))
@@ -158,7 +161,7 @@ def section_of(lost: np.ndarray, inside: np.ndarray, repeats: int = 1) -> dict[s
     repeat = cast(Repeat, SimpleNamespace(score=own, nulls={}, reference=clean))
     found = groups_section(cast(RunSetup, setup), [repeat] * repeats, None)
     assert found is not None
-    return {row["group"]: row for row in found["rows"]}
+    return found | {row["group"]: row for row in found["rows"]}
 
 
 class _People:
@@ -179,7 +182,21 @@ def test_a_group_that_loses_much_more_is_named(repeats: int) -> None:
     assert rows["few"]["more_lost"]["value"] == pytest.approx(np.mean(lost[inside]) - np.mean(lost))
     assert 0 < rows["few"]["more_lost"]["low"] < rows["few"]["more_lost"]["value"]
     rows = section_of((np.arange(400) % 5 == 0).astype(np.int64), inside, repeats)
-    assert not any(row["worse"] for row in rows.values())
+    assert not any(row["worse"] for row in rows["rows"])
+
+
+@pytest.mark.parametrize(("repeats", "interval"), [(1, "Wilson"), (2, "Wilson"), (3, "Student")])
+def test_the_keys_of_the_section_and_its_false_alarm(repeats: int, interval: str) -> None:
+    """One in a hundred runs without a group that is worse off may name one, so two groups have half of it each."""
+    inside = np.arange(400) < 60
+    found = section_of((np.arange(400) % 5 == 0).astype(np.int64), inside, repeats)
+    assert found.keys() - {"many", "few", "everybody"} == {"best_null", "interval", "test", "rows"}
+    assert found["test"] == {"false_alarm": 0.01, "groups": 2, "tail": 0.005} and found["interval"] == interval
+    for row in found["rows"]:
+        assert row.keys() == {"by", "group", "people", "method", "best_null", "without_noise", "more_lost", "worse"}
+        assert row["method"].keys() == {"value", "low", "high"}
+    assert [row["people"] for row in found["rows"]] == [400, 340, 60]
+    assert found["few"]["more_lost"].keys() == {"value", "low"} and found["everybody"]["more_lost"] is None
 
 
 @pytest.mark.parametrize("group", [1, 3, 10, 24])

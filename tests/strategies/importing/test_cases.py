@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch_geometric import EdgeIndex, transforms
+from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import load
 from ldpsim.devices.datasets.pyg_file import people_of
 from ldpsim.strategies.importing.graph_import import import_graph
-from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
+from ldpsim.strategies.importing.options import ImportOptions
 
 N = 40
 RING = torch.stack([torch.arange(N), (torch.arange(N) + 1) % N])
@@ -70,56 +70,6 @@ def test_defaults_and_spaces_of_graphml(
     assert people.labels.tolist() == [0, 1, 0, 1] and people.edges.shape[1] == 3
 
 
-def test_a_default_of_the_label(tmp_path: Path) -> None:
-    nodes = [_data("true", None if k % 2 else "0") for k in range(4)]
-    path = _graphml(tmp_path, 'attr.type="boolean">', 'attr.type="int"><default>1</default>', nodes)
-    assert _imported(tmp_path, path).labels.tolist() == [0, 1, 0, 1]
-
-
-TEXT_MISSING = {
-    "g.graphml": '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d0" for="node" attr.name="city" '
-    'attr.type="string"/><key id="d1" for="node" attr.name="age" attr.type="int"/><graph edgedefault="undirected">'
-    '<node id="a"><data key="d0">Rome</data><data key="d1">1</data></node><node id="b"><data key="d1">0</data></node>'
-    '<node id="c"><data key="d0">Oslo</data><data key="d1">1</data></node><edge source="a" target="b"/>'
-    '<edge source="b" target="c"/></graph></graphml>',
-    "g.gml": 'graph [ node [ id 0 label "a" city "Rome" age 1 ] node [ id 1 label "b" age 0 ] node [ id 2 label "c" '
-    'city "Oslo" age 1 ] edge [ source 0 target 1 ] edge [ source 1 target 2 ] ]',
-    "p.csv": "id,city,age\na,Rome,1\nb,,0\nc,Oslo,1\n",
-}
-
-
-@pytest.mark.parametrize("name", TEXT_MISSING)
-def test_a_text_that_one_person_lacks(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text(TEXT_MISSING[name])
-    (tmp_path / "e.csv").write_text("source,target\na,b\nb,c\n")
-    files = [tmp_path / name, *([tmp_path / "e.csv"] if name == "p.csv" else [])]
-    with pytest.raises(WrongFiles, match="column city: 'Rome' .*--one-hot city --missing zero makes") as caught:
-        import_graph(files)
-    assert len(caught.value.faults) == 1
-    people = _imported(tmp_path, *files, one_hot=("city",), missing="zero")
-    assert (len(people), people.edges.shape[1], people.facts.d) == (3, 2, 3)
-
-
-@pytest.mark.parametrize("nested", [False, True])
-def test_several_graphs_in_one_graphml(tmp_path: Path, nested: bool) -> None:
-    second = '<graph id="G2" edgedefault="undirected"><node id="a"/><node id="c"/><edge source="a" target="c"/></graph>'
-    inside, beside = (f'<node id="b">{second}</node>', "") if nested else ('<node id="b"/>', second)
-    first = f'<graph id="G1" edgedefault="undirected"><node id="a"/>{inside}<edge source="a" target="b"/></graph>'
-    text = f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{first}{beside}</graphml>'
-    (tmp_path / "g.graphml").write_text(text)
-    people = _imported(tmp_path, tmp_path / "g.graphml")
-    assert (len(people), people.edges.shape[1]) == (3, 2)
-
-
-def test_a_gml_in_one_line_with_a_repeated_edge(tmp_path: Path) -> None:
-    (tmp_path / "g.gml").write_text(
-        'Creator "igraph version 0.10" graph [ directed 0 node [ id 0 label "a" age 1 ] node [ id 1 label "b" age 0 ] '
-        "edge [ source 0 target 1 ] edge [ source 0 target 1 ] ]"
-    )
-    found = import_graph([tmp_path / "g.gml"])
-    assert (found["people"], found["edges"]["kept"], found["edges"]["repeats_dropped"]) == (2, 1, 1)
-
-
 def _three(folder: Path, data: Data) -> Population:
     """Return the people of a Data object, which all three readers find."""
     torch.save(data, folder / "g.pt")
@@ -163,22 +113,6 @@ def test_missing_labels_masks_of_many_splits_and_no_features(tmp_path: Path) -> 
     assert _three(tmp_path, Data(**PLAIN, **MASKS)).own_split is not None
     assert _three(tmp_path, Data(edge_index=RING, y=Y)).facts.d == 0
     assert len(_three(tmp_path, Data(x=X, edge_index=torch.zeros(2, 0, dtype=torch.long), y=Y)).edges[0]) == 0
-
-
-TRANSFORMS = [
-    transforms.ToUndirected(),
-    transforms.ToSparseTensor(remove_edge_index=False),
-    transforms.ToSparseTensor(),
-    transforms.AddSelfLoops(),
-    transforms.Compose([transforms.ToUndirected(), transforms.NormalizeFeatures()]),
-    transforms.LargestConnectedComponents(),
-]
-
-
-@pytest.mark.parametrize("transform", TRANSFORMS, ids=str)
-def test_data_after_a_transform(tmp_path: Path, transform: Any) -> None:
-    people = _three(tmp_path, transform(Data(x=X, edge_index=RING, y=Y)))
-    assert (len(people), people.edges.shape[1]) == (N, N)
 
 
 def test_a_sparse_adjacency_is_never_made_dense(tmp_path: Path) -> None:

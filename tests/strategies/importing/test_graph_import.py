@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_networkx
 
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.datasets import FORMS, load
+from ldpsim.devices.datasets import load
 from ldpsim.strategies.importing.graph_import import import_graph, rescaled
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 
@@ -152,8 +151,6 @@ def test_warnings_about_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sources", "message"),
     [
-        (["g.xlsx"], re.escape(f"g.xlsx: the form of this file is not known; accepted are {FORMS}")),
-        (["graph"], "graph: the form of this file is not known"),
         (["none.csv"], "no such file: .*none.csv"),
         (["edges.csv", "g.npz"], r"g\.npz: a \.npz or \.pt holds a whole graph; give it alone"),
         (["bytes.csv"], r"bytes\.csv: is not text in UTF-8 \(invalid start byte at byte 0\)"),
@@ -173,7 +170,6 @@ def test_sources_at_fault(tmp_path: Path, sources: list[str], message: str) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scale": "log"}, "--scale log: must be one of clip, binary, minmax"),
         ({"masks": "all"}, "--masks all: must be one of keep, drop"),
         ({"scale": "minmax", "feature_range": (0, 1)}, "--scale minmax: the range is then 0 to 1"),
         ({"feature_range": (1, 0)}, "--feature-range 1,0: two finite numbers, the smaller one first"),
@@ -219,18 +215,6 @@ def test_bytes_of_clean_tables_stay(tmp_path: Path, options: dict[str, Any], sto
     """The digests were written by an earlier version, whose readers were other ones."""
     import_graph(_files(tmp_path), tmp_path / "mine.npz", ImportOptions(**options))
     assert (_digest(tmp_path / "mine.npz"), load(str(tmp_path / "mine.npz")).digest[:16]) == (stored, population)
-
-
-def test_bytes_of_several_clean_tables_stay(tmp_path: Path) -> None:
-    (tmp_path / "two.csv").write_text("id;z\nc; 7e-1\na;0.8123456789012345\nb;TRUE\nd;0\n")
-    (tmp_path / "label.csv").write_text("id\tlabel\ttrain_mask\nb\tx\t1\na\ty\t0\n")
-    files = _files(tmp_path, people="id,age,tall\na,0.5,1\nb,1,0\nc,0,1\nd,.1,0\n")
-    import_graph([*files, tmp_path / "two.csv", tmp_path / "label.csv"], tmp_path / "mine.npz")
-    assert _digest(tmp_path / "mine.npz") == "a7551b855a7d242a"
-    assert load(str(tmp_path / "mine.npz")).digest.startswith("5ceeeba1bb9aa8ce")
-    (tmp_path / "e.txt").write_text("# c\n10 9\n9 2 # x\n9 9\n2 10\n")
-    import_graph([tmp_path / "e.txt"], tmp_path / "mine.npz", force=True)
-    assert _digest(tmp_path / "mine.npz") == "be247bbad61620ca"
 
 
 def test_all_faults_of_all_files_at_once(tmp_path: Path) -> None:

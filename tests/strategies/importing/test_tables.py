@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.strategies.importing.graph_import import import_graph, read_graph
+from ldpsim.strategies.importing.graph_import import read_graph
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 from ldpsim.strategies.importing.people import ImportedGraph
 
@@ -270,14 +269,3 @@ def test_a_graph_at_fault(tmp_path: Path, name: str, text: str, message: str) ->
     with pytest.raises(WrongFiles, match=message) as caught:
         _read(tmp_path, {name: text})
     assert "\n" not in str(caught.value)
-
-
-def test_work_grows_with_the_size_of_a_file(tmp_path: Path) -> None:
-    """A bound in seconds of CPU, ten times what is needed: many blank lines, many columns at fault."""
-    before = time.process_time()
-    (tmp_path / "g.gml").write_text("\n" * 100_000 + "graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 ] ]")
-    assert import_graph([tmp_path / "g.gml"])["edges"]["kept"] == 1
-    names = [f"c{number}" for number in range(1_000)]
-    rows = ["id," + ",".join(names), *(f"{k}," + ",".join([f"x{k}"] * len(names)) for k in range(3))]
-    assert len(_faults(tmp_path, "source,target\n0,1\n", "\n".join(rows) + "\n")) == len(names)
-    assert time.process_time() - before < 20

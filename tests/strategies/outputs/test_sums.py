@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ldpsim.cli.report.gather import gather
-from ldpsim.cli.report.page import render
 from ldpsim.curator.privacy.level import Level, OfOne
 from ldpsim.curator.privacy.levels import LEVELS
-from ldpsim.strategies.experiments.compare import compare
-from ldpsim.strategies.experiments.sweep import run_sweep
-from ldpsim.strategies.experiments.sweep_file import Cell
 from ldpsim.strategies.outputs.sums import added, in_all, of_repeats
-from ldpsim.strategies.runs.simulate import simulate
-from ldpsim.strategies.setup.options import RunOptions
-
-SMALL: dict[str, Any] = {"clients": 60, "reference": False, "nulls": False, "groups": False, "device": "cpu",
-                         "settings": {"epochs": "1"}}  # fmt: skip
-PEOPLE = {"population": 3}
 
 
 def result(method: str = "hogs", reports: str = "a", *, collections: int = 1, people: str = "mine.npz",
@@ -87,30 +75,3 @@ def test_the_sum_over_the_repeats_of_a_run(seeded: bool) -> None:
         "3 collections asked the same people (mine.npz), and losses add: a person 6; in clear: a person's label."
     )  # fmt: skip
     assert of_repeats(result(user=Level("bounded", 2.0))) is None
-
-
-@pytest.mark.usefixtures("cells_in_this_process")
-def test_other_commands_say_what_repeats_of_one_run_say(tmp_path: Path) -> None:
-    """Four collections of HoGS: repeats of a run, cells of a sweep, and repeats and methods of a comparison."""
-    options = RunOptions(method="hogs", seeds={"noise": None, **PEOPLE}, **SMALL)
-    given = {**vars(options), "out": None}
-    run = simulate(RunOptions(**{**given, "repeats": 4})).record
-    user, one = run["privacy"]["holds"]["user"]["value"], run["privacy"]["holds"]["user"]["of_one"]["value"]
-    assert user == pytest.approx(4 * one)
-
-    cells = [Cell(RunOptions(**{**given, "seed": seed}), f"seed {seed}") for seed in range(4)]
-    cells.append(Cell(RunOptions(**{**given, "method": "raw"}), "raw"))
-    swept = run_sweep(cells, tmp_path / "sweep")
-    (found,) = swept.sums
-    assert (found.collections, found.holds["user"]["value"]) == (4, pytest.approx(user))
-    group, raw = swept.groups
-    row = group.row
-    assert (row["n"], row["holds_user"], raw.row["holds_user_status"]) == (4, one, "unprotected")
-    page = render(gather([swept.folder]))
-    assert found.text in page.replace("&#39;", "'")
-
-    compared = compare(["hogs", "rr", "raw"], RunOptions(**{**given, "repeats": 2, "out": tmp_path}))
-    (asked,) = compared.sums
-    each = [record["privacy"]["holds"]["bit_adjacency"]["value"] for record in compared.records[:2]]
-    assert asked.collections == 4 and asked.holds["relationship"]["value"] >= 2 * max(each)
-    assert asked.text in compared._repr_html_().replace("&#x27;", "'")

@@ -4,7 +4,6 @@ import json
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from ldpsim.curator.methods.local.hogs import HoGS
 from ldpsim.curator.reports.question import keys_of
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.flower_app.alone import default_config
-from ldpsim.strategies.planning.files import deployment, undeployable, write_files
+from ldpsim.strategies.planning.files import undeployable, write_files
 from ldpsim.strategies.planning.plan import Plan, Wishes
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import budget_of
@@ -82,16 +81,3 @@ def test_files_of_an_earlier_choice_are_removed(made: Plan, tmp_path: Path) -> N
     assert write_files(replace(made, rows=[replace(made.rows[0], why=("no",))]), tmp_path) == (folder / "plan.json",)
     assert sorted(path.name for path in folder.iterdir()) == ["mine.txt", "plan.json"]
     assert write_files(made, tmp_path) == first and not (folder / "plan.html").exists()
-
-
-@pytest.mark.parametrize(("method", "options", "words", "left_out"), [
-    ("vote", {"label_rate": 0.25}, ("8 holds", "with the public labels of 0.25 of the people\n"), "label-rate"),
-    ("vote", {"volunteers": 0.25}, ('with the numbers of the "volunteers", 0.25 of the people\n',), "labelled"),
-    ("vote", {"volunteers": 0.25, "private_labels": True}, ('and of the "labelled", who are other',), "private-labels"),
-    ("fedavg-mlp", {}, ("nothing is bounded at the level of a person in owned data", "ldpsim simulates this method"),
-     "volunteers"),
-])  # fmt: skip
-def test_the_text_of_a_deployment(method: str, options: dict[str, Any], words: tuple[str, ...], left_out: str) -> None:
-    made = plan_on_paper([method], RunOptions(**options), GraphFacts(300), Wishes())
-    text = deployment(made, made.rows[0])
-    assert all(each in text for each in words) and left_out not in tomllib.loads(text)

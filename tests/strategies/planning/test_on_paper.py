@@ -2,23 +2,19 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
 
 from ldpsim.curator.methods import find
-from ldpsim.curator.privacy.level import Level
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.estimate.traffic import miniature
 from ldpsim.strategies.experiments.compare import guarantee_before
-from ldpsim.strategies.planning import on_paper
 from ldpsim.strategies.planning.on_paper import OnPaper
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
 
 FACTS = GraphFacts(2000, features=60, words=6.0)
-LEVEL = partial(Level, "bounded")
 
 
 @pytest.fixture(scope="module")
@@ -63,17 +59,6 @@ def test_the_private_part_is_solved_where_a_part_of_the_record_is_public(paper: 
     assert found.of_reports and found.holds == pytest.approx(2.0, rel=1e-3)
     assert paper.match(RunOptions(method="fedavg-mlp"), "user", 2.0).reason.startswith("in clear")
     assert find("fedavg-mlp").spec.trust == "trusted curator"
-
-
-def test_levels_lie_on_a_line_through_two_sizes() -> None:
-    small = LEVEL(value=1.0, delta=1e-6, own=2.0, private_value=None, figures={"a": 1.0, "b": None, "c": 3.0})
-    large = LEVEL(value=1.5, delta=1e-6, own=2.0 + 1e-13, private_value=4.0, figures={"a": 2.0, "b": 1.0, "c": 3.0})
-    found = on_paper._at(small, large, 10.0)
-    assert (found.value, found.delta, found.own, found.private_value, found.per_list) == (6.0, 1e-6, 2.0, None, None)
-    assert found.figures == {"a": 11.0, "b": None, "c": 3.0} and found.status == small.status
-    assert on_paper._at(small, replace(large, value=None, delta=3e-6), 2.0).value == 1.0
-    assert on_paper._at(small, replace(large, delta=3e-6), 2.0).delta == pytest.approx(5e-6)
-    assert on_paper._at(small, replace(large, value=1 + 1e-9), 0.25).value == 1.000000001  # rounded up
 
 
 def test_an_owner_has_the_full_numbers_of_people() -> None:

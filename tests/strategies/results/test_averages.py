@@ -8,7 +8,6 @@ from scipy import stats
 
 from ldpsim.strategies.results.averages import (
     Interval,
-    few,
     gain,
     margin,
     mean,
@@ -77,6 +76,14 @@ def test_one_repeat_gives_the_bootstrap_of_the_paired_people() -> None:
     assert found.high - found.low < 1.5 * unpaired
 
 
+def test_the_interval_of_one_run_is_that_of_2000_draws_of_its_people() -> None:
+    ours, theirs = np.repeat([1, 0, 1, 0], [4, 1, 3, 2]), np.repeat([0, 1, 1, 0], [4, 1, 3, 2])
+    drawn = np.random.default_rng(20260).multinomial(10, [0.1, 0.5, 0.4], size=2000)
+    low, high, higher = np.quantile((drawn[:, 2] - drawn[:, 0]) / 10, (0.025, 0.975, 0.999))
+    assert gain(one(ours), one(theirs)) == Interval(pytest.approx(0.3), low, high)
+    assert gain(one(ours), one(theirs), upper_tail=0.001) == Interval(pytest.approx(0.3), low, higher)
+
+
 def test_few_repeats_have_the_wider_interval_of_people_and_repeats() -> None:
     right, wrong = np.arange(400) < 320, np.arange(400) < 240
 
@@ -91,85 +98,7 @@ def test_few_repeats_have_the_wider_interval_of_people_and_repeats() -> None:
     assert apart is not None and apart.high - apart.value == pytest.approx(stats.t.ppf(0.975, 2) * 0.2 / 3)
 
 
-@pytest.mark.parametrize("repeats", [3])
-@pytest.mark.parametrize("shared", [True, False], ids=["same-people", "own-people"])
-@pytest.mark.parametrize("ratio", [0.0, 1.0, 20.0])
-def test_intervals_of_few_repeats_cover_whatever_repeats_differ_by(repeats: int, shared: bool, ratio: float) -> None:
-    """The spread between repeats is ``ratio`` times the error of a repeat's test people, who may be the same ones.
-
-    With 1.96 standard errors of the repeats, few of them covered 70 to 86 % where they differ by much.
-    Student's quantile covers 95 %; in between, 92.8 % is the least of 200,000 trials.
-    """
-    rng, trials, people = np.random.default_rng(7), 4000, np.array([-1.0, 1.0] * 50)
-    within = people.std() / 10
-    noise = rng.normal(size=(trials, 1 if shared else repeats)) + ratio * rng.normal(size=(trials, repeats))
-    ends = np.array([(found.low, found.high) for found in (few_of(row, within) for row in noise * within / 20)])
-    covered = np.mean((ends[:, 0] <= 0) & (ends[:, 1] >= 0))
-    assert covered > 0.928 - 4.9 * np.sqrt(0.928 * 0.072 / trials)  # false alarm 1e-6
-    if ratio == 20:
-        assert abs(covered - 0.95) < 4.9 * np.sqrt(0.95 * 0.05 / trials)
-
-
-def few_of(differences: np.ndarray, within: float) -> Interval:
-    """The interval of repeats with these differences; test people alone have the standard error ``within`` / 20."""
-    return over_repeats(differences, [within / 20] * len(differences))
-
-
 # ---- the best of several null models ---------------------------------------------------
-
-
-def models(rng: np.random.Generator, people: int, repeats: int, several: int, between: float) -> list[list[Score]]:
-    """A method and several null models that are all equally good: right with 70 %, with errors in common.
-
-    A person is right or wrong in all models with chance .6; ``between`` is the spread of a model's accuracy over
-    repeats, drawn anew for each model.
-    """
-    found: list[list[Score]] = [[] for _ in range(several + 1)]
-    for _ in range(repeats):
-        common, alike = rng.random(people) < 0.7, rng.random(people) < 0.6
-        for model in found:
-            alone = rng.random(people) < 0.7 + between * rng.normal()
-            hits = np.where(alike, common, alone)
-            model.append(Score(float(hits.mean()), hits))
-    return found
-
-
-@pytest.mark.parametrize(
-    ("repeats", "between", "people"),
-    [
-        pytest.param(1, 0.0, 400, marks=pytest.mark.slow),
-        (3, 0.1, 100),
-        pytest.param(6, 0.1, 60, marks=pytest.mark.slow),
-    ],
-    ids=["one", "few", "many"],
-)
-def test_a_null_model_beats_an_equal_method_in_one_of_forty_runs(repeats: int, between: float, people: int) -> None:
-    """The best of six is chosen on test people. Uncorrected, it beats the method in 5 % of the runs or more."""
-    rng, trials, fired, uncorrected = np.random.default_rng(11), 250, 0, 0
-    for _ in range(trials):
-        own, *nulls = models(rng, people, repeats, 6, between)
-        named = {str(place): scores for place, scores in enumerate(nulls)}
-        found = margin(own, named)
-        assert found is not None and found.interval.low <= found.interval.value <= found.interval.high
-        fired += found.interval.high < 0
-        alone = gain(own, named[found.best])
-        assert alone is not None and alone.value == found.interval.value
-        uncorrected += old_high(own, named[found.best]) < 0
-    # The seed is fixed: two standard errors above 2.5 % tell the correction from its absence.
-    assert fired / trials < 0.025 + 2 * np.sqrt(0.025 * 0.975 / trials) < 0.05 < uncorrected / trials, (
-        fired, uncorrected)  # fmt: skip
-
-
-def old_high(own: list[Score], best: list[Score]) -> float:
-    """The upper end as it was: no correction, and 1.96 standard errors for few repeats."""
-    values = np.array([(a.test or 0) - (b.test or 0) for a, b in zip(own, best, strict=True)])
-    if not few(len(values)):
-        found = gain(own, best)
-        assert found is not None
-        return found.high
-    people = [1 * a.right - b.right for a, b in zip(own, best, strict=True)]  # type: ignore[operator]
-    error = max(values.std(ddof=1) / len(values) ** 0.5, np.mean([p.std() / len(p) ** 0.5 for p in people]))
-    return float(values.mean() + 1.959964 * error)
 
 
 def test_the_tail_of_each_null_model_follows_from_how_alike_they_are() -> None:

@@ -39,12 +39,6 @@ def texts(found: dict[str, Any]) -> list[str]:
     return [each.text for each in privacy_in_words(found)]
 
 
-def word_of(**holds: Level) -> tuple[str, str]:
-    (level,) = holds
-    (found,) = [each for each in privacy_in_words(record(**holds)) if level in each.levels]
-    return found.word, found.detail
-
-
 def test_a_guess_is_that_of_two_equally_likely_values() -> None:
     assert guess(math.log(3)) == pytest.approx(0.75)
     assert guess(1e9) == 1.0 == guess(0.1, 1.0)
@@ -72,11 +66,6 @@ def test_each_level_has_its_word() -> None:
         "a person's label: in clear (labels are public)",
     ]
     assert [each.tone for each in privacy_in_words(found)] == ["good", "bad", "bad", "bad"]
-
-
-def test_a_figure_is_rounded_up() -> None:
-    assert word_of(bit_feature=Level("bounded", math.log(3)))[1] == "best guess 75 %"
-    assert "75.1 %" in word_of(bit_feature=Level("bounded", math.log(3) + 1e-4))[1]
 
 
 def test_a_public_class_is_not_counted_where_the_rest_is_hidden() -> None:
@@ -148,13 +137,3 @@ def test_words_are_those_of_one_collection(private: bool) -> None:
     alone = record(user=holds(1.0, None), vector=holds(1.0, None))
     many = record(user=holds(16.0, OfOne(1.0, 0.0, 16)), vector=holds(16.0, OfOne(1.0, 0.0, 16)))
     assert texts(many) == texts(alone) and "hidden fairly well" in "".join(texts(many))
-
-
-def test_the_example_of_the_page_follows_from_its_figures() -> None:
-    found = record(
-        0.992, 0.991, bit_feature=Level("bounded", 2.4), relationship=Level("bounded", 11.2),
-        vector=Level("bounded", 1440.0), label=Level("unprotected", public=("label",)), user=Level("bounded", 18234.4),
-        node=Level("bounded", 35028.8),
-    )  # fmt: skip
-    (example,) = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    assert texts(found) == example.splitlines()

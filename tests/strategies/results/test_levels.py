@@ -30,11 +30,6 @@ def test_a_bit_is_the_worse_of_its_two_kinds() -> None:
         assert (found["status"], found["value"], found["detail"]) == ("unprotected", None, "in clear")
 
 
-def test_other_levels_are_as_they_stand() -> None:
-    assert held({"user": bounded(4.5, 1e-6)}, "user") == bounded(4.5, 1e-6)
-    assert held({"relationship": OPEN}, "relationship") == OPEN
-
-
 def test_every_level_reads_its_own_entries_and_no_others() -> None:
     """All entries of a result have different values; one that is unprotected opens no other level."""
     parts = compared_levels()

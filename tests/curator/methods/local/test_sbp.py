@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.methods import Budget, HoGS
+from ldpsim.curator.methods import Budget
 from ldpsim.curator.methods.local.sbp import ASKERS, SBP
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge
 from tests.curator.posterior.worlds import CLASSES, SPLIT, D, N, world
@@ -20,26 +20,8 @@ def _predictions(reports: Any, public: PublicKnowledge) -> np.ndarray:
     return SBP().train(graph, settings=TrainingSettings(), classes=CLASSES, seed=0, device="cpu").predictions
 
 
-@pytest.mark.parametrize(
-    "budget",
-    [
-        Budget(epsilon=3, public_features=True),
-        Budget(epsilon=3, feature_share=0.2),
-        Budget(epsilon=3, private_labels=True, eps_labels=1.0, reporting="one-end"),
-    ],
-    ids=["public", "private", "private labels"],
-)
-def test_question_and_guarantee_are_those_of_hogs(budget: Budget) -> None:
-    own, theirs = (method.questions(FACTS, SPLIT, budget, "c") for method in (SBP(), HoGS()))
-    assert [q.query.to_bytes() for q in own] == [q.query.to_bytes() for q in theirs]
-    for one, other in zip(own, theirs, strict=True):
-        np.testing.assert_array_equal(one.devices, other.devices)
-    guarantee, wanted = (m.guarantee(FACTS, own, budget) for m in (SBP(), HoGS()))
-    assert guarantee == wanted and SBP().claim(budget) == HoGS().claim(budget)
-
-
-@pytest.mark.parametrize("name", [name for name in ASKERS if name != "hogs"])
-def test_the_question_of_any_other_method_is_asked_as_it_is(name: str) -> None:
+@pytest.mark.parametrize("name", ASKERS)
+def test_the_question_of_any_method_is_asked_as_it_is(name: str) -> None:
     budget = Budget(epsilon=6, public_features=name in ("blink", "rr", "symrr", "dprr"))
     other = ASKERS[name]()
     own, theirs = (method.questions(FACTS, SPLIT, budget, "c") for method in (SBP(asks=name), other))
@@ -47,7 +29,7 @@ def test_the_question_of_any_other_method_is_asked_as_it_is(name: str) -> None:
     assert SBP(asks=name).guarantee(FACTS, own, budget) == other.guarantee(FACTS, theirs, budget)
     assert SBP(asks=name).in_force().public_graph == other.in_force().public_graph
     assert SBP(asks=name).in_force().asks_labels == other.in_force().asks_labels
-    assert SBP().in_force().auto_share and not SBP(asks=name).in_force().auto_share
+    assert SBP(asks=name).in_force().auto_share == (name == "hogs")
 
 
 def test_scrambled_test_labels_change_nothing() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -82,21 +81,6 @@ def test_m_follows_the_published_rules() -> None:
     assert asked == {1.0: 1, 2.17: 1, 2.18: 1, 4.35: 1, 4.36: 2}
     mpm = UPGNet(mechanism="mpm")
     assert [mpm.mechanism_for(e, facts).m for e in (2.49, 2.5, 5.0)] == [1, 1, 2]  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(("method", "feature"), [(UPGNet(), 2.5), (UPGNet(mechanism="mpm"), 2.5)], ids=["mbm", "mpm"])
-def test_the_guarantee(method: UPGNet, feature: float) -> None:
-    budget = Budget(epsilon=5.0)
-    questions = method.questions(FACTS, SPLIT, budget, "c")
-    guarantee = method.guarantee(FACTS, questions, budget)
-    assert guarantee.claimed.value == 5.0
-    assert guarantee.holds["vector"].value == pytest.approx(5.0, abs=1e-8)
-    assert guarantee.holds["bit_feature"].value == pytest.approx(feature, abs=1e-8)
-    for level in ("label", "bit_adjacency", "relationship", "user", "node"):
-        assert guarantee.holds[level].status == "unprotected", level
-    clear = Budget(eps_features=math.inf)
-    guarantee = method.guarantee(FACTS, method.questions(FACTS, SPLIT, clear, "c"), clear)
-    assert guarantee.claimed.value is None and guarantee.holds["vector"].status == "unprotected"
 
 
 @pytest.mark.parametrize(("facts", "budget", "message"), [

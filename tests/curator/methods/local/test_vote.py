@@ -20,7 +20,7 @@ from ldpsim.curator.methods import Budget, Question, Vote
 from ldpsim.curator.reports.decoding import joined_reports
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes import knowledge as module
-from ldpsim.curator.votes.knowledge import FEATURES, VOTE, knowledge, reports_by_batch
+from ldpsim.curator.votes.knowledge import VOTE, knowledge, reports_by_batch
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
@@ -148,22 +148,6 @@ def test_nobodys_own_label_reaches_its_own_row(batches: int, person: int) -> Non
     assert np.array_equal(components[0], components[1])
 
 
-def test_the_vote_raises_the_accuracy_and_useless_votes_do_no_harm() -> None:
-    alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
-    told, exponents = _accuracy(Vote(), _collect(Vote(), rate=0.8))
-    assert told > alone + 0.1 and exponents[VOTE] > 0.5
-    for seed in range(3):
-        useless, _ = _accuracy(Vote(), _collect(Vote(), rate=0.0, seed=50 * seed))
-        assert useless >= alone - 0.05
-
-
-def test_votes_for_another_class_are_read_as_well() -> None:
-    """Friends are of the next class."""
-    alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
-    against, exponents = _accuracy(Vote(candidates=4), _collect(Vote(candidates=4), shift=1))
-    assert against >= alone + 0.1 and exponents[VOTE] > 0.5
-
-
 def test_private_labels_come_first_and_are_learned_from() -> None:
     budget = replace(BUDGET, private_labels=True, eps_labels=3.0)
     public = replace(_public(), labels=np.full(N, -1))
@@ -195,11 +179,6 @@ def test_batches_are_asked_where_little_is_known() -> None:
     assert method.batches_of(few, FACTS, BUDGET) == method.batches_of(SPLIT, FACTS, private) == 3
     assert Vote(batches=2).batches_of(few, FACTS, private) == 2
     assert len(method.questions(FACTS, SPLIT, private, "c")) == 3
-
-
-def test_without_votes_features_decide() -> None:
-    log_p, exponents = knowledge(None, _public()).posterior(SPLIT.labelled)
-    assert np.array_equal(log_p, EVIDENCE) and exponents == {FEATURES: 1.0}
 
 
 @pytest.mark.parametrize("choose", [lambda: Vote(), lambda: Vote(batches=3), lambda: Vote(candidates=3)])

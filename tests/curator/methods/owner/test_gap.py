@@ -53,12 +53,6 @@ def released_of(name: str, epochs: int, **given: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_without_noise_the_graph_helps(name: str) -> None:
-    found, _ = learn(name, noise=False, epochs=80)
-    assert float(np.mean(found[75:] == (np.arange(N) % CLASSES)[75:])) > 0.8
-
-
-@pytest.mark.parametrize("name", BOTH)
 @pytest.mark.parametrize("level", ["edge", "node"])
 def test_hops_are_drawn_once_and_answers_do_not_draw_again(
     name: str, level: str, monkeypatch: pytest.MonkeyPatch

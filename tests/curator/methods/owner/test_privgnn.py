@@ -15,7 +15,6 @@ from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.owner.owner import (
     B1,
     B2,
-    B1Sampled,
     LabelAnswers,
     PateG,
     PateM,
@@ -29,8 +28,6 @@ from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.sage import SageSettings
 from ldpsim.curator.owner.teachers.student import train_network
 from ldpsim.devices.facts import PublicFacts, Split
-
-NAMES = ("privgnn", "pate-g", "pate-m", "b1", "b1-sampled", "b2")
 
 
 def owned(n: int = 60, d: int = 30, *, seed: int = 0) -> OwnedGraph:
@@ -133,21 +130,6 @@ def test_a_person_more_moves_one_vote_of_a_query(kind: type[PateG]) -> None:
         np.testing.assert_array_equal(before.sum(1), 6)
         moves.append(np.abs(before - after).sum(1))
     assert set(np.concatenate(moves)) == {0, 2}
-
-
-def test_the_people_of_b1_sampled_are_drawn() -> None:
-    graph = private_graph(owned())
-    sizes, kept = [], set()
-    for seed in range(40):
-        part = B1Sampled(gamma=0.3).learned_from(graph, seed)
-        # features are distinct rows here, so that they name the people
-        rows = {row.tobytes(): person for person, row in enumerate(graph.features)}
-        people = [rows[row.tobytes()] for row in part.features]
-        sizes.append(len(part))
-        kept.add(tuple(people))
-        np.testing.assert_array_equal(part.labels, graph.labels[people])
-    assert len(kept) == 40 and set().union(*kept) == set(range(60))
-    assert abs(np.mean(sizes) - 18) < 4.9 * np.sqrt(60 * 0.3 * 0.7 / 40) and len(set(sizes)) > 3
 
 
 @pytest.mark.parametrize("name", ["b1", "b1-sampled", "b2"])

@@ -28,11 +28,6 @@ def test_raw_is_the_graph_as_it_is_and_test_labels_stay_out() -> None:
     assert graph.train.tolist() == [0, 1] and graph.val.tolist() == [2]
 
 
-def test_mlp_has_no_edges() -> None:
-    assert MLP().from_owned(OWNED).edge_index.shape == (2, 0)
-    assert MLP.spec.default_gnn == "mlp"
-
-
 def test_references_ask_nobody_and_guarantee_nothing() -> None:
     assert questions_asked(Raw(), FACTS, SPLIT, Budget(), "c") == ()
     guarantee = Raw().guarantee(FACTS, (), Budget())

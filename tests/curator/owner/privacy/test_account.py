@@ -80,13 +80,6 @@ def test_an_account_of_privgnn(amazon: Account) -> None:
     assert amazon.ceiling == pytest.approx(0.122028, abs=1e-6)
 
 
-def test_figures_that_hold_are_rounded_up(amazon: Account) -> None:
-    exact = label_epsilon(queries=1000, classes=10, lambda_=0.2, delta=1e-4, gamma=0.3)
-    assert exact <= amazon.label <= exact + 1.1e-9
-    assert amazon.query_label == 0.223864563  # 0.2238645624...
-    assert amazon.label == round(amazon.label, 9)
-
-
 def test_several_releases(amazon: Account) -> None:
     """Fresh samples: one release of all queries. One sample each: losses and deltas add up, which is a bound."""
     twice = account("privgnn", replace(AMAZON, queries=2000))
@@ -142,3 +135,10 @@ def test_mistakes(change: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said) as error:
         replace(AMAZON, **change)
     assert "\n" not in str(error.value)
+
+
+def test_figures_that_hold_are_rounded_up(amazon: Account) -> None:
+    exact = label_epsilon(queries=1000, classes=10, lambda_=0.2, delta=1e-4, gamma=0.3)
+    assert exact <= amazon.label <= exact + 1.1e-9
+    assert amazon.query_label == 0.223864563  # 0.2238645624...
+    assert amazon.label == round(amazon.label, 9)

@@ -99,16 +99,6 @@ def test_one_evaluation_of_each_constant_model_is_the_label(
     assert lifetime(State(tmp_path / "federated"))["user"] == {"max": None, "mean": None}
 
 
-def test_updates_under_noise_do_not_say_it(training: Callable[..., tuple[Any, Ask]], people: Population) -> None:
-    task, ask = training(tasks.GaussianUpdate.from_epsilon(1.0, clip=1.0, delta=1e-5))
-    weights = crafted(task)
-    right = 0
-    for person, reply in enumerate(ask(weights, "train")):
-        features, _ = leaked(task, weights, reply.content["arrays"]["weights"].numpy())  # type: ignore[index]
-        right += np.array_equal(np.round(features), truth(people, person))
-    assert right == 0
-
-
 def test_reporting_devices_take_no_model(target_for: Callable[..., Target]) -> None:
     outcome = ADVERSARIES["train-and-evaluate"].attack(target_for("train-and-evaluate"), asks=1)
     assert outcome.answers == {"MODE_REFUSED": 2 * 4 * 3 * 12, "reported": 12}

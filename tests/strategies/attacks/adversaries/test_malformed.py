@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import random
-import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +14,7 @@ from flwr.app import Context, Message, RecordDict
 from ldpsim.devices.client_app import app, open_state
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.report import Report
-from ldpsim.devices.wire import QUERY_TYPE, TEXTS, query_content, read_reply
+from ldpsim.devices.wire import TEXTS, read_reply
 from ldpsim.strategies.attacks.adversaries.curator import Target
 from ldpsim.strategies.attacks.adversaries.malformed import hostile_bytes, hostile_shot
 from ldpsim.strategies.engines.flower_private import assume_identity
@@ -94,29 +92,3 @@ def test_hostile_questions_that_are_well_formed(target_for: Callable[..., Target
     assert set(codes) == {"UNKNOWN_QUERY", "POLICY_REFUSED", "REPORT_COLLECTED"}, codes
     assert everything(target.home) == before
     assert device.answer(data) == Report(honest.data, replayed=True)  # type: ignore[union-attr]
-
-
-def test_a_storm_of_retries_leaves_nothing_in_memory(target_for: Callable[..., Target]) -> None:
-    """More retries take no more memory at the end than after the first thousand."""
-    assume_identity(run_id=1)
-    target = target_for("repeats")
-    with target.run() as grid:
-        content = query_content(target.query)
-
-        def storm(rounds: int) -> None:
-            for _ in range(rounds):
-                messages = [Message(content, 1 + number % 12, QUERY_TYPE) for number in range(500)]
-                assert all(reply.has_content() for reply in grid.send_and_receive(messages))
-
-        storm(1)
-        tracemalloc.start()
-        try:
-            storm(2)
-            gc.collect()  # messages hold circles: what waits for the collector is no leak
-            early, _ = tracemalloc.get_traced_memory()
-            storm(4)
-            gc.collect()
-            late, _ = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-    assert late - early < 20 << 10  # ten bytes a message at the most

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ldpsim.strategies.attacks.poison.campaign import PoisonOptions, campaign_of, poison
+from ldpsim.strategies.attacks.poison.campaign import PoisonOptions, campaign_of
 
 Asked = Callable[..., PoisonOptions]
 
@@ -46,20 +45,9 @@ def test_rows_are_over_repeats_and_paired(asked: Asked) -> None:
     assert row["std"] == pytest.approx(0.0707, abs=1e-4) and row["found"] is None
 
 
-def test_it_is_written(asked: Asked, tmp_path: Path) -> None:
-    result = poison(asked(attacks=("random",), run={"nulls": True}), tmp_path)
-    assert result.folder is not None
-    record = json.loads((result.folder / "result.json").read_text())["poison"]
-    assert record["rows"][0]["nulls"]["chance"] > 0 and not record["rows"][1]["nulls"]
-    table = (result.folder / "table.csv").read_text().splitlines()
-    assert table[0].startswith("method,epsilon,attack,share,liars") and len(table) == 1 + len(record["rows"])
-
-
 @pytest.mark.parametrize(
     ("methods", "given", "line"),
     [
-        ((), {"attacks": ("randm",)}, "did you mean random"),
-        ((), {"defences": ("weight",)}, "weight"),
         ((), {"shares": (1.0,)}, "--shares 1: a share of all people"),
         ((), {"shares": (0.001,)}, "--shares 0.001: is nobody of 60 people"),
         ((), {"run": {"engine": "flower"}}, "--engine flower: lying devices"),

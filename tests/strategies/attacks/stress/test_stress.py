@@ -7,17 +7,14 @@ shown by the rows without protection, which must fail the test of a protected de
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import build_population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.strategies.attacks.campaign import CampaignResult
-from ldpsim.strategies.attacks.stress.campaign import StressOptions, agrees, question, record_of, stress
-from ldpsim.strategies.attacks.stress.recovery import Tally, Truth
+from ldpsim.strategies.attacks.stress.campaign import StressOptions, agrees, record_of, stress
+from ldpsim.strategies.attacks.stress.recovery import Truth
 
 PEOPLE = 60
 
@@ -85,26 +82,6 @@ def test_an_unprotected_device_fails_the_test_of_a_protected_one(plain: Campaign
     assert agrees(row, covered=False, plain=False)
 
 
-def test_one_guess_for_all_is_the_share_of_the_most_frequent_value(plain: CampaignResult) -> None:
-    people = options().load()
-    found = {row["attribute"]: row["constant_guess"] for row in plain.rows}
-    edges, entries = people.edges.shape[1], PEOPLE * (PEOPLE - 1)
-    assert found["adjacency"] == 1 - 2 * edges / entries > 0.9  # no neighbour
-    assert found["label"] == np.bincount(people.labels).max() / PEOPLE
-    ones = len(people.feature_values) / (PEOPLE * people.facts.d)
-    assert found["features"] == pytest.approx(max(ones, 1 - ones))
-
-
-def test_edges_beside_the_prior(plain: CampaignResult) -> None:
-    rows = [row for row in plain.rows if row["attribute"] == "adjacency" and row["asks"] == 9]
-    for row in rows:
-        if row["covered"]:
-            assert row["edge_recall"] < 0.3
-        else:
-            assert row["edge_recall"] > 0.8 and row["edge_precision"] > 0.8
-    assert all(row["edge_recall"] is None for row in plain.rows if row["attribute"] == "label")
-
-
 def test_registered_adversaries_and_faults() -> None:
     """A trick against real devices, a fault that is covered and one that is not."""
     found = stress(options(protections=("refuse",), adversaries=("growing-budgets",), faults=("ledger-truncated",
@@ -127,57 +104,6 @@ def test_a_result_on_disk(tmp_path: Path) -> None:
     assert list(record["answers"]) == ["none new-run", "refuse new-run"]
     table = (result.folder / "table.csv").read_text().splitlines()
     assert len(table) == 1 + len(result.rows) and table[0].startswith("protection,adversary,fault,covered,attribute")
-
-
-@pytest.mark.slow  # starts processes
-def test_several_workers_give_the_same_rows() -> None:
-    asked = options(protections=("none", "refuse"), asks=(1, 3))
-    assert stress(replace(asked, workers=2)).rows == stress(asked).rows
-
-
-def test_people_without_features_labels_or_edges() -> None:
-    n = 6
-    people = build_population(
-        "bare", n=n, d=0, edges=np.zeros((2, 0), int), feature_indptr=np.zeros(n + 1, int),
-        feature_indices=np.zeros(0, int), feature_values=None, labels=np.full(n, -1), classes=0,
-    )  # fmt: skip
-    query = question(people, 1.0)
-    assert query.attributes == ("adjacency",)
-    (found,) = Tally(people, Truth.of(people), query).rows(1)
-    assert found["recovered"] == 0.5 and found["distinct_releases"] == 0 and found["edge_recall"] is None
-
-
-def test_features_inside_their_range_follow_their_own_theory(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    n, d = 40, 50
-    people = build_population(
-        "grades", n=n, d=d, edges=rng.integers(0, n, (2, 60)), feature_indptr=np.arange(0, n * d + 1, d),
-        feature_indices=np.tile(np.arange(d), n), feature_values=rng.random(n * d), labels=rng.integers(0, 3, n),
-        classes=3,
-    )  # fmt: skip
-    monkeypatch.setattr(StressOptions, "load", lambda given: people)
-    found = stress(options(protections=("none", "refuse"), asks=(1, 7)))
-    assert found.passed
-    bound = next(row["one_query_bound"] for row in found.rows if row["attribute"] == "features")
-    assert 0.58 < bound < 0.65  # half way between a coin and 73 %
-
-
-@pytest.mark.parametrize(
-    ("changes", "line"),
-    [
-        ({"protections": ("vault",)}, "--protection vault: must be one of none, context-state, refuse, replay, pinned"),
-        ({"adversaries": ("new-rum",)}, "did you mean"),
-        ({"faults": ("power-loss",)}, "--fault power-loss"),
-        ({"asks": (0,)}, "--asks"),
-        ({"epsilon_bit": 0.0}, "--epsilon-bit 0"),
-        ({"clients": 2}, "--clients 2"),
-        ({"workers": 0}, "--workers 0"),
-    ],
-)
-def test_mistakes_are_one_line(changes: dict[str, object], line: str) -> None:
-    with pytest.raises(ValueError) as error:
-        options(**changes)
-    assert line in str(error.value) and "\n" not in str(error.value)
 
 
 def test_budgets_and_crowds_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""How far one edge, one entry of a list or one record moves the sums: every graph of five people, every direction."""
+"""How far one edge or record moves noisy sums, and the steps under noise."""
 
 from __future__ import annotations
 
@@ -6,24 +6,36 @@ import itertools
 import math
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_array
+from torch import Tensor
+from torch.nn import functional
 
+from ldpsim.curator.owner.aggregation.layers import Alone, Classifier, Encoder, Progressive
 from ldpsim.curator.owner.aggregation.sums import HandedLists, noisy_sums, rows_of_norm_1
-from ldpsim.curator.owner.privacy.aggregation import (
-    ARC,
-    UNDIRECTED,
-    UNDIRECTED_CUT,
-)
+from ldpsim.curator.owner.aggregation.training import Learners, PrivateSteps, clipped_sum, fit_in_place
+from ldpsim.curator.owner.privacy.aggregation import ARC, UNDIRECTED, UNDIRECTED_CUT
 from ldpsim.devices.array_types import DoubleArray
 
 Lists = tuple[tuple[int, int], ...]
+
+
 FIVE, FOUR = 5, 4
+
+
 PAIRS = list(itertools.combinations(range(FIVE), 2))
+
+
 SIGNS = {n: np.array(list(itertools.product((1.0, -1.0), repeat=n))) for n in (FOUR, FIVE)}
+
+
 GRAPHS = [tuple(itertools.compress(PAIRS, bits)) for bits in itertools.product((0, 1), repeat=len(PAIRS))]
+
+
 ENTRIES = [(i, j) for i in range(FOUR) for j in range(FOUR) if i != j]
 
 
@@ -108,19 +120,6 @@ def test_a_record_is_replaced(cap: int) -> None:
     assert worst == pytest.approx(2 * math.sqrt(cap))
 
 
-def test_with_all_that_others_say_it_holds_for_short_lists_alone() -> None:
-    """Where lists are cut, those who named the person send to somebody else; where none is, root of the cap holds."""
-
-    def gone(graph: tuple[tuple[int, int], ...], cap: int) -> Iterable[DoubleArray]:
-        for person in range(FIVE):
-            left = both(pair for pair in graph if person not in pair)
-            yield others(arcs(both(graph), FIVE, cap) - arcs(left, FIVE, cap), person)
-
-    short = [graph for graph in GRAPHS if handed(both(graph), FIVE).longest <= 2]
-    assert largest(move for graph in short for move in gone(graph, 2)) <= math.sqrt(2) + 1e-12
-    assert largest(move for graph in GRAPHS for move in gone(graph, 1)) > 1.5
-
-
 def test_everybody_sends_and_nothing_is_counted_twice() -> None:
     """The last person too; self-loops are dropped, and a name twice on a list is one name."""
     complete = both(PAIRS)
@@ -150,3 +149,88 @@ def test_noise_has_its_deviation_and_isolated_people_get_noise_alone() -> None:
     assert np.allclose(found.mean(axis=1), [1, 0], atol=mean) and np.allclose(found.std(axis=1), 2, atol=mean)
     silent = noisy_sums(csr_array((2, 2), dtype=np.float32), rows, 0.0, np.random.default_rng(1))
     assert not silent.any()
+
+
+KINDS: dict[str, Any] = {
+    "alone": lambda: (Alone(6, 4, 3, norm="none"), 1),
+    "alone-group": lambda: (Alone(6, 4, 3, norm="group"), 1),
+    "encoder": lambda: (Encoder(6, 4, 3, norm="none"), 1),
+    "classifier": lambda: (Classifier(3, 6, 3, norm="none"), 3),
+    "progressive": lambda: (staged(), 2),
+}
+
+
+def staged() -> Progressive:
+    network = Progressive(6, 6, 3, stages=2, norm="group")
+    network.stage = 1
+    return network
+
+
+def people(rows: int, channels: int) -> tuple[list[Tensor], Tensor]:
+    draws = torch.Generator().manual_seed(3)
+    given = [3 * torch.randn(rows, 6, generator=draws) for _ in range(channels)]
+    return given, torch.arange(rows) % 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("clip", [0.3, 1e6])
+def test_the_clipped_sum_is_that_of_each_person_alone(kind: str, clip: float) -> None:
+    torch.manual_seed(1)
+    network, channels = KINDS[kind]()
+    rows, labels = people(9, channels)
+    weights = list(network.of_stage() if kind == "progressive" else network.parameters())
+    expected = [torch.zeros_like(weight) for weight in weights]
+    norms = []
+    for person in range(len(labels)):
+        loss = functional.cross_entropy(network([each[person : person + 1] for each in rows]), labels[person][None])
+        slopes = torch.autograd.grad(loss, weights)
+        norms.append(math.sqrt(sum(float((slope**2).sum()) for slope in slopes)))
+        for total, slope in zip(expected, slopes, strict=True):
+            total += slope * min(1.0, clip / norms[-1])
+    assert max(norms) > 0.3
+    found = clipped_sum(network, rows, labels, weights, clip)
+    assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_person_moves_the_sum_by_the_clipping_norm_at_most(kind: str) -> None:
+    torch.manual_seed(1)
+    network, channels = KINDS[kind]()
+    rows, labels = people(9, channels)
+    rows[0][4] = math.inf  # and a gradient that overflows counts as none
+    weights = list(network.of_stage() if kind == "progressive" else network.parameters())
+    whole = clipped_sum(network, rows, labels, weights, 0.5)
+    for person in range(len(labels)):
+        rest = [number for number in range(len(labels)) if number != person]
+        less = clipped_sum(network, [each[rest] for each in rows], labels[rest], weights, 0.5)
+        moved = math.sqrt(sum(float(((one - other) ** 2).sum()) for one, other in zip(whole, less, strict=True)))
+        assert moved <= 0.5 + 1e-5
+
+
+def test_a_step_that_draws_nobody_has_noise_alone() -> None:
+    network = Alone(6, 4, 3, norm="none")
+    rows, labels = people(0, 1)
+    assert not any(part.any() for part in clipped_sum(network, rows, labels, list(network.parameters()), 1.0))
+    rows, labels = people(9, 1)
+    learners = Learners(labels.numpy(), np.arange(9), np.zeros(0, np.int64))
+    steps = PrivateSteps(3, 1e-9, 1.0, 1.0, np.random.default_rng(1))
+    fit_in_place(network, rows, learners, weights=list(network.parameters()), lr=0.01, weight_decay=0.0, epochs=1,
+                 private=steps)  # fmt: skip
+    assert all(torch.isfinite(weight).all() for weight in network.parameters())
+
+
+def test_noise_of_a_step_has_its_deviation(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = Alone(400, 50, 3, norm="none")
+    rows, labels = [torch.zeros(10, 400)], torch.zeros(10, dtype=torch.int64)
+    seen: list[Tensor] = []
+
+    def keep(self: Any) -> None:
+        seen.extend(weight.grad.clone() for weight in self.parameters)
+
+    monkeypatch.setattr("ldpsim.curator.owner.aggregation.training.Adam.step", keep)
+    learners = Learners(labels.numpy(), np.arange(10), np.zeros(0, np.int64))
+    fit_in_place(network, rows, learners, weights=list(network.parameters()), lr=0.01, weight_decay=0.0, epochs=1,
+                 private=PrivateSteps(1, 0.5, 3.0, 2.0, np.random.default_rng(1)))  # fmt: skip
+    first = seen[0].double()  # features of zeros: nothing but noise of 3 * 2 / (0.5 * 10)
+    error = 5 / math.sqrt(2 * first.numel())
+    assert float(first.std()) == pytest.approx(1.2, rel=error)

@@ -1,0 +1,243 @@
+"""Words that a command refuses: exit code 2, one line that names the option and what is accepted, nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ldpsim.cli.main import app
+
+# The words of a command, and below them: further words, and what the line says.
+REFUSALS: dict[str, list[tuple[str, ...]]] = {
+    "": [
+        ("rnu", "Did you mean 'run'?", "--help"),
+        ("import", "Missing argument 'SOURCE...'"),
+        ("ledger show", "Missing argument"),
+        ("compare", "Missing argument"),
+        ("report", "Missing argument"),
+        ("dossier", "Missing argument"),
+        ("methods privgn", "did you mean privgnn"),
+        ("report empty", "no result.json there"),
+        ("report nowhere", "there is no such folder"),
+        ("dossier empty", "no result.json or compare.json"),
+    ],
+    "run": [
+        ("--clients many", "'many' is not a valid integer", "--help"),
+        ("--epsilom 3", "--epsilon"),
+        ("--epsilon", "--epsilon"),
+        ("--clients 3", "--clients 3"),
+        ("--dataset good.npz --clients 31", "31", "30"),
+        ("--dataset nan.npz", "row 4, column 2", "not a finite number"),
+        ("--dataset large.npz", "row 5, column 1", "outside [0, 1]; feature_range states"),
+        ("--dataset edge.npz", "edge 7 joins 3 and 30", "0..29"),
+    ],
+    "run --clients 60": [
+        ("--dataset coraa", "--dataset coraa", "cora"),
+        ("--dataset missing.npz", "missing.npz"),
+        ("--dataset student --data-dir empty", "empty", "student.npz", "github.com"),
+        ("--method hog", "hog", "hogs"),
+        ("--method raw --save-graph npz", "--save-graph npz: raw reads the true records, so no graph is reconstructed"),
+        ("--epsilon=0", "--epsilon 0"),
+        ("--epsilon=nan", "--epsilon nan"),
+        ("--epsilon inf", "--epsilon inf", "at most 1,000,000"),
+        ("--eps-features 1e308", "--eps-features 1e+308: ", "above 0 and at most 1,000,000"),
+        ("--method dp-fedavg --epsilon 1e6", "--epsilon 1e+06: must be above 0 and at most 1000 for dp-fedavg"),
+        ("--method rr --epsilon 1e6", "--epsilon 1e+06: epsilon 1e+06 is beyond what a 64-bit threshold can hold"),
+        ("--method rgnn --epsilon 1e6", "is beyond what a 64-bit threshold can hold (about 44)"),
+        ("--eps-adjacency=0", "--eps-adjacency 0"),
+        ("--eps-features=0", "--eps-features 0"),
+        ("--eps-labels=0", "--eps-labels 0"),
+        ("--feature-share=1", "--feature-share 1"),
+        ("--feature-share=much", "--feature-share much"),
+        ("--out file/below", "--out", "file"),
+        ("--state file/below", "--state", "file"),
+        ("--state file", "--state", "file"),
+        ("--state foreign", "--state", "photo.jpg"),
+        ("--set epochs", "--set epochs", "KEY=VALUE"),
+        ("--set tau=.8 --set tau=.9", "--set tau=.9", "twice"),
+        ("--set tua=.8", "--set tua", "tau"),
+        ("--set tau=high", "tau=high"),
+        ("--cap edge=1", "--cap edge=1", "bit, vector, user"),
+        ("--cap bit=little", "--cap bit=little"),
+        ("--cap bit=nan", "--cap bit=nan"),
+        ("--seed -1", "--seed -1"),
+        ("--noise-seed new", "--noise-seed new", "os"),
+        (f"--split-seed {1 << 63}", "--split-seed"),
+        ("--dropout 1", "--dropout 1"),
+        ("--label-rate 0", "--label-rate 0"),
+        ("--repeats 0", "--repeats 0"),
+        ("--engine warp", "--engine warp", "local, ray, flower"),
+        ("--split half", "--split half", "split42"),
+        ("--gnn gin", "--gnn gin", "gcn, sage, gat"),
+        ("--from-reports nowhere", "nowhere"),
+        ("--config nowhere.toml", "--config", "nowhere.toml"),
+        ("--config wrong.toml", "--config", "wrong.toml"),
+        ("--config key.toml", "--config", "epsilom", "epsilon"),
+        ("--collector-key nowhere", "No such file"),
+        ("--collector-key empty.key", "no secret key"),
+        ("--collector-key open.key", "other users can read it"),
+    ],
+    "sweep": [
+        ("", "nothing to run"),
+        ("nowhere.toml", "nowhere.toml: No such file"),
+        ("wrong.toml", "wrong.toml"),
+        ("twice.toml", "twice"),
+        ("-g epsilom=3", "did you mean epsilon"),
+        ("-g epsilon=3,3", "different values"),
+        ("-g clients", "KEY=VALUE"),
+        ("-g clients=60 -g settings.tau=7", "no cell can run"),
+        ("-g epsilon=3 --engine flower", "--engine flower"),
+        ("-g epsilon=3 --workers 0", "--workers 0"),
+        ("-g epsilon=3 --state here", "--state"),
+        ("-g epsilon=3 --out file", "cannot be written"),
+    ],
+    "compare hogs --clients 60": [
+        ("--match user", "--match"),
+        ("--match user much", "--match"),
+        ("--match people 2", "--match people"),
+        ("--state here", "--state here with compare: each method needs people of its own"),
+        ("--engine flower", "--engine flower"),
+    ],
+    "tune hogs --clients 60 --set epochs=3": [
+        ("--grid tua=.5", "--grid tua", "did you mean tau"),
+        ("--grid tau=high", "--grid tau=high"),
+        ("--grid tau=.5,", "--grid tau=.5,", "commas"),
+        ("--grid tau=.5,.5", "different values"),
+        ("--grid tau", "--grid tau", "KEY=VALUE"),
+        ("--grid epochs=2,3", "--grid epochs", "--set"),
+        ("--epsilon 0", "--epsilon 0"),
+        ("--dataset coar", "coar", "cora"),
+        ("--state here", "--state"),
+    ],
+    "plan": [
+        ("--level planet", "--level planet"),
+        ("--holds 0", "--holds"),
+        ("--max-attack 0.4", "--max-attack"),
+        ("--like coraa", "cora"),
+        ("--clients 12.5", "'12.5' is not a valid integer"),
+        ("--homophily 3", "--homophily 3"),
+        ("--feature-rate 7", "--feature-rate 7"),
+        ("hog", "hogs"),
+        ("rr rr", "rr"),
+        ("rr --set nothing=1", "nothing"),
+        ("hogs --epsilon 1e-300", "--epsilon"),
+    ],
+    "poison hogs --clients 60": [
+        ("--attack pair", "did you mean pairs"),
+        ("--epsilon a", "--epsilon a: numbers joined by commas"),
+        ("--defence weight", "--defence weight"),
+    ],
+    "stress": [
+        ("--asks one", "--asks"),
+        ("--asks 0", "--asks"),
+        ("--protection vault", "--protection"),
+        ("--adversary nobody", "--adversary"),
+        ("--epsilon-bit -1", "--epsilon-bit"),
+        ("--fault rain", "--fault"),
+        ("--workers -1", "--workers"),
+        ("--clients 2", "--clients 2"),
+        ("--adversary new-rum", "did you mean"),
+    ],
+    "audit": [
+        ("",),
+        ("grr --all",),
+        ("gr", "did you mean grr"),
+        ("grr --trials 1", "--trials"),
+        ("grr --confidence 1", "--confidence"),
+        ("grr --workers -1", "--workers"),
+        ("grr --seed -1", "--seed"),
+        ("grr --claims 1", "--claims"),
+        ("grr --epsilon 4", "--epsilon"),
+        ("vote --epsilon -4", "--epsilon -4"),
+        ("raw --epsilon 4", "--epsilon 4: raw does not read it"),
+        ("--all --epsilon 4", "--epsilon"),
+        ("vote --set candidate=2", "did you mean candidates"),
+        ("pate-m --set queries=9", "one small setting"),
+        ("m:f --domain 0:1 --claims 1 --epsilon 1", "--claims"),
+        ("no_such_module:f --domain 0:1 --claims 1", "no_such_module"),
+        ("vote --out nowhere/a.html", "--out nowhere/a.html"),
+        ("raw --shadows 8", "--shadows: only with --released-model"),
+        ("raw mlp --released-model", "one method"),
+        ("--all --released-model", "one method"),
+        ("rawe --released-model", "did you mean raw"),
+        ("raw --released-model --shadows 9", "--shadows 9: must be an even number"),
+        ("raw --released-model --epsilon 1", "raw does not read it"),
+        ("b1 --released-model", "no class or probabilities for everybody"),
+    ],
+    "ledger show": [
+        ("nowhere", "no such folder"),
+        ("empty", "holds no enrolled devices"),
+        ("file", "no such folder"),
+    ],
+    "import": [
+        ("graph.pkl", "graph.pkl: a pickle runs code when it is opened"),
+        ("graph.xlsx", "graph.xlsx: the form of this file is not known; accepted are edge list (.txt"),
+        ("edges.csv --feature-range 1", "--feature-range 1: two numbers with a comma between"),
+        ("edges.csv --scale log", "--scale log: must be one of clip, binary, minmax"),
+        ("edges.csv --out people.csv", "--out people.csv: the name of the file must end with .npz"),
+        ("people.csv", "no edges: people.csv lists people"),
+    ],
+}  # fmt: skip
+ROWS = [(f"{command} {words}", said) for command, rows in REFUSALS.items() for words, *said in rows]
+
+
+def write_graph(path: str, **changed: np.ndarray) -> None:
+    rng = np.random.default_rng(0)
+    arrays = {
+        "edge_index": rng.integers(0, 30, (2, 60)),
+        "labels": np.arange(30) % 3,
+        "x": rng.integers(0, 2, (30, 8)).astype(np.float32),
+        "num_classes": np.array(3),
+    }
+    np.savez(path, **{**arrays, **changed})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Be in a folder with the files that the rows name."""
+    monkeypatch.chdir(tmp_path)
+    x = np.zeros((30, 8), np.float32)
+    x[4, 2], x[9, 0] = np.nan, np.inf
+    write_graph("nan.npz", x=x)
+    x = np.zeros((30, 8), np.float32)
+    x[5, 1] = 1.5
+    write_graph("large.npz", x=x)
+    edges = np.ones((2, 9), np.int64)
+    edges[:, 7] = 3, 30
+    write_graph("edge.npz", edge_index=edges)
+    write_graph("good.npz")
+    texts = {
+        "file": "a regular file: nobody can make a folder below it, root included",
+        "foreign/photo.jpg": "x",
+        "empty/note.txt": "x",
+        "wrong.toml": "epsilon = = 3",
+        "key.toml": "epsilom = 3",
+        "twice.toml": "[fixed]\nclients = 60\n[grid]\nepsilon = [3, 8]\n[[cells]]\n",
+        "empty.key": "nothing",
+        "open.key": "nothing",
+        "edges.csv": "source,target\na,b\nb,c\n",
+        "people.csv": "id,tall,label\na,1,red\nb,0,blue\nc,1,red\n",
+    }
+    for name, text in texts.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text)
+    Path("empty.key").chmod(0o600)
+    Path("open.key").chmod(0o640)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("words", "said"), ROWS)
+def test_a_mistake_is_one_line_and_changes_nothing(
+    words: str, said: list[str], folder: Path, listing: Callable[[Path], dict[str, str]]
+) -> None:
+    before = listing(folder)
+    shown = CliRunner().invoke(app, words.split())
+    assert (shown.exit_code, shown.stdout) == (2, ""), shown.output
+    assert len(shown.stderr.splitlines()) == 1 and shown.stderr.startswith("error: "), shown.stderr
+    for text in said:
+        assert text in shown.stderr
+    assert listing(folder) == before

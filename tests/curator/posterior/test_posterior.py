@@ -1,0 +1,146 @@
+"""Answer of sbp: the block model, the estimate and the guard."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.posterior.estimate import (
+    LIKELY,
+    POOL,
+    TOLERANCE,
+    Estimate,
+    SparsePosterior,
+    estimate,
+    fit_block_model,
+    guarded_answer,
+)
+from ldpsim.curator.reports.labels import LabelEvidence
+from tests.curator.posterior.worlds import CLASSES, SPLIT, world
+
+
+def fitted(evidence: Evidence) -> SparsePosterior:
+    return fit_block_model(
+        evidence.links, evidence.people.log_probability, evidence.own(evidence.train),
+        evidence.class_estimates(evidence.train), evidence.scores, seed=0,
+    )  # fmt: skip
+
+
+def test_links_add_to_features_and_the_edges_are_found() -> None:
+    reports, public, labels = world(epsilon=2.5, words=0.14)  # words that leave something to the links
+    evidence = Evidence(reports, public)
+    model = fitted(evidence)
+    alone = evidence.people.log_probability.argmax(axis=1) == labels
+    together = model.beliefs.total.argmax(axis=1) == labels
+    assert together[SPLIT.test].mean() > alone[SPLIT.test].mean() + 0.05
+    same = np.sum(np.bincount(labels) ** 2)
+    edges = 0.15 * same / 2 + 0.01 * (150**2 - same) / 2
+    assert abs(model.probability.sum() - edges) < 0.25 * edges
+    assert (np.diag(model.affinity) > 1).all() and model.stopped == "beliefs settled" and model.change <= TOLERANCE
+
+
+def test_a_heterophilous_graph_is_read_the_other_way() -> None:
+    reports, public, labels = world(public=False, inside=0.01, outside=0.12)
+    model = fitted(Evidence(reports, public))
+    assert (np.diag(model.affinity) < 1).all()
+    assert (model.beliefs.total.argmax(axis=1) == labels)[SPLIT.test].mean() > 0.8
+
+
+SETTINGS: dict[str, dict] = {
+    "public features": {"epsilon": 3.0},
+    "nothing but links": {"public": False},
+    "reported bits": {"public": False, "bits": True},
+    "private labels": {"private_labels": True},
+    "one end": {"reporting": "one-end", "epsilon": 5.0},
+    "silent": {"silent": (0, 7, 80, 120)},
+    "public graph": {"public_graph": True, "private_labels": True},
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+def test_it_reads_whatever_was_asked(setting: dict) -> None:
+    reports, public, labels = world(**setting)
+    found = estimate(Evidence(reports, public))
+    right = (found.answer.log_probability.argmax(axis=1) == labels)[SPLIT.test]
+    assert right.mean() > 0.8
+    assert (found.probability >= LIKELY).all() and (found.left < found.right).all()
+    notes = found.notes()
+    assert notes["answer"] == found.answer.chosen and notes["stopped"] and notes["pairs"] >= len(found.left)
+
+
+def test_the_largest_class_is_a_candidate_without_features() -> None:
+    reports, public, labels = world(public=False, inside=0.03, outside=0.03)
+    found = estimate(Evidence(reports, public))
+    largest = np.bincount(labels[SPLIT.train]).argmax()
+    assert found.answer.accuracy["largest class"] == pytest.approx(np.mean(labels[SPLIT.val] == largest))
+
+
+def test_flipping_one_label_has_no_special_effect_on_its_owner() -> None:
+    """A validation label moves everybody's exponents. A training label reaches neighbours, not its own row."""
+    reports, public, labels = world(epsilon=3.0)
+    before = estimate(Evidence(reports, public))
+
+    def after(person: int) -> Estimate:
+        known = public.labels.copy()
+        known[person] = (labels[person] + 1) % CLASSES
+        return estimate(Evidence(reports, dataclasses.replace(public, labels=known)))
+
+    val, train = int(SPLIT.val[3]), int(SPLIT.train[3])
+    change = np.abs(np.exp(after(val).answer.log_probability) - np.exp(before.answer.log_probability)).max(axis=1)
+    assert change[val] <= np.quantile(change, 0.95) + 1e-9
+    rows = [np.exp(found.components["beliefs"]) for found in (before, after(train))]
+    change = np.abs(rows[1] - rows[0]).max(axis=1)
+    assert change[train] < 0.2 * np.sort(change)[-5:].mean()  # power: its neighbours' rows move
+
+
+LABELS = np.arange(90) % 3
+
+
+VAL = np.arange(60)
+
+
+KNOWN = LabelEvidence(LABELS, 3)
+
+
+def _opinion(right: float, sure: float, seed: int) -> np.ndarray:
+    """Return log-probabilities that are right for a share of the people, with a certain confidence."""
+    rng = np.random.default_rng(seed)
+    said = np.where(rng.random(90) < right, LABELS, (LABELS + 1) % 3)
+    scores = sure * np.eye(3)[said]
+    return np.asarray(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+
+
+def test_a_good_pool_is_published() -> None:
+    parts = {"a": _opinion(0.8, 2, 0), "b": _opinion(0.6, 2, 1)}
+    found = guarded_answer(parts, {"b": parts["b"]}, KNOWN, VAL, prior={"a": 1.0, "b": 0.0})
+    assert found.chosen == POOL and set(found.exponents) == {"a", "b"} and set(found.accuracy) == {POOL, "b"}
+
+
+def test_the_guard_publishes_what_validation_prefers() -> None:
+    parts = {"links": _opinion(0.4, 2, 0)}
+    features = _opinion(0.9, 2, 1)
+    found = guarded_answer(parts, {"features": features}, KNOWN, VAL, prior={"links": 1.0})
+    assert found.chosen == "features" and found.log_probability is features
+    assert found.accuracy["features"] == pytest.approx(np.mean(features[VAL].argmax(axis=1) == LABELS[VAL]))
+
+
+def test_of_equally_good_simpler_answers_the_most_trusted_is_published() -> None:
+    parts, good = {"links": _opinion(0.4, 2, 0)}, _opinion(0.9, 2, 1)
+    better = good.copy()
+    better[VAL] = 3.0 * np.eye(3)[LABELS[VAL]]
+    named = {"trusted": good, "same": good + 0.0}
+    assert guarded_answer(parts, named, KNOWN, VAL, prior={"links": 1.0}).chosen == "trusted"
+    found = guarded_answer(parts, {**named, "better": better}, KNOWN, VAL, prior={"links": 1.0})
+    assert found.chosen == "better" and found.log_probability is better and found.accuracy["better"] == 1
+
+
+def test_one_hit_more_is_not_enough() -> None:
+    pool = _opinion(0.8, 2, 0)
+    wrong = np.flatnonzero(pool[VAL].argmax(axis=1) != LABELS[VAL])[0]
+    better = pool.copy()
+    better[wrong] = np.log(np.full(3, 0.01) + 0.97 * (np.arange(3) == LABELS[wrong]))
+    found = guarded_answer({"pool": pool}, {"features": better}, KNOWN, VAL, prior={"pool": 1.0})
+    assert found.chosen == POOL and found.accuracy["features"] > found.accuracy[POOL]

@@ -1,0 +1,139 @@
+"""Small modules: names, refused settings, progress, shown losses, and the observer of a training."""
+
+from __future__ import annotations
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks import ROOT
+from benchmarks.papers.cell import loss_of
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.training import TrainingSettings, train
+from ldpsim.curator.names import check_known, nearest
+from ldpsim.curator.observer import is_watched, log_metric, watched
+from ldpsim.curator.setting_error import SettingError
+from ldpsim.curator.shown import loss_in_table, shown_bound, shown_loss
+from ldpsim.curator.steps import on_progress, track
+
+
+def test_a_close_name_is_offered_and_a_far_one_is_not() -> None:
+    assert nearest("hgos", ["hogs", "lpgnn"]) == "; did you mean hogs?"
+    assert nearest("zzz", ["hogs", "lpgnn"]) == ""
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
+    check_known("lie", "input", ("input", "response"))
+    with pytest.raises(ValueError, match="^--lie inputs: must be one of input, response; did you mean input[?]$"):
+        check_known("lie", "inputs", ("input", "response"))
+
+
+def test_it_comes_back_from_a_worker_process() -> None:
+    error = SettingError("lr=0", "must be above 0").named("--grid")
+    back = pickle.loads(pickle.dumps(error))
+    assert (back.setting, back.reason, back.option) == ("lr=0", "must be above 0", "--grid")
+    assert str(back) == "--grid lr=0: must be above 0"
+
+
+def test_a_listener_hears_about_a_hundred_shares_and_the_items_are_the_same() -> None:
+    shares: list[float] = []
+    with on_progress(shares.append):
+        assert list(track(iter(range(2500)), 2500)) == list(range(2500))
+    assert shares == [number / 100 for number in range(100)]
+    assert list(track("abc", 3)) == ["a", "b", "c"]
+    assert len(shares) == 100  # nobody listens outside
+
+
+def test_the_inner_listener_hears_and_the_outer_one_is_back_after_an_error() -> None:
+    outer: list[float] = []
+    inner: list[float] = []
+    with on_progress(outer.append):
+        with pytest.raises(RuntimeError), on_progress(inner.append):
+            for _ in track([1, 2], 2):
+                raise RuntimeError
+        list(track([1, 2], 2))
+    assert (inner, outer) == ([0.0], [0.0, 0.5])
+
+
+LOSSES = (1e-8, 0.04996, 0.25948, 1.1, 1.339761, 2.0, 5.528685, 9.99991, 9.999999, 10.0, 10.72, 14.400001, 195.353,
+          999.91, 2193.6, 19_762.1, 1.2e9)  # fmt: skip
+
+
+@pytest.mark.parametrize("value", LOSSES)
+def test_a_loss_is_never_rounded_down_and_a_bound_from_below_never_up(value: float) -> None:
+    """Every formatter of a loss is this one: tables of papers had 1.976e+04 for 19,762.1, and a page 1.3 for 1.34."""
+    up = float(shown_loss(value).replace(",", ""))
+    assert value * (1 - 1e-9) <= up + 5e-9 <= value + 1.01e-4
+    assert float(loss_in_table(value)) == up and "," not in loss_in_table(value)
+    assert value - 1.01e-4 <= float(shown_bound(value).replace(",", "")) <= value * (1 + 1e-9) + 1e-8
+    assert float(loss_of({"status": "bounded", "value": value, "delta": 0.0})) == up
+
+
+def test_no_other_module_rounds_a_loss_to_the_nearest() -> None:
+    """A claim or a level that is written with :g or :.4f may be smaller than it is."""
+    named = r"(claimed|holds|compared_loss\(\w+\)|\.loss\(\)\.\w+|total|vector|eps_a)"
+    told = re.compile(rf"\{{[^{{}}]*{named}[\])'\"]*:[.,0-9]*[fg]\}}")
+    packages = ("curator", "strategies", "cli", "benchmarks/audits")
+    files = [path for package in packages for path in (ROOT / package).rglob("*.py")]
+    lines = [line.strip() for path in files for line in path.read_text().splitlines() if told.search(line)]
+    assert [line for line in lines if "raise ValueError" not in line] == []  # what somebody gave, not what is lost
+
+
+HEARD = ("train_accuracy", "train_loss", "val_accuracy", "val_loss")
+
+
+def small(val: int = 10) -> Graph:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 40)
+    features = np.eye(3, dtype=np.float32)[labels] + rng.normal(0, 0.5, (40, 3)).astype(np.float32)
+    nodes = np.arange(40)
+    return Graph(features, rng.integers(0, 40, (2, 60)), None, labels, nodes[:20], nodes[20 : 20 + val])
+
+
+def test_a_watched_training_gives_the_same_bytes() -> None:
+    """Without validation people the last epoch is kept: it shows every draw of every epoch."""
+    graph, settings = small(val=0), TrainingSettings(epochs=12, gnn_dropout=0.5)
+    plain = train(graph, settings=settings, classes=3, seed=4, device="cpu")
+    with watched(lambda *figure: None):
+        seen = train(graph, settings=settings, classes=3, seed=4, device="cpu")
+    assert plain.best_epoch == 12
+    for name, tensor in plain.model.state_dict().items():
+        assert torch.equal(tensor, seen.model.state_dict()[name])
+
+
+def test_the_figures_are_those_of_the_weights_of_the_epoch() -> None:
+    graph, settings = small(), TrainingSettings(epochs=12, gnn_dropout=0.5)
+    plain = train(graph, settings=settings, classes=3, seed=4, device="cpu")
+    heard: list[tuple[str, float, int]] = []
+    with watched(lambda *figure: heard.append(figure)):
+        seen = train(graph, settings=settings, classes=3, seed=4, device="cpu")
+    assert seen.best_epoch == plain.best_epoch and np.array_equal(seen.predictions, plain.predictions)
+    assert [(name, step) for name, _, step in heard] == [(name, step) for step in range(1, 13) for name in HEARD]
+    best = {step: value for name, value, step in heard if name == "val_accuracy"}
+    assert best[plain.best_epoch] == plain.val_accuracy == max(best.values())
+    # the figures of the best epoch are those of the weights that are kept
+    scores = seen.model()
+    loss = torch.nn.functional.cross_entropy(scores[graph.val], torch.from_numpy(graph.labels[graph.val]))
+    told = next(value for name, value, step in heard if name == "val_loss" and step == plain.best_epoch)
+    np.testing.assert_allclose(told, loss.item(), rtol=1e-5)
+
+
+def test_without_validation_people_there_are_figures_of_training_alone() -> None:
+    heard: list[str] = []
+    with watched(lambda name, value, step: heard.append(name)):
+        train(small(val=0), settings=TrainingSettings(epochs=2), classes=3, seed=4, device="cpu")
+    assert heard == ["train_accuracy", "train_loss"] * 2
+
+
+def test_only_the_block_is_watched_and_none_is_nobody() -> None:
+    heard: list[str] = []
+    with watched(lambda name, value, step: heard.append(name)):
+        with watched(None):
+            assert not is_watched()
+            log_metric("inside", 1.0, 1)
+        log_metric("outside", 1.0, 1)
+    log_metric("after", 1.0, 1)
+    assert heard == ["outside"] and not is_watched()
