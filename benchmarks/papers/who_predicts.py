@@ -52,7 +52,7 @@ def row_of_group(group: Group) -> dict[str, str]:
         **_mean("curator", [each["curator"] for each in accuracy]),
         **_mean("device", [each["device"] for each in accuracy]),
         **_mean("alone", [None if each is None else each["test"] for each in alone]),
-        **{f"holds_{level}": loss_of(holds[level]) for level in ("user", "relationship", "central_node")},
+        **{f"holds_{level}": loss_of(holds[level]) for level in ("user", "relationship", "vector", "central_node")},
         "bundle_bytes": f"{first['communication']['bundle_bytes_per_device'] or ''}",
         "config_hash": first["config_hash"],
     }
