@@ -146,7 +146,8 @@ def graph_alone(known: NullEvidence) -> NDArray[np.int64] | None:
     return label_propagation(graph, told.labels, known.teachers, told.classes, named=told.rows)
 
 
-# In validation accuracy on Cora and CiteSeer as good as FeatFree's 500 epochs, in a fifth of the time.
+# Of hops 2 to 16, rates .05 and .01, decays 1e-3 and 1e-4: within .2 points of the best validation accuracy on Cora,
+# CiteSeer, generated people and Reed98 (three seeds). On Twitch 1e-4 is better, and spreading is better still.
 _HOPS, _PATIENCE = 4, 15
 _LEARNED: dict[str, Any] = {
     "lr": 0.05, "weight_decay": 1e-3, "gnn_dropout": 0.5, "epochs": 60, "selection": "loss", "activation": "selu",

@@ -97,7 +97,7 @@ def test_several_results_on_a_terminal(width: int, comparison: Path, monkeypatch
     text = " ".join(capture.get().split())
     if width == 80:
         assert "hogs 3 61.0 ± 1.0 70.0 78.8 ▲ 8 14.4 21,797.6 810 B" in text
-        assert "raw 1 61.2 70.0 – – open open" in text
+        assert "raw 1 61.2 70.0 – – in clear in clear" in text
     else:
         assert "asking nobody 30.2, best null 78.8 ▲, no noise 85.1, claim 8, a relationship 14.4" in text
     assert "Labels on the graph alone are 17.6" in text and "null models: not taken" in text

@@ -122,15 +122,15 @@ def check_level(cells: list[str], entry: dict[str, Any]) -> None:
     """Check the row of a level: its losses, its odds, and that nothing without a bound has a word of protection."""
     _, status, loss, guess, word, _, _ = cells
     one = entry.get("of_one") or entry
-    assert status == entry["status"]
+    assert status == ("in clear" if entry["status"] == "unprotected" else entry["status"])
     figures = [float(each.replace(",", "")) for each in re.findall(r"epsilon ([\d,.]*\d)", loss)]
     if status == "bounded":
         expected = [one["value"], entry["value"]] if entry.get("of_one") else [entry["value"]]
         assert all(0 <= got - true + 1e-9 <= 1.1e-4 for got, true in zip(figures, expected, strict=True))
         assert guess == f"at most {of_100(entry)} of 100 times"
     else:
-        assert word == ("not protected" if status == "unprotected" else status) and word not in WORDS
-        assert guess == ("at most 100 of 100 times" if status == "unprotected" else "–")
+        assert word == ("not protected" if status == "in clear" else status) and word not in WORDS
+        assert guess == ("at most 100 of 100 times" if status == "in clear" else "–")
         assert not figures or loss.startswith("the rest:")
 
 

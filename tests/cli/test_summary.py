@@ -167,7 +167,7 @@ def test_a_run_without_null_models_reference_or_devices(record: dict[str, Any]) 
     record["reference"]["nonprivate_test"] = None
     record["devices"]["asked"] = 0
     text = said(record)
-    assert "accuracy 61.2 %; without noise not trained null models: not taken claimed" in text
+    assert "accuracy 61.2 %; without noise not trained null models: not taken curator 61.2 %;" in text
     assert text.endswith("cost nobody was asked; 14.2 s")
 
 

@@ -46,7 +46,7 @@ def test_the_grid_is_of_parameters_that_only_the_curator_uses(
     monkeypatch.setattr("ldpsim.strategies.runs.set_up.load_population", lambda options: people)
     stages = built_in(_options(name))
     assert len(stages) == len(find(name).spec.search_grid) and all(
-        math.prod(map(len, stage.values())) <= 24 for stage in stages
+        math.prod(map(len, stage.values())) <= 36 for stage in stages
     )
     search._checked(_options(name), stages)
 

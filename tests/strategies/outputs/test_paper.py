@@ -17,13 +17,13 @@ BUDGETS = [result(method, 0.5 + epsilon / 100, seed, loss=loss and loss * epsilo
 def test_a_table_by_hand() -> None:
     rows = [line for line in latex_table(groups_of(BUDGETS), command="ldpsim report x", version="1").splitlines()
             if line.endswith(r"\\")]  # fmt: skip
-    assert rows[0].startswith(r"method & n & test \% & asking nobody & best null")
+    assert rows[0].startswith(r"method & n & curator \% & device (alone) & asking nobody & best null")
     assert [row.split(" & ")[:3] for row in rows[1:]] == [
         [r"hogs $\varepsilon$ 2", "3", r"52.0 $\pm$ 0.0"],
         [r"hogs $\varepsilon$ 8", "3", r"58.0 $\pm$ 0.0"],
         ["raw", "6", r"55.0 $\pm$ 3.3"],
     ]
-    assert " & 1 & 2 & not asked & " in rows[1] and " & open & " in rows[3]
+    assert " & 1 & 2 & not asked & " in rows[1] and " & in clear & " in rows[3]
 
 
 @pytest.mark.parametrize("sign", ["\\", "&", "%", "$", "#", "_", "{", "}", "~", "^", "[", "*"])

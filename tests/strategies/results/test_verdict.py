@@ -23,7 +23,7 @@ def repeats(*several: dict[str, float]) -> Any:
     """Repeats with the accuracy of the method (``own``) and of its null models."""
     nulls = [{name: right(share) for name, share in each.items() if name != "own"} for each in several]
     return [
-        SimpleNamespace(score=right(each["own"]), nulls=found, ask_nobody=tuple(found)[::2])
+        SimpleNamespace(score=right(each["own"]), alone=None, nulls=found, ask_nobody=tuple(found)[::2])
         for each, found in zip(several, nulls, strict=True)
     ]
 

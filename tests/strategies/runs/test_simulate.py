@@ -40,7 +40,7 @@ def lifetime_in(folder: Path) -> object:
 def test_a_run_writes_a_whole_result(tmp_path: Path) -> None:
     result = simulate(options(tmp_path, reference=True))
     assert result.folder is not None
-    assert {"config.toml", "log.txt", "model.safetensors", "result.json", "state"} == {
+    assert {"bundle.json", "config.toml", "log.txt", "model.safetensors", "result.json", "state"} == {
         p.name for p in result.folder.iterdir()
     }
     record = json.loads((result.folder / "result.json").read_text())

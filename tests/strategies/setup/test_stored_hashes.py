@@ -57,7 +57,7 @@ def test_no_stored_command_is_refused() -> None:
 @pytest.mark.slow
 def test_every_stored_hash_is_that_of_its_command_today(data_dir: Path) -> None:
     checked = list(_same([row for row in stored() if row[1] and not row[0].dataset.endswith(".npz")], data_dir))
-    assert len(checked) > 900
+    assert len(checked) > 700
 
 
 def test_stored_hashes_of_each_method_are_those_of_their_commands_today(data_dir: Path) -> None:
