@@ -41,3 +41,12 @@ def test_scrambled_test_labels_change_nothing() -> None:
     other = _predictions(reports, dataclasses.replace(public, labels=leaked))
     assert one.tobytes() == other.tobytes()
     assert (one == labels)[SPLIT.test].mean() > 0.8
+
+
+def test_both_directions_of_a_pair_have_its_posterior_as_weight() -> None:
+    reports, public, _ = world(epsilon=3.0)
+    graph = SBP().reconstruct(reports, public)
+    assert graph.edge_weight is not None and graph.edge_weight.shape == graph.edge_index.shape[1:]
+    left, right = graph.edge_index.reshape(2, 2, -1).swapaxes(0, 1)
+    assert np.array_equal(left, right[::-1])
+    assert np.array_equal(*graph.edge_weight.reshape(2, -1))
