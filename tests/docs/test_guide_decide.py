@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from docs.layers import ROOT
 from ldpsim.cli.main import app
 
-PEOPLE, MEMORY = 1200, 1.5  # the plan's memory is within this factor
+PEOPLE = 1200
 
 
 def _customers(folder: Path) -> None:
@@ -57,7 +57,6 @@ def test_the_five_commands_end_at_what_the_plan_said(tmp_path: Path, monkeypatch
     sent = record["communication"]
     assert sent["uplink_bytes_per_device"] == pytest.approx(choice["bytes"]["up"], rel=0.1)
     assert sent["downlink_bytes_per_device"] == pytest.approx(choice["bytes"]["down"], rel=0.25)
-    assert record["memory"]["peak_rss_bytes"] < choice["memory_bytes"] * MEMORY
     compared = _ldpsim(compares, "--json")
     assert len(compared["results"]) == 3 and not compared["failed"]
     folder = next((tmp_path / "runs").glob("compare-*"))
