@@ -33,7 +33,7 @@ from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.links.belief_propagation import labelled_counts
 from ldpsim.curator.links.edge_prior import moments
-from ldpsim.curator.nulls.models import NullEvidence, known_from_reports
+from ldpsim.curator.nulls.models import NullEvidence
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
@@ -47,6 +47,7 @@ from ldpsim.devices.prediction import Bundle
 
 HOMOPHILY, SPREAD, LARGEST, WEAK = 0.8, 0.2, 0.98, 0.1
 DOUBT = 2.0  # standard errors by which witnesses must deny that votes are as often right as features alone
+MOST_TAUGHT = 100_000  # labelled people who teach the linear model; more cost time alone
 _LABEL_COUNT = 1.0  # people of each class before anybody is counted
 
 
@@ -69,7 +70,7 @@ class BundleParts:
     @cached_property
     def features(self) -> OwnModel | None:
         """The model of features; None without any."""
-        return model_of(self.known, self.facts)
+        return model_of(_thinned(self.known), self.facts)
 
     def after(self, log_probability: NDArray[Any] | None, predictions: IntArray, *, calibrated: bool) -> Bundle:
         """Return the bundle of a method's result.
@@ -109,15 +110,14 @@ class BundleParts:
         return Bundle.of(table, shares, homophily, None if own is None else own.model, **fields)
 
 
-def bundle_parts(reports: Reports, public: PublicKnowledge, *, taught_by_validation: bool) -> BundleParts:
+def bundle_parts(reports: Reports, public: PublicKnowledge, known: NullEvidence) -> BundleParts:
     """Return the parts of a bundle from reports and public data.
 
     Args:
         reports: The reports.
         public: Public knowledge.
-        taught_by_validation: Whether the method learns from validation labels.
+        known: What the null models know from both: they read the same ridge regression.
     """
-    known = replace(known_from_reports(reports, public), taught_by_validation=taught_by_validation)
     volunteers = volunteers_of(reports.questions())
     if len(volunteers) and public.features is None and reports.features is not None:
         reported = known.reported - {"features"}
@@ -158,6 +158,15 @@ def homophily_of(evidence: Evidence) -> float:
     seen, error = ((share - by_chance) / (1 - by_chance), float(np.sqrt(spread)) / total / (1 - by_chance))
     weight = SPREAD**2 / (SPREAD**2 + error**2)
     return float(np.clip(weight * seen + (1 - weight) * HOMOPHILY, 0.0, LARGEST))
+
+
+def _thinned(known: NullEvidence) -> NullEvidence:
+    """Return the evidence of every k-th labelled person, where more than :data:`MOST_TAUGHT` would teach the model."""
+    split = known.split
+    k = -(-len(split.labelled) // MOST_TAUGHT)
+    if k <= 1:
+        return known
+    return replace(known, split=replace(split, train=split.train[::k], val=split.val[::k]))
 
 
 def model_of(known: NullEvidence, facts: PublicFacts) -> OwnModel | None:

@@ -15,6 +15,7 @@ from ldpsim.strategies.results.in_words import claimed, privacy_in_words
 from ldpsim.strategies.results.numbers import count, percent, seconds, share, size
 from ldpsim.strategies.results.verdict import (
     CHANCE,
+    DEVICE_ALONE,
     NOT_TAKEN,
     NULLS,
     STANDINGS,
@@ -83,7 +84,7 @@ def _accuracy(record: Mapping[str, Any]) -> Iterator[Line]:
 
 def who_predicts(record: Mapping[str, Any]) -> str:
     """Return the curator's figure beside that of devices that predict for themselves; empty without both."""
-    accuracy, alone = record["accuracy"], (record.get("nulls") or {}).get("device_alone")
+    accuracy, alone = record["accuracy"], (record.get("nulls") or {}).get(DEVICE_ALONE)
     if accuracy.get("curator") is None or accuracy.get("device") is None:
         return ""
     nobody = "" if alone is None else f", {percent(alone['test'])} if nobody is asked"

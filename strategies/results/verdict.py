@@ -23,6 +23,7 @@ FEW, PEOPLE = "few repeats", "people"  # words for the intervals of a verdict
 # Names of the null models; an attribute, or "all", follows SHUFFLED.
 CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
 GRAPH_LEARNED = "graph_learned"
+DEVICE_ALONE = "device_alone"
 
 Nulls = Mapping[str, Mapping[str, Any]]
 _Interval = Mapping[str, float]
@@ -203,7 +204,7 @@ def nulls_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
         CHANCE: {"test": mean([score.test for score in scores[CHANCE]])},
         **{name: _figures(scores.get(name)) for name in (GRAPH_ALONE, FEATURES_ALONE)},
         **({GRAPH_LEARNED: _figures(scores[GRAPH_LEARNED])} if GRAPH_LEARNED in scores else {}),
-        **({"device_alone": _figures(alone)} if len(alone) == len(repeats) else {}),
+        **({DEVICE_ALONE: _figures(alone)} if len(alone) == len(repeats) else {}),
         "shuffled": {attribute: _figures(scores[SHUFFLED + attribute]) for attribute in _shuffled(scores)},
     }
 
