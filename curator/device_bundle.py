@@ -110,23 +110,23 @@ class BundleParts:
         return Bundle.of(table, shares, homophily, None if own is None else own.model, **fields)
 
 
-def bundle_parts(reports: Reports, public: PublicKnowledge, known: NullEvidence) -> BundleParts:
+def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEvidence) -> BundleParts:
     """Return the parts of a bundle from reports and public data.
 
     Args:
         reports: The reports.
         public: Public knowledge.
-        known: What the null models know from both: they read the same ridge regression.
+        evidence: What the null models know from both: they read the same ridge regression.
     """
     volunteers = volunteers_of(reports.questions())
     if len(volunteers) and public.features is None and reports.features is not None:
-        reported = known.reported - {"features"}
-        known = replace(known, features=reports.features, reported=reported, volunteered=True)
+        reported = evidence.reported - {"features"}
+        evidence = replace(evidence, features=reports.features, reported=reported, volunteered=True)
     homophily = homophily_of(Evidence(reports, public))
     asked = homophily if public.edges is not None else HOMOPHILY
-    parts = BundleParts(known, public.facts, homophily, asked)
+    parts = BundleParts(evidence, public.facts, homophily, asked)
     right = right_votes(reports, errors=-DOUBT) if reports.of_field("votes") else None
-    if right is not None and parts.features is not None and right < _right(parts.features, known):
+    if right is not None and parts.features is not None and right < _right(parts.features, evidence):
         return replace(parts, homophily=WEAK)  # the list made votes worse than features alone
     return parts
 
@@ -160,13 +160,13 @@ def homophily_of(evidence: Evidence) -> float:
     return float(np.clip(weight * seen + (1 - weight) * HOMOPHILY, 0.0, LARGEST))
 
 
-def _thinned(known: NullEvidence) -> NullEvidence:
+def _thinned(evidence: NullEvidence) -> NullEvidence:
     """Return the evidence of every k-th labelled person, where more than :data:`MOST_TAUGHT` would teach the model."""
-    split = known.split
+    split = evidence.split
     k = -(-len(split.labelled) // MOST_TAUGHT)
     if k <= 1:
-        return known
-    return replace(known, split=replace(split, train=split.train[::k], val=split.val[::k]))
+        return evidence
+    return replace(evidence, split=replace(split, train=split.train[::k], val=split.val[::k]))
 
 
 def model_of(known: NullEvidence, facts: PublicFacts) -> OwnModel | None:

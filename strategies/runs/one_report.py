@@ -102,8 +102,8 @@ class OneReportRun(Run):
         scene, defended, graph = self._rebuilt(scene, reports)
         seconds = {"collect": collected.seconds, "reconstruct": time.perf_counter() - started}
         heard = defended.reports if defended else reports
-        known = self.known(scene, heard) if nulls or heard is not None else None
-        parts = None if heard is None or known is None else bundle_parts(heard, known_to_curator(scene), known)
+        evidence = self.known(scene, heard) if nulls or heard is not None else None
+        parts = None if heard is None or evidence is None else bundle_parts(heard, known_to_curator(scene), evidence)
         extra: dict[str, Mapping[str, Any]] = {}
         if defended is not None:
             assert reports is not None
@@ -127,7 +127,7 @@ class OneReportRun(Run):
                 **evaluation.reconstruction(graph, population, own_features=own_features),
                 **{name: graph.notes[name] for name in ("posterior",) if name in graph.notes},
             },
-            known=known if nulls else None,
+            known=evidence if nulls else None,
             reports=kept,
             bundle=None if parts is None else _bundles(parts, method, trained),
             graph=None if self.without_graph(method) else graph,
