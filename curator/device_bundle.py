@@ -31,6 +31,7 @@ from scipy.special import softmax
 
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.learning.pool import fit_pool
+from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.links.belief_propagation import labelled_counts
 from ldpsim.curator.links.edge_prior import moments
 from ldpsim.curator.nulls.models import NullEvidence
@@ -41,7 +42,7 @@ from ldpsim.curator.reports.rows import flipped_rows
 from ldpsim.curator.votes.own_model import SCALE, OwnModel, own_model, published
 from ldpsim.curator.votes.volunteered import right_votes
 from ldpsim.devices.array_types import DoubleArray, IntArray
-from ldpsim.devices.facts import PublicFacts, PublicKnowledge
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms.class_table import MOST_LEVELS, UNIT, whole_features
 from ldpsim.devices.prediction import Bundle
 
@@ -68,9 +69,14 @@ class BundleParts:
     public_homophily: float
 
     @cached_property
+    def taught(self) -> NullEvidence:
+        """What the curator knows of those who teach the model of features."""
+        return _thinned(self.known)
+
+    @cached_property
     def features(self) -> OwnModel | None:
         """The model of features; None without any."""
-        return model_of(_thinned(self.known), self.facts)
+        return model_of(self.taught, self.facts)
 
     def after(self, log_probability: NDArray[Any] | None, predictions: IntArray, *, calibrated: bool) -> Bundle:
         """Return the bundle of a method's result.
@@ -126,7 +132,7 @@ def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEviden
     asked = homophily if public.edges is not None else HOMOPHILY
     parts = BundleParts(evidence, public.facts, homophily, asked)
     right = right_votes(reports, errors=-DOUBT) if reports.of_field("votes") else None
-    if right is not None and parts.features is not None and right < _right(parts.features, evidence):
+    if right is not None and parts.features is not None and right < _right(parts.features, parts.taught):
         return replace(parts, homophily=WEAK)  # the list made votes worse than features alone
     return parts
 
@@ -161,12 +167,15 @@ def homophily_of(evidence: Evidence) -> float:
 
 
 def _thinned(evidence: NullEvidence) -> NullEvidence:
-    """Return the evidence of every k-th labelled person, where more than :data:`MOST_TAUGHT` would teach the model."""
-    split = evidence.split
-    k = -(-len(split.labelled) // MOST_TAUGHT)
-    if k <= 1:
+    """Return the evidence of every k-th labelled person alone, where there are very many people."""
+    features, packed = evidence.features, isinstance(evidence.features, Factored)
+    if features is None or not (packed or len(evidence.split.labelled) > MOST_TAUGHT):
         return evidence
-    return replace(evidence, split=replace(split, train=split.train[::k], val=split.val[::k]))
+    people = evidence.labels.known(np.sort(evidence.split.labelled))
+    people = people[:: max(1, -(-len(people) // MOST_TAUGHT))]
+    train, val = (np.flatnonzero(np.isin(people, part)) for part in (evidence.split.train, evidence.split.val))
+    rows = features.rows(people) if packed else features[people]
+    return replace(evidence, labels=evidence.labels.of(people), split=Split(train, val, train[:0]), features=rows)
 
 
 def model_of(known: NullEvidence, facts: PublicFacts) -> OwnModel | None:

@@ -35,6 +35,7 @@ from scipy.special import log_softmax
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning.pool import fit_pool, joined_pool
 from ldpsim.curator.learning.ridge import PENALTIES, Ridge, naive_bayes, ridge
+from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.propagation import smoothed_rows
 from ldpsim.curator.linear.scaling import is_text, scale_public, standardised_rows, weighted_rows
 from ldpsim.curator.linear.similar_rows import kernel_rows, landmarks_of, near_rows
@@ -53,7 +54,7 @@ def fit_perceptron(
     unfair lead over other models on them.
 
     Args:
-        features: (n, d), numpy or CSR.
+        features: (n, d), numpy, CSR or packed bits.
         told: Labels, public or reported; only those of ``train`` and ``val`` are read.
         train: People to learn from, all with a label.
         val: Others, all with a label.
@@ -63,12 +64,18 @@ def fit_perceptron(
     from ldpsim.curator.learning import training  # torch is only needed from here on
 
     # Text as the reference `mlp` has it.
-    rows = scale_public(features, "row-normalised") if is_text(features) else weighted_rows(features)
+    packed = isinstance(features, Factored)
+    if packed:
+        rows = features.standardised()[0].unit_rows()
+    else:
+        rows = scale_public(features, "row-normalised") if is_text(features) else weighted_rows(features)
     graph = Graph(rows, np.zeros((2, 0), np.int64), None, told.labels, train, val)
     network = training.train(
         graph, settings=training.TrainingSettings(gnn="mlp", selection="loss"), classes=told.classes, seed=seed,
         device=device, weights=told.rows,
     )  # fmt: skip
+    if packed:
+        return np.asarray(network.log_probability, np.float64)
     state = {name: tensor.double().numpy() for name, tensor in network.model.state_dict().items()}
     hidden = np.maximum(rows @ state["weight1"] + state["bias1"], 0)
     return np.asarray(log_softmax(hidden @ state["weight2"] + state["bias2"], axis=1))

@@ -26,7 +26,7 @@ from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.propagation import adjacency_matrix, label_propagation
 from ldpsim.curator.linear.scaling import weighted_rows
 from ldpsim.curator.owned import OwnedGraph
-from ldpsim.curator.reports.estimates import both_directions, estimate_features, smoothed
+from ldpsim.curator.reports.estimates import both_directions, estimate_features, packed_estimates, smoothed
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
@@ -69,12 +69,13 @@ class NullEvidence:
     @cached_property
     def ridge(self) -> Ridge:
         """Ridge regression on rows of length 1 of the features; features alone, and devices, read it."""
-        taught = self.teachers
-        return ridge(weighted_rows(self.features), taught, self.labels.named(taught), self.labels.classes)
+        taught, features = self.teachers, self.features
+        rows = weighted_rows(np.asarray(features) if isinstance(features, Factored) else features)
+        return ridge(rows, taught, self.labels.named(taught), self.labels.classes)
 
 
-def known_from_reports(reports: Reports, public: PublicKnowledge) -> NullEvidence:
-    """Return the knowledge of a curator who has these reports.
+def known_from_reports(reports: Reports, public: PublicKnowledge, *, pairs: bool = True) -> NullEvidence:
+    """Return the knowledge of a curator who has these reports; without ``pairs`` no edges.
 
     What is public is taken as it is, even if it was reported too. Features of volunteers alone are left out: they teach
     nothing of people whose features nobody knows.
@@ -89,7 +90,8 @@ def known_from_reports(reports: Reports, public: PublicKnowledge) -> NullEvidenc
         "label": reports.labels is not None,
     }
     reported = frozenset(name for name, was_reported in given.items() if was_reported)
-    return NullEvidence(evidence.labels.only(public.split.labelled), public.split, evidence.edges, features, reported)
+    labels = evidence.labels.only(public.split.labelled)
+    return NullEvidence(labels, public.split, evidence.edges if pairs else None, features, reported)
 
 
 def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> NullEvidence:
@@ -109,8 +111,8 @@ def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> NullEvidence:
 def _estimated(reports: Reports) -> Any:
     """float32 (n, d): unbiased estimates; (n, k) for a mechanism that reports k numbers about the features.
 
-    Sparse reports stay sparse. They are then the estimates less the middle of the range, which is one number for all
-    entries.
+    Very many bits stay packed (:class:`ldpsim.curator.linear.factored.Factored`). Sparse reports stay sparse: they are
+    then the estimates less the middle of the range, which is one number for all entries.
     """
     mechanism = reports.source("features")
     alone = csr_array(eye_array(reports.facts.n, dtype=np.float32))
@@ -120,6 +122,8 @@ def _estimated(reports: Reports) -> Any:
         # A mechanism of another package: its report is something else than a row of features.
         rows = np.asarray(mechanism.estimate(reports.features), np.float32)
         return np.where(reports.reported("features")[:, None], rows, np.float32(0))
+    if (packed := packed_estimates(reports)) is not None:
+        return packed
     found = smoothed(reports, alone, 0)
     return found.base if isinstance(found, Factored) else found
 

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, eye_array, issparse
 
-from ldpsim.curator.linear.factored import of_reports
+from ldpsim.curator.linear.factored import LARGE, Factored, PackedBits, of_reports
 from ldpsim.curator.linear.propagation import adjacency_matrix, bit_strips, mean_matrix, propagate
 from ldpsim.curator.linear.scaling import columns_at_once, strips
 from ldpsim.curator.reports.reports import Reports
@@ -195,6 +195,18 @@ def sparse_estimates(reports: Reports) -> tuple[csr_array, float]:
         raise ValueError(f"the reports of {mechanism.name} are not sparse")
     estimates, constant = mechanism.sparse_estimates(features)
     return csr_array(estimates, dtype=np.float32), constant
+
+
+def packed_estimates(reports: Reports) -> Factored | None:
+    """The estimates of very many reported bits, packed; None for fewer, or other reports."""
+    mechanism, facts = reports.source("features"), reports.facts
+    if not isinstance(mechanism, OneBit) or facts.n * facts.d <= LARGE:
+        return None
+    low, high = mechanism.estimate(np.arange(2)).astype(np.float32)
+    middle = np.float32((facts.feature_low + facts.feature_high) / 2)
+    nothing = np.where(reports.reported("features"), low, middle)[:, None]
+    bits = PackedBits(reports.needed("features"), np.full(facts.d, high - low))
+    return Factored(bits, (), nothing, np.ones((1, facts.d), np.float32))
 
 
 def smoothed(reports: Reports, matrix: csr_array, hops: int) -> Any:

@@ -60,7 +60,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array
 
 from ldpsim.curator import options as o
-from ldpsim.curator.linear.factored import PackedBits, product_of
+from ldpsim.curator.linear.factored import LARGE, PackedBits, product_of
 from ldpsim.curator.linear.propagation import adjacency_matrix, bit_strips, kprop_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
 from ldpsim.curator.links.hogs import likely_links
@@ -87,7 +87,6 @@ from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import Mechanism, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask
 
-LARGE = 1 << 28  # reported bits above which they stay packed: as numbers they would take more than 1 GiB, twice
 HOPS, SCALING = whole(0, 100), one_of("standardised", "literal", "debiased")
 POTENTIAL = 0.5  # smallest P_ij of a potential neighbour, Section III-D
 

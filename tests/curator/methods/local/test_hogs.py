@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
+from ldpsim.curator.device_bundle import BundleParts
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.methods import Blink, Budget, Graph, HoGS
 from ldpsim.curator.methods.local import hogs
 from ldpsim.curator.methods.local.blink import link_posterior
 from ldpsim.curator.methods.local.hogs import split_budget
+from ldpsim.curator.nulls.models import known_from_reports
+from ldpsim.curator.reports import estimates
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import OneBit, RandomizedResponse
@@ -154,6 +157,28 @@ def test_blinks_topology_of_the_ablation() -> None:
     np.testing.assert_allclose(graph.features, expected, atol=1e-5)
     with pytest.raises(ValueError, match="topology=blink fits whole degrees"):
         method.questions(facts, split, Budget(reporting="one-end"), "c")
+
+
+@pytest.mark.parametrize("silent", [(), (2, 7)])
+def test_packed_estimates_say_the_same_to_null_models_and_to_the_bundle(
+    silent: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ldpsim.curator.learning.node_evidence import fit_perceptron
+
+    reports, public, _ = _world(silent=silent)
+    dense = known_from_reports(reports, public)
+    monkeypatch.setattr(estimates, "LARGE", N * D - 1)
+    packed = known_from_reports(reports, public)
+    assert isinstance(packed.features, Factored)
+    np.testing.assert_allclose(np.asarray(packed.features), dense.features, atol=1e-5)
+    np.testing.assert_allclose(packed.features.rows(np.array([2, 5])), dense.features[[2, 5]], atol=1e-5)
+    train, val = public.split.train, public.split.val
+    said = [fit_perceptron(known.features, known.labels, train, val, seed=0) for known in (dense, packed)]
+    np.testing.assert_allclose(*said, atol=0.05)
+    np.testing.assert_allclose(packed.ridge.scores, dense.ridge.scores, atol=1e-5)
+    models = [BundleParts(known, public.facts, 0.8, 0.8).features for known in (dense, packed)]
+    weights = [model.model.weights.ravel() for model in models if model is not None]
+    assert np.corrcoef(*weights)[0, 1] > 0.9  # columns are scaled by everybody, or by labelled people
 
 
 @pytest.mark.parametrize("silent", [(), (2, 7)])
