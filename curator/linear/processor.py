@@ -9,6 +9,10 @@ Memory of large arrays that is used again, where it would be given back and aske
 
 The allocator of glibc maps an array of 32 MiB or more by itself, and unmaps it when it is freed. The system fills each
 page of the next one with zeros: a tenth of an epoch's CPU time with a million people.
+
+Large pages for large arrays (``THP_MEM_ALLOC_ENABLE`` of PyTorch, Linux). A sparse product reads the rows of a large
+array in any order, and finds each one's page first. With pages of 2 MiB it takes half the time with a million people.
+No number changes.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # PyTorch reads it at its first array
 
 _ENTRIES_A_THREAD = 1 << 24
 _most = 2
