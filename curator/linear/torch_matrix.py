@@ -21,6 +21,7 @@ from torch.nn import functional
 from ldpsim.curator.linear.factored import Factored, MeanOfHops, PackedBits
 
 _BITS_AT_ONCE, _ROWS_AT_ONCE = 1 << 22, 1 << 12
+_BYTES_MULTIPLY: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
 _MOST_BYTES = 1 << 28  # of bits that stay unpacked for all products
 _SPARSE_BELOW = 0.2  # share of non-zero entries under which a sparse product is faster
 
@@ -125,7 +126,7 @@ class Bits:
             else:
                 block = torch.from_numpy(np.unpackbits(held.numpy(), axis=1, count=d))
                 # One row of a transpose is multiplied wrongly by PyTorch 2.13.
-                yield rows, block.view(torch.int8) if d > 1 and torch.backends.mkldnn.is_available() else block.float()
+                yield rows, block.view(torch.int8) if d > 1 and _BYTES_MULTIPLY else block.float()
 
     def __matmul__(self, right: Tensor) -> Tensor:
         product: Tensor = _BitProduct.apply(self.factor * right, self)  # type: ignore[no-untyped-call]
@@ -245,8 +246,9 @@ class _Digits:
         """float32: bits @ the matrix."""
         if bits.is_floating_point():
             return bits @ self.matrix
-        digits, unit = self.digits
-        high, middle, low = torch._int_mm(bits, digits).split(self.matrix.shape[1], dim=1)
+        (digits, unit), m = self.digits, self.matrix.shape[1]
+        product = torch._int_mm(bits, digits)
+        high, middle, low = (product[:, place * m : (place + 1) * m] for place in range(3))
         return torch.add(torch.add(low, middle, alpha=1 << 7), high.float(), alpha=1 << 14).mul_(unit)
 
 

@@ -202,7 +202,7 @@ def packed_estimates(reports: Reports) -> Factored | None:
     mechanism, facts = reports.source("features"), reports.facts
     if not isinstance(mechanism, OneBit) or facts.n * facts.d <= LARGE:
         return None
-    low, high = mechanism.estimate(np.arange(2)).astype(np.float32)
+    low, high = mechanism.estimate(np.array([False, True])).astype(np.float32)
     middle = np.float32((facts.feature_low + facts.feature_high) / 2)
     nothing = np.where(reports.reported("features"), low, middle)[:, None]
     bits = PackedBits(reports.needed("features"), np.full(facts.d, high - low))
