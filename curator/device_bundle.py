@@ -69,14 +69,14 @@ class BundleParts:
     public_homophily: float
 
     @cached_property
-    def taught(self) -> NullEvidence:
-        """What the curator knows of those who teach the model of features."""
+    def sample(self) -> NullEvidence:
+        """Evidence of the people who teach the model of features."""
         return _thinned(self.known)
 
     @cached_property
     def features(self) -> OwnModel | None:
         """The model of features; None without any."""
-        return model_of(self.taught, self.facts)
+        return model_of(self.sample, self.facts)
 
     def after(self, log_probability: NDArray[Any] | None, predictions: IntArray, *, calibrated: bool) -> Bundle:
         """Return the bundle of a method's result.
@@ -132,7 +132,7 @@ def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEviden
     asked = homophily if public.edges is not None else HOMOPHILY
     parts = BundleParts(evidence, public.facts, homophily, asked)
     right = right_votes(reports, errors=-DOUBT) if reports.of_field("votes") else None
-    if right is not None and parts.features is not None and right < _right(parts.features, parts.taught):
+    if right is not None and parts.features is not None and right < _right(parts.features, parts.sample):
         return replace(parts, homophily=WEAK)  # the list made votes worse than features alone
     return parts
 
