@@ -74,15 +74,6 @@ def test_a_run_on_what_was_imported(folder: Path) -> None:
     assert json.loads(shown.stdout)["dataset"]["nodes"] == 40
 
 
-def test_every_fault_is_a_line_and_nothing_is_written(folder: Path) -> None:
-    (folder / "people.csv").write_text(PEOPLE.replace("p7,1,", "p7,,").replace("p9,", "p90,").replace(",1.0,", ",old,"))
-    shown = _import("edges.csv", "people.csv", "--out", "mine.npz", "--vaults", "v")
-    assert shown.exit_code == 2 and shown.stdout == ""
-    lines = shown.stderr.splitlines()
-    assert len(lines) == 3 and all(line.startswith("error: ") and " --" in line for line in lines)
-    assert sorted(path.name for path in folder.iterdir()) == ["edges.csv", "people.csv"]
-
-
 def test_vaults_are_what_a_device_enrols_with(folder: Path) -> None:
     shown = _import("edges.csv", "people.csv", "--vaults", "vaults")
     assert shown.exit_code == 0, shown.output

@@ -79,14 +79,6 @@ def test_a_runs_folder_means_its_devices(state: Path) -> None:
     assert [s.folder.name for s in states_in(state.parent)] == ["state", "state-1"]
 
 
-def test_one_device(state: Path) -> None:
-    shown = show(state, "--device", 3)
-    text = " ".join(shown.stdout.split())
-    assert "device 3 released" in text
-    assert "a person: all that a person reports 24.5" in text
-    assert "device 11: nothing" in show(state, "--device", 11).stdout
-
-
 def test_as_json(state: Path) -> None:
     (whole,) = json.loads(show(state, "--json").stdout)["states"]
     assert whole["devices"] == N
@@ -101,6 +93,8 @@ def test_as_json(state: Path) -> None:
         ("adjacency", 2.0, 22.0), ("features", 0.5, 2.5),
     ]  # fmt: skip
     assert one["lifetime_per_device"]["vector"]["max"] == 2.5
+    assert "device 3 released" in show(state, "--device", 3).stdout
+    assert "device 11: nothing" in show(state, "--device", 11).stdout
 
 
 def test_mistakes(state: Path) -> None:

@@ -53,13 +53,6 @@ def test_common_options_come_first_and_rare_ones_are_not_listed() -> None:
         assert stands == [listed and spec.common, listed and not spec.common], spec.option
 
 
-@pytest.mark.parametrize("command", [["--help"], ["run", "--help"], ["ledger", "show", "--help"], ["methods", "-h"]])
-def test_help_fits_a_terminal(command: list[str]) -> None:
-    shown = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(app, command)
-    assert shown.exit_code == 0
-    assert max(map(len, shown.output.splitlines())) <= 80
-
-
 def test_nothing_is_told_to_anybody() -> None:
     names = list(NO_TELEMETRY)
     told = python(f"import os, cli; print([os.environ[name] for name in {names}])")

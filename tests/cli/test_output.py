@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from ldpsim.cli.errors import say
-from ldpsim.cli.output import WIDTH, console, echo, print_json, text_table, working, write_plainly_where_needed
+from ldpsim.cli.output import console, echo, print_json, text_table, working, write_plainly_where_needed
 from ldpsim.cli.progress import Progress
-from ldpsim.strategies.foreign_text import printable
 from ldpsim.strategies.progress import warn
 
 
@@ -46,21 +45,8 @@ def test_a_sign_that_the_encoding_lacks_is_spelled(
     assert stream.buffer.getvalue() == written  # type: ignore[attr-defined]
 
 
-def test_a_table_fits_the_width_and_cuts_one_column(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = text_table("!name", ">count")
-    shown.add_row("x" * 200, "7")
-    console().print(shown)
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= WIDTH and lines[1].rstrip().endswith("7") and "…" in lines[1]
-
-
 HOSTILE = "\x1b]0;owned\x1b[2J\u202eevil\x9b31m [red]mark[/nothing]"
 SPELLED = r"\x1b]0;owned\x1b[2J\u202eevil\x9b31m [red]mark[/nothing]"
-
-
-def test_half_of_a_pair_of_signs_is_spelled() -> None:
-    """It is not printed in the next test: pytest keeps what is logged, and its workers could not send it."""
-    assert printable("\udc80") == r"\udc80"
 
 
 def test_no_sign_of_a_foreign_text_reaches_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

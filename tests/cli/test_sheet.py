@@ -176,13 +176,3 @@ def test_who_gets_the_answer_and_what_a_second_question_gets() -> None:
     for text in told((pinned, questions)).values():
         assert f"Only the curator with this public key: {'0a' * 32}" in text and "Any curator" not in text
         assert "Whoever repeats the question gets the same answer" in text and "the same collection" not in text
-
-
-def test_a_policy_without_a_question_is_about_all_that_it_lets_through() -> None:
-    policy, _ = agreed("hogs", labels="public")
-    made = sheet_of(policy)
-    assert "every question\nthat they let through" in made and "answers at most once about each of these" in made
-    made = sheet_of(replace(policy, mode="owner"))
-    lines = [line for line in made.splitlines() if line.startswith("- **")]
-    assert len(lines) == 7 and all("NOT PROTECTED.**" in line for line in lines)
-    assert "Chance changes" not in made and "The odds above" not in made

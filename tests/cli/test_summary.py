@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from ldpsim.cli.output import WIDTH, console
+from ldpsim.cli.output import console
 from ldpsim.cli.summary import first_screen, summary, verdict
 from ldpsim.curator.privacy.level import Level, OfOne
 
@@ -67,43 +67,6 @@ def test_an_unbounded_or_unknown_life_is_not_made_small(record: dict[str, Any]) 
     record["privacy"]["lifetime_per_device"] |= {"user": {"max": None, "mean": None}, "complete": False}
     text = words(shown(record))
     assert "in the ledgers in clear; not all of it is known" in text
-
-
-def test_a_null_model_above_the_method_is_in_colour(with_nulls: dict[str, Any]) -> None:
-    def coloured() -> str:
-        screen = Console(width=WIDTH, force_terminal=True, color_system="standard", highlight=False, _environ={})
-        with screen.capture() as capture:
-            screen.print(summary(with_nulls, folder=None))
-        return capture.get()
-
-    assert "\x1b[1;31mLabels on the graph alone" in coloured()
-    with_nulls["nulls"]["graph_alone"] = None  # the method has no graph
-    with_nulls["verdict"] |= {"above_nulls": True, "margin": {"value": 0.01, "low": 0.005, "high": 0.015},
-                              "best_null": "shuffled_features"}  # fmt: skip
-    tables = coloured().partition("In detail")[2]
-    assert "\x1b[1;31m" not in tables and "\x1b[1;32mLabels" in tables
-    assert "graph alone" not in coloured().replace("the graph alone", "")
-
-
-def test_a_narrow_terminal_cuts_no_value(with_nulls: dict[str, Any]) -> None:
-    screen = Console(width=40, highlight=False)
-    with screen.capture() as capture:
-        screen.print(summary(with_nulls, folder=None))
-    text = words(capture.get())
-    assert max(map(len, capture.get().splitlines())) <= 40
-    assert "…" not in text
-    for value in ("61.2 %", "85.1 %", "30.1 %", "78.8 %", "55.0 %", "60.9 %", "33.1 %", "43,390.4"):
-        assert value in text, value
-
-
-def test_a_long_path_stays_in_one_line_and_a_delta_is_apart(record: dict[str, Any]) -> None:
-    record["privacy"]["holds"]["user"] |= {"delta": 1e-2}
-    folder = Path("a-folder-with-a-long-name/and-one-below-it/run-0")
-    screen = Console(width=40, highlight=False)
-    with screen.capture() as capture:
-        screen.print(summary(record, folder=folder), crop=False)
-    assert f"Result: {folder / 'result.json'}" in capture.get().splitlines()
-    assert " %, delta 1e-02" in words(capture.get())
 
 
 def printed(shown: object, width: int = 80) -> list[str]:

@@ -78,17 +78,6 @@ def test_a_run_with_the_tuned_setting_counts_the_search(tmp_path: Path, monkeypa
     assert record["config"]["provenance"]["tau"].startswith("ours: validation accuracy over 2 collections")
 
 
-def test_the_built_in_grid_has_two_stages_and_leaves_out_what_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = counted(monkeypatch)
-    document = json.loads(tune("--set", "tau=.9", "--set", "lr=.1", "--set", "weight_decay=1e-4", "--json").stdout)
-    assert len(asked) == 1
-    assert len(document["rows"]) == 5  # l in {0, 1, 2}, then two dropouts with the best
-    first, second, *_ = document["rows"]
-    assert set(first["values"]) == {"l", "gnn_dropout"}
-    assert first["val_accuracy"] >= second["val_accuracy"]
-    assert set(document["best"]["values"]) == {"epochs", "tau", "lr", "weight_decay", "l", "gnn_dropout"}
-
-
 def test_a_reference_asks_nobody() -> None:
     shown = ldpsim("tune", "raw", *SMALL, "--grid", "lr=.01,.1")
     assert shown.exit_code == 0, shown.output

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import pytest
 
 from ldpsim.cli.report.gather import gather
-from ldpsim.cli.report.page import packed_library, plotting_library, render, verdict, write_page
+from ldpsim.cli.report.page import packed_library, plotting_library, render, verdict
 
 
 def own(page: str) -> str:
@@ -72,20 +72,6 @@ def test_the_policy_allows_these_two_scripts_and_nothing_else(comparison: Path) 
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in both]
     assert rules["script-src"] == [f"'sha256-{digest}'" for digest in digests]
     assert json.loads(data)[0]["layer"]
-
-
-def test_every_method_is_on_the_page_with_its_command(comparison: Path) -> None:
-    page = render(gather([comparison]))
-    for name in ("hogs", "lpgnn", "dp-fedavg", "mlp", "raw"):
-        assert f"<span>{name}</span>" in page
-        assert f"ldpsim run --method {name} --dataset generated" in page
-
-
-def test_a_page_is_written_whole_for_others_to_read(comparison: Path) -> None:
-    path = comparison / "page.html"
-    write_page(path, gather([comparison]))
-    assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
-    assert path.stat().st_mode & 0o444 == 0o444
 
 
 def words(page: str, section: str) -> str:

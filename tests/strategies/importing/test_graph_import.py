@@ -148,42 +148,6 @@ def test_warnings_about_labels(tmp_path: Path) -> None:
     assert found["next"] is None and any("nobody has a label" in line for line in found["warnings"])
 
 
-@pytest.mark.parametrize(
-    ("sources", "message"),
-    [
-        (["none.csv"], "no such file: .*none.csv"),
-        (["edges.csv", "g.npz"], r"g\.npz: a \.npz or \.pt holds a whole graph; give it alone"),
-        (["bytes.csv"], r"bytes\.csv: is not text in UTF-8 \(invalid start byte at byte 0\)"),
-        (["bytes.gml"], r"bytes\.gml: is not text in UTF-8"),
-    ],
-)
-def test_sources_at_fault(tmp_path: Path, sources: list[str], message: str) -> None:
-    _files(tmp_path)
-    np.savez(tmp_path / "g.npz", edge_index=np.zeros((2, 1), int))
-    for name in ("bytes.csv", "bytes.gml"):
-        (tmp_path / name).write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match=message) as caught:
-        import_graph([tmp_path / name for name in sources])
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"masks": "all"}, "--masks all: must be one of keep, drop"),
-        ({"scale": "minmax", "feature_range": (0, 1)}, "--scale minmax: the range is then 0 to 1"),
-        ({"feature_range": (1, 0)}, "--feature-range 1,0: two finite numbers, the smaller one first"),
-        ({"feature_range": (0, float("inf"))}, "--feature-range 0,inf: two finite numbers"),
-        ({"class_names": ("a", "a")}, "--class-names: a name is given twice"),
-        ({"one_hot": ("city=A,A",)}, "city: a name is given twice"),
-        ({"missing": "guess"}, "--missing guess: must be one of refuse, zero, mean, drop"),
-    ],
-)
-def test_options_at_fault(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        ImportOptions(**options)
-
-
 def test_published_file_of_computers(tmp_path: Path, data_dir: Path) -> None:
     """The layout of Shchur et al. is what PyG's own loader makes of it: word counts become 0 and 1."""
     source = data_dir / "Computers" / "raw" / "amazon_electronics_computers.npz"

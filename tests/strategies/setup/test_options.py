@@ -2,51 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from pathlib import Path
-
 import pytest
 
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 from ldpsim.strategies.setup.run_setup import silent_devices
-
-
-@pytest.mark.parametrize(
-    ("given", "names"),
-    [
-        ({"epsilon": 0.0}, "--epsilon 0"),
-        ({"epsilon": -1.0}, "--epsilon -1"),
-        ({"epsilon": math.nan}, "--epsilon nan"),
-        ({"epsilon": math.inf}, "--epsilon inf"),
-        ({"eps_adjacency": 0.0}, "--eps-adjacency 0"),
-        ({"eps_features": math.nan}, "--eps-features nan"),
-        ({"eps_labels": -2.0}, "--eps-labels -2"),
-        ({"feature_share": -0.1}, "--feature-share -0.1"),
-        ({"feature_share": "much"}, "--feature-share much: must be auto, or a number of 0 or more and below 1"),
-        ({"feature_share": 1.0}, "--feature-share 1"),
-        ({"feature_share": math.nan}, "--feature-share nan"),
-        ({"dropout": 1.0}, "--dropout 1"),
-        ({"dropout": -0.1}, "--dropout -0.1"),
-        ({"label_rate": 0.0}, "--label-rate 0"),
-        ({"clients": 3}, "--clients 3"),
-        ({"repeats": 0}, "--repeats 0"),
-        ({"workers": 0}, "--workers 0"),
-        ({"split": "halves"}, "--split halves"),
-        ({"engine": "fast"}, "--engine fast"),
-        ({"gnn": "gin"}, "--gnn gin"),
-        ({"device": "tpu"}, "--device tpu"),
-        ({"reporting": "none"}, "--reporting none"),
-        ({"on_requery": "maybe"}, "--on-requery maybe"),
-        ({"state": Path("s"), "repeats": 2}, "--state with --repeats 2"),
-        ({"clients": 1 << 31}, r"at most 2\^31 - 1 are possible"),
-        ({"engine": "local", "ray_address": "a:1"}, "--ray-address with --engine local"),
-    ],
-)
-def test_a_mistake_is_one_line_that_names_the_option(given: dict[str, object], names: str) -> None:
-    with pytest.raises(ValueError, match=names.replace("-", r"\-").replace(".", r"\.")) as caught:
-        RunOptions(**given)  # type: ignore[arg-type]
-    assert "\n" not in str(caught.value)
 
 
 def test_what_a_run_does_where_nothing_is_given() -> None:

@@ -21,23 +21,6 @@ def test_set_goes_to_the_method_or_the_training() -> None:
     assert settings.parameters()["tau"] == 0.7 and settings.parameters()["lr"] == 0.1
 
 
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        ({"taw": "1"}, "--set taw: no such parameter.*tau"),
-        ({"tau": "much"}, "--set tau=much: not a value of type float"),
-        ({"tau": "1.5"}, "--set tau=1.5: .*between 0 and 1"),
-        ({"epochs": "1.5"}, "--set epochs=1.5: not a value of type int"),
-        ({"lr": "nan"}, "--set lr=nan"),
-        ({"gat_heads": "1"}, "--set gat_heads: a gcn has no attention heads"),
-        ({"topology": "ring"}, "--set topology=ring: must be one of"),
-    ],
-)
-def test_a_mistake_names_the_parameter(given: dict[str, str], line: str) -> None:
-    with pytest.raises(ValueError, match=line):
-        resolve(RunOptions(settings=given), HoGS, Budget())
-
-
 def test_nothing_stored_is_said() -> None:
     with pytest.raises(ValueError, match="--tuned: no stored setting for hogs, generated"):
         resolve(RunOptions(tuned=True, epsilon=7.77), HoGS, Budget(epsilon=7.77))
