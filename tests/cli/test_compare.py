@@ -83,6 +83,7 @@ def test_a_method_that_fails_is_named_and_the_rest_is_shown(tmp_path: Path) -> N
     assert len(shown.stderr.splitlines()) == 1
     (folder,) = (tmp_path / "runs").iterdir()
     assert "<b>rgnn</b>" in (folder / "compare.html").read_text()
+    assert set(json.loads((folder / "compare.json").read_text())["failures"]) == {"rgnn"}
 
 
 @pytest.mark.parametrize("width", [80, 40])

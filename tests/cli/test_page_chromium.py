@@ -27,10 +27,9 @@ from ldpsim.curator.attacks.mechanism_audit import AuditRow
 from ldpsim.curator.privacy.level import Level
 from ldpsim.strategies import simulate
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
-from ldpsim.strategies.planning.plan import Wishes
+from ldpsim.strategies.planning.plan import Wishes, make_plan
 from ldpsim.strategies.setup.options import RunOptions
-from tests.cli.agreed import agreed
-from tests.strategies.planning.on_paper import plan_on_paper
+from tests.cli.test_sheet import agreed
 from tests.waiting import wait_until
 
 POINTS = """return [...document.querySelectorAll('#chart-0 .mark-symbol [aria-roledescription="point"]')]
@@ -228,7 +227,7 @@ def axe() -> str:
 
 
 def plan_page(path: Path) -> None:
-    plan = plan_on_paper(["hogs", "vote", "rr", "pate-m"], RunOptions(), GraphFacts(40_000), Wishes(max_bytes=9000))
+    plan = make_plan(["hogs", "vote", "rr", "pate-m"], GraphFacts(40_000), Wishes(max_bytes=9000), RunOptions())
     write_plan_page(path, replace(plan, failures={"lpgnn": "it cannot"}))
 
 

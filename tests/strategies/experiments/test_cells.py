@@ -10,7 +10,6 @@ import pytest
 from ldpsim.strategies import Refused, RunFailed
 from ldpsim.strategies.engines.pool import Pool, WorkerDied
 from ldpsim.strategies.experiments.cells import Failed, failure, measure_all
-from ldpsim.strategies.experiments.sweep import _folder_of
 
 
 def root(number: int) -> float:
@@ -50,16 +49,3 @@ def test_an_interrupt_says_what_is_kept(tmp_path: Path) -> None:
         measure_all({"a": 4, "b": 9}, root, pool, keep=stop, folder=tmp_path)
     pool.close()
     assert stopped.value.__notes__ == [f"1 of 2 cells are finished and kept in {tmp_path}; the same command goes on"]
-
-
-def test_a_folder_with_runs_of_others_alone_is_passed(tmp_path: Path) -> None:
-    def runs(folder: str, *digests: str) -> None:
-        for digest in digests:
-            (tmp_path / folder / f"hogs-cora-{digest}-0").mkdir(parents=True)
-            (tmp_path / folder / f"hogs-cora-{digest}-0" / "config.toml").touch()
-
-    runs("sweep", "a1", "b2")
-    runs("sweep-2", "c3")
-    places = [_folder_of(digests, tmp_path / "sweep").name for digests in ({"b2", "d4"}, {"c3"}, {"d4"}, set[str]())]
-    assert places == ["sweep", "sweep-2", "sweep-3", "sweep-3"]
-    assert _folder_of({"d4"}, tmp_path / "new").name == "new"

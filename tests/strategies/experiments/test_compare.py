@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -41,14 +39,6 @@ def test_one_more_method_runs_that_one_alone(tmp_path: Path) -> None:
     assert other.folder != first.folder and other.found == 0
 
 
-def test_a_method_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
-    found = small(tmp_path, "rgnn", "raw", private_labels=True, eps_features=-0.0 or None, settings={"m": "100000"})
-    assert [record["method"] for record in found.records] == ["raw"]
-    ((name, failed),) = found.failures
-    assert name == "rgnn" and "m" in failed.line and failed.trace is None
-    assert json.loads((found.folder / "compare.json").read_text())["failures"] == {"rgnn": failed.line}
-
-
 def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:
     found = small(tmp_path, "hogs", "solitude", "lpgnn", "raw", matching=("relationship", 2.0))
     held = [record["privacy"]["holds"]["relationship"] for record in found.records]
@@ -64,21 +54,18 @@ def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:
     [
         ([], {}, "at least one METHOD"),
         (["hogs", "hogs"], {}, "hogs is named twice"),
-        (
-            ["hogs", "raw"],
-            {"settings": {"tua": "1"}},
-            "--set tua=1: none of hogs, raw reads it .*; did you mean tau",
-        ),
-        (
-            ["lpgnn"],
-            {"settings": {"selection": "loss"}},
-            "selection=loss: lpgnn chooses its epoch by a rule",
-        ),
+        (["hogs", "raw"], {"settings": {"tua": "1"}}, "--set tua=1: none of hogs, raw reads it .*; did you mean tau"),
+        (["lpgnn"], {"settings": {"selection": "loss"}}, "selection=loss: lpgnn chooses its epoch by a rule"),
+        (["hogs", "raw"], {"eps_labels": 3.0}, r"--eps-labels 3: none of hogs, raw reads it \(hogs asks nobody for a "
+         "label without --private-labels; raw does not read it"),
+        (["raw", "mlp"], {"epsilon": 4.0}, "--epsilon 4: none of raw, mlp reads it"),
+        (["hogs", "solitude"], {"settings": {"lambda_1": "2", "structure_rate": "0"}}, "--set lambda_1=2: none of"),
+        (["vote", "lp-and"], {}, r"--set epochs=3: none of vote, lp-and reads it \(vote trains no network"),
         (["hogs"], {"matching": ("user", 0.0)}, "must be a finite number above 0"),
         (["hogs"], {"matching": ("user", 1.0), "epsilon": 2.0}, "with --epsilon"),
         (["raw"], {"settings": {"epochs": "-1"}}, "no cell can run"),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_is_one_line_and_nothing_is_written(
     methods: list[str], more: dict[str, object], said: str, tmp_path: Path
 ) -> None:
@@ -108,24 +95,6 @@ def test_a_method_runs_without_the_options_that_it_does_not_read(tmp_path: Path)
     assert (rgnn["epsilon"], rgnn["eps_labels"], rgnn["private_labels"]) == (4.0, 2.0, False)
     alone = small(tmp_path, "raw", dropout=0.0, repeats=1).records[0]
     assert alone["config_hash"] == first.records[1]["config_hash"]
-
-
-@pytest.mark.parametrize(
-    ("methods", "more", "said"),
-    [
-        (("hogs", "raw"), {"eps_labels": 3.0}, "--eps-labels 3: none of hogs, raw reads it (hogs asks nobody for a "
-         "label without --private-labels; raw does not read it)"),
-        (("raw", "mlp"), {"epsilon": 4.0}, "--epsilon 4: none of raw, mlp reads it"),
-        (("hogs", "solitude"), {"settings": {"lambda_1": "2", "structure_rate": "0"}}, "--set lambda_1=2: none of"),
-        (("vote", "lp-and"), {}, "--set epochs=3: none of vote, lp-and reads it (vote trains no network"),
-    ],
-)  # fmt: skip
-def test_an_option_that_no_method_reads_is_refused(
-    methods: tuple[str, ...], more: dict[str, Any], said: str, tmp_path: Path
-) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
-        small(tmp_path, *methods, **more)
-    assert not list(tmp_path.iterdir())
 
 
 def kept_files(folder: Path) -> dict[str, bytes]:

@@ -111,21 +111,6 @@ def test_a_bad_file_is_one_line(text: str, said: str, tmp_path: Path) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_a_setting_that_only_some_methods_have_is_no_mistake_of_the_file(tmp_path: Path) -> None:
-    assert len(read_sweep(written(tmp_path, "[grid]\nmethod = ['hogs', 'raw']\nsettings.tau = [0.5]"))) == 2
-
-
-def test_a_grid_of_the_command_line_stands_in_place_of_the_files(tmp_path: Path) -> None:
-    path = written(tmp_path, FIXED + "[grid]\nepsilon = [3, 4]\nseed = [0, 1]\n")
-    cells = read_sweep(path, {"epsilon": ("5", "0.5"), "clients": ("70",)})
-    assert [(cell.options.epsilon, cell.options.seed) for cell in cells] == [(5.0, 0), (5.0, 1), (0.5, 0), (0.5, 1)]
-    assert {cell.options.clients for cell in cells} == {70}
-    alone = read_sweep(None, {"method": ("hogs", "raw"), "public_features": ("true",), "settings.tau": ("0.5",)})
-    assert [cell.options.method for cell in alone] == ["hogs", "raw"] and alone[0].options.public_features
-    with pytest.raises(ValueError, match=r"^\[grid\] seed = x: must be a whole number"):
-        read_sweep(None, {"seed": ("x",)})
-
-
 # ---- running -------------------------------------------------------------------------
 
 

@@ -75,27 +75,6 @@ def test_a_comma_before_decimals(tmp_path: Path) -> None:
     assert _dense(_csv(tmp_path, PAIR, people, decimal=",")[0]).tolist() == [[0.5, 1], [1, 0.25]]
 
 
-def test_a_column_of_text_is_one_fault_with_the_option_that_mends_it(tmp_path: Path) -> None:
-    rows = [f"p{k},{['Rome', 'Oslo'][k % 2]},2024-01-{k},name {k},1.5,1" for k in range(30)]
-    rows[3] = rows[3].replace("Oslo", "").replace("1.5", "")
-    rows[7] = f"{rows[7][:-1]}yes"
-    people = "\n".join(["id,city,day,who,late,val_mask", *rows]) + "\n"
-    assert _faults(tmp_path, "source,target\np0,p1\n", people) == (
-        "two.csv: row 2, column city: 'Rome' is not a number (29 rows, 2 different texts); --one-hot city --missing "
-        "zero makes each value a feature of 0 and 1, --ignore city leaves the column out, --label city takes it as "
-        "the class",
-        "two.csv: row 2, column day: '2024-01-0' is not a number (30 rows, 30 different texts); write a date as a "
-        "number, such as the days since the first, or --ignore day leaves the column out, --label day takes it as "
-        "the class",
-        "two.csv: row 2, column who: 'name 0' is not a number (30 rows, 30 different texts); --ignore who leaves the "
-        "column out, --label who takes it as the class",
-        "two.csv: row 9, column val_mask: 'yes' is not a number; write 0 or 1 there, or --ignore val_mask leaves the "
-        "column out",
-        "two.csv: row 5, column late: is empty; --missing zero puts 0 there, mean the column's mean (a release), drop "
-        "leaves the person out",
-    )
-
-
 def test_categories(tmp_path: Path) -> None:
     """A value with a comma stands in double quotes, in the option and in what a fault proposes."""
     people = 'id,my city,x\na,"Rome, Lazio",1\nb, Oslo ,2\nc,,3\n'

@@ -1,13 +1,17 @@
-"""The flat row of a result, its data frame and its CSV."""
+"""The flat row of a result, its data frame and its CSV, and numbers as people read them."""
 
 from __future__ import annotations
 
 import csv
 import io
+import math
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ldpsim.strategies import RunOptions
+from ldpsim.strategies.results.numbers import NONE, bytes_, count, duration, percent, plus_minus, points, seconds, size
 from ldpsim.strategies.results.rows import csv_text, data_frame, failed_row, figures, row_of, write_table
 from tests.cli.conftest import RECORD, WITH_NULLS
 
@@ -53,3 +57,24 @@ def test_a_failed_cell_has_its_options_and_the_reason() -> None:
     table = rows_of(csv_text(data_frame([row, done])))
     assert [line["status"] for line in table] == ["failed", "done"] and table[0]["test"] == ""
     assert list(table[0])[-2:] == ["folder", "error"]
+
+
+def test_shares_are_points_and_per_cent() -> None:
+    assert (points(0.8125), points(None), points(math.nan), points(0.5, 0)) == ("81.2", NONE, NONE, "50")
+    assert (percent(0.5), percent(None)) == ("50.0 %", NONE)
+    assert (plus_minus(0.0104), plus_minus(0.5, 0), plus_minus(None)) == (" ± 1.0", " ± 50", "")
+
+
+def test_bytes_seconds_and_counts() -> None:
+    assert [size(value) for value in (12, 1500, 2.5e6, 3e9, 2e16)] == ["12 B", "1.5 kB", "2.5 MB", "3.0 GB", "20.0 PB"]
+    assert (bytes_(0), bytes_(402)) == ("none", "402 B")
+    assert [seconds(value) for value in (None, 0, 0.01, 1.24, 1234.0)] == [NONE, "0.0", "<0.1", "1.2", "1,234"]
+    assert (count(1, "round"), count(1200, "round")) == ("1 round", "1,200 rounds")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.2, "0 s"), (99.4, "99 s"), (100, "2 min"), (5940, "99 min"), (6000, "1 h 40 min"), (7500, "2 h 05 min")],
+)
+def test_durations(value: float, words: str) -> None:
+    assert duration(value) == words

@@ -1,14 +1,24 @@
-"""Every method of the registry says what it is; golden runs have each as a whole run."""
+"""Every method of the registry says what it is, and what the curator knows before anybody is asked."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from ldpsim.curator.methods import OwnerMethod, Reference, find, table
+from ldpsim.curator.methods import LPGNN, HoGS, OwnerMethod, Reference, find, table
+from ldpsim.curator.methods.base import Method
+from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.wire import REASONS
 from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.people.owner_graphs import sparse_features
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.runs.run import Refused, RunFailed, public_knowledge
 from ldpsim.strategies.runs.set_up import set_up
 
 EVERY = sorted(table())
@@ -50,3 +60,48 @@ def test_sbp_reads_the_answers_to_any_question(asks: str, tmp_path: Path) -> Non
     assert (
         record["reconstruction"]["posterior"]["answer"] in record["reconstruction"]["posterior"]["validation_accuracy"]
     )
+
+
+@pytest.mark.parametrize("method, given, labels, features, edges", [
+    (HoGS(), {}, True, False, False),
+    (HoGS(), {"private_labels": True}, False, False, False),
+    (HoGS(), {"public_features": True}, True, True, False),
+    (LPGNN(), {}, False, False, True),
+    (LPGNN(version="text"), {}, True, False, True),
+    (LPGNN(adjacency="private"), {}, False, False, False),
+])  # fmt: skip
+def test_the_curator_knows_what_is_public_and_no_test_label(
+    population: Population, method: Method, given: dict[str, bool], labels: bool, features: bool, edges: bool
+) -> None:
+    split = make_split("random", population, 0)
+    options = RunOptions(method=method.spec.name, **given)  # type: ignore[arg-type]
+    public = public_knowledge(population, split, options, method)
+    expected = np.full(len(population), -1)
+    if labels:
+        expected[split.labelled] = population.labels[split.labelled]
+    assert np.array_equal(public.labels, expected)
+    assert (public.labels[split.test] == -1).all() and len(split.test) == 10
+    assert (public.features is not None) == features and (public.edges is not None) == edges
+    if public.features is not None:
+        assert (public.features != sparse_features(population)).nnz == 0
+    if public.edges is not None:
+        assert np.array_equal(public.edges, population.edges)
+
+
+@pytest.mark.parametrize(("counts", "kind", "said"), [
+    ({"refused": Counter(REPORT_COLLECTED=1000, POLICY_REFUSED=200)}, Refused,
+     "refused: none of 1,200 devices reported (POLICY_REFUSED 200, REPORT_COLLECTED 1,000): "),
+    ({}, RunFailed, "none of 1,200 devices answered"),
+])  # fmt: skip
+def test_a_collection_without_a_report_says_why(counts: dict[str, Any], kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind) as raised:
+        simulate(
+            RunOptions(method="rr", clients=60, out=None), collect=lambda *_, **__: Collected(asked=1200, **counts)
+        )
+    line = str(raised.value)
+    assert line.startswith(said)
+    again = "a run without --state, or with a new folder there, enrols other devices"
+    assert line.endswith(again) == bool(counts)
+    if counts:
+        reasons = line.removeprefix(said).removesuffix(f"; {again}").split("; ")
+        assert sorted(reasons) == sorted([REASONS[Refusal.REPORT_COLLECTED], REASONS[Refusal.POLICY_REFUSED]])

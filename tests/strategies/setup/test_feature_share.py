@@ -1,48 +1,19 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from importlib.metadata import EntryPoint
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ldpsim.curator import methods
-from ldpsim.curator.methods import Question
-from ldpsim.curator.methods.base import Budget, MethodSpec
 from ldpsim.curator.methods.feature_share import feature_share
-from ldpsim.curator.methods.local.hogs import HoGS
-from ldpsim.curator.methods.local.links import LPAnd
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.strategies.experiments.compare import guarantee_before, match
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import RunSetup, load_population
 from ldpsim.strategies.setup.settings import CHOSEN
 
-OPTIONS = RunOptions(method="chooser", clients=400, reference=False, nulls=False, device="cpu", out=None)
-
-
-@dataclass(frozen=True)
-class Chooser(LPAnd):
-    """Label propagation that asks HoGS's question and chooses the share of the features."""
-
-    chosen: bool = True
-    spec = replace(
-        LPAnd.spec, name="chooser", private=("adjacency", "features"), options=HoGS.spec.options, finer=HoGS.spec.finer
-    )
-
-    def in_force(self) -> MethodSpec:
-        return replace(self.spec, auto_share=self.chosen)
-
-    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        return HoGS().questions(facts, split, budget, collection)
-
-
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = EntryPoint("chooser", "tests.strategies.setup.test_feature_share:Chooser", "ldpsim.methods")
-    monkeypatch.setattr(methods, "entry_points", lambda **_: [entry])
+OPTIONS = RunOptions(method="sbp", clients=400, reference=False, nulls=False, device="cpu", out=None)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +56,7 @@ def test_nothing_private_decides(population: Population) -> None:
         ({"public_features": True}, 0.1, False),  # nothing to divide, and older hashes stay
         ({"eps_adjacency": 12.0}, 0.0, True),
         ({"eps_adjacency": 3.0, "eps_features": 1.0}, 0.0, True),
-        ({"settings": {"chosen": "false"}}, 0.1, False),
+        ({"settings": {"asks": "solitude"}}, 0.1, False),
         ({"method": "hogs"}, 0.1, False),
         ({"method": "hogs", "feature_share": 0.0, "eps_features": 1.0}, 0.0, False),
     ],
@@ -103,17 +74,12 @@ def test_the_share_in_force(given: dict[str, Any], share: float, chosen: bool, p
         ({"method": "rgnn", "feature_share": 0.0}, "--feature-share 0: rgnn cannot do without private features"),
         ({"method": "solitude", "feature_share": 0.0}, "--feature-share 0: solitude cannot do without"),
         ({"method": "hogs", "feature_share": "auto"}, "--feature-share auto: hogs has no rule for its share"),
-        (
-            {"eps_adjacency": 3.0, "feature_share": "auto"},
-            "--feature-share auto with --eps-adjacency 3: nothing is left",
-        ),
+        ({"eps_adjacency": 3.0, "feature_share": "auto"}, "--feature-share auto with --eps-adjacency 3: nothing"),
         ({"feature_share": 0.0, "public_features": True}, "--feature-share 0: features are public beside --public-f"),
-        (
-            {"eps_adjacency": 3.0, "eps_features": 1.0, "feature_share": 0.2},
-            "--feature-share 0.2: nothing is left to divide beside --eps-adjacency and --eps-features",
-        ),
+        ({"eps_adjacency": 3.0, "eps_features": 1.0, "feature_share": 0.2},
+         "--feature-share 0.2: nothing is left to divide beside --eps-adjacency and --eps-features"),
     ],
-)
+)  # fmt: skip
 def test_a_share_that_does_not_fit_is_one_line(given: dict[str, Any], said: str, population: Population) -> None:
     with pytest.raises(ValueError, match=said) as caught:
         made(population, **given)

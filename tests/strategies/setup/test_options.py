@@ -1,12 +1,32 @@
-"""Options of a run: mistakes, defaults, seeds, and the devices that never answer."""
+"""Options of a run: how they are declared, mistakes, defaults, seeds, and what they set."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 
-from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.curator.methods import Blink, HoGS
+from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
+from ldpsim.curator.methods.local.links import LPAnd
+from ldpsim.curator.methods.local.lpgnn import LPGNN
+from ldpsim.curator.methods.local.solitude import Solitude
+from ldpsim.curator.methods.owner.owner import PrivGnn
+from ldpsim.strategies.attacks.stress.campaign import StressOptions
+from ldpsim.strategies.experiments.sweep_file import read_sweep
+from ldpsim.strategies.importing.options import ImportOptions
+from ldpsim.strategies.planning.plan import Wishes
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.option_spec import RUNNING, declared, option
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 from ldpsim.strategies.setup.run_setup import silent_devices
+from ldpsim.strategies.setup.settings import resolve
 
 
 def test_what_a_run_does_where_nothing_is_given() -> None:
@@ -68,3 +88,132 @@ def test_a_share_of_the_devices_never_answers() -> None:
     assert len(silent) == 15 and silent <= set(range(60))
     assert silent == silent_devices(options, first, 60) != silent_devices(options, options.seeds_of(1), 60)
     assert silent_devices(RunOptions(), first, 60) == frozenset()
+
+
+ROOT = Path(__file__).parents[3]
+
+# Runs where `strategies` is the copy; prints what was found.
+
+
+def test_a_declaration_checks_values() -> None:
+    @dataclass(frozen=True)
+    class Few:
+        pace: str = option("slow", "Speed.", RUNNING, values=("slow", "fast"))
+        share: float | None = option(None, "Share.", RUNNING, "S", allows=lambda share: share > 0, must="above 0")
+
+    pace, share = declared(Few).values()
+    assert (pace.option, pace.types, pace.default) == ("--pace", (str,), "slow")
+    assert (share.types, share.is_table) == ((float,), False)
+    assert (share.read("0.5"), pace.read("0.5")) == ("0.5", "0.5")  # of a type of its own: read elsewhere
+    mixed = replace(share, kind=float | str)
+    assert (mixed.read("0.5"), mixed.read("auto"), mixed.read(None)) == (0.5, "auto", None)
+    share.check(None)
+    pace.check("fast")
+    with pytest.raises(ValueError, match=r"^--pace swift: must be one of slow, fast$"):
+        pace.check("swift")
+    with pytest.raises(ValueError, match=r"^--share nan: above 0$"):
+        share.check(float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "own"),
+    [
+        ("clients", np.int64(100), 100), ("clients", 100.0, 100), ("seed", np.uint8(1), 1), ("epsilon", 4, 4.0),
+        ("epsilon", np.float32(4), 4.0), ("epsilon", Fraction(1, 2), 0.5), ("label_rate", np.array(0.25), 0.25),
+        ("feature_share", np.float64(0.5), 0.5), ("nulls", np.bool_(False), False), ("out", "folder", Path("folder")),
+        ("state", Path("folder"), Path("folder")), ("dataset", Path("people.npz"), "people.npz"), ("out", None, None),
+        ("settings", {"epochs": np.int64(5), "tau": np.float64(0.8), "loops": np.True_},
+         {"epochs": "5", "tau": "0.8", "loops": "true"}),
+        ("caps", {"bit": np.float64(2)}, {"bit": 2.0}), ("seeds", {"noise": None, "split": np.int64(7)},
+                                                          {"noise": None, "split": 7}),
+    ],
+)  # fmt: skip
+def test_values_of_numpy_and_paths_as_text_are_read(name: str, value: Any, own: Any) -> None:
+    found = getattr(RunOptions(**{name: value}), name)
+    assert found == own
+    assert type(found) is type(own) or isinstance(own, Path)
+    entries = list(found.values()) if isinstance(found, dict) else []
+    assert [type(entry) for entry in entries] == [type(entry) for entry in (own.values() if entries else [])]
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"epsilon": "4"}, "--epsilon 4: must be a number"),
+        ({"clients": 100.5}, "--clients 100.5: must be a whole number"),
+        ({"clients": True}, "--clients True: must be a whole number"),
+        ({"seed": None}, "--seed None: must be a whole number"),
+        ({"nulls": 1}, "--no-nulls 1: must be True or False"),
+        ({"out": 3}, "--out 3: must be a path"),
+        ({"method": ["hogs"]}, r"--method \['hogs'\]: must be text"),
+        ({"settings": {"tau": [1]}}, r"--set tau \[1\]: must be text"),
+        ({"settings": "tau=1"}, "--set tau=1: must be a table of names and values"),
+        ({"caps": {"bit": "2"}}, "--cap bit 2: must be a number"),
+    ],
+)
+def test_a_value_of_another_type_is_one_line(given: dict[str, Any], line: str) -> None:
+    with pytest.raises(ValueError, match=f"^{line}$"):
+        RunOptions(**given)
+
+
+def test_numpy_values_are_read_wherever_options_are_given() -> None:
+    """One place converts them: runs, grids, wishes, imports and stress tests; 4 and 4.0 are one budget."""
+    cells = read_sweep(None, {"epsilon": np.arange(3, 5), "settings.tau": [np.float64(0.7)]})
+    assert [(cell.options.epsilon, cell.options.settings) for cell in cells] == [
+        (3.0, {"tau": "0.7"}), (4.0, {"tau": "0.7"}),
+    ]  # fmt: skip
+    stress = StressOptions(clients=np.int64(40), asks=(np.int64(2), 1), epsilon_bit=np.float32(1))
+    wishes = Wishes(holds=np.float32(4), max_bytes=np.int64(5))
+    assert json.loads(json.dumps([vars(wishes), stress.clients, stress.asks]))[1:] == [40, [1, 2]]
+    assert ImportOptions(feature_range=np.array([0, 2]), ignore=["a"]).feature_range == (0, 2)
+    hashes = {setup.digest for setup in (set_up(RunOptions(clients=40, epsilon=value)) for value in (4, 4.0))}
+    assert len(hashes) == 1
+
+
+def test_set_goes_to_the_method_or_the_training() -> None:
+    settings = resolve(RunOptions(settings={"tau": "0.7", "lr": "0.1", "epochs": "5"}), HoGS, Budget())
+    assert settings.method == HoGS(tau=0.7)
+    assert (settings.training.lr, settings.training.epochs, settings.training.gnn) == (0.1, 5, "gcn")
+    assert settings.provenance == {"tau": "--set", "lr": "--set", "epochs": "--set"}
+    assert settings.parameters()["tau"] == 0.7 and settings.parameters()["lr"] == 0.1
+
+
+def test_nothing_stored_is_said() -> None:
+    with pytest.raises(ValueError, match="--tuned: no stored setting for hogs, generated"):
+        resolve(RunOptions(tuned=True, epsilon=7.77), HoGS, Budget(epsilon=7.77))
+
+
+def test_the_selection_of_an_epoch_is_a_parameter_where_it_plays_a_part() -> None:
+    by_loss = resolve(RunOptions(settings={"selection": "loss"}), HoGS, Budget())
+    assert by_loss.training.selection == "loss" and by_loss.parameters()["selection"] == "loss"
+    assert "selection" not in resolve(RunOptions(), HoGS, Budget()).parameters()
+    for method in (LPGNN, LPAnd, FedAvgMLP, PrivGnn):
+        name = method.spec.name
+        with pytest.raises(ValueError, match=f"--set selection: {name} chooses its epoch by a rule of its own"):
+            resolve(RunOptions(method=name, settings={"selection": "loss"}), method, Budget())
+        with pytest.raises(ValueError, match=f"--set activation: {name} has an activation of its own"):
+            resolve(RunOptions(method=name, settings={"activation": "selu"}), method, Budget())
+
+
+def test_solitude_is_trained_as_its_paper_says_unless_settings_differ() -> None:
+    default = resolve(RunOptions(method="solitude"), Solitude, Budget())
+    training = default.training
+    assert (training.activation, training.epochs, training.selection) == ("selu", 500, "accuracy")
+    assert not {"label_target", "loss_floor", "selection"} & default.parameters().keys()
+    given = {"label_target": "smoothed", "selection": "all-three", "activation": "relu"}
+    published = resolve(RunOptions(method="solitude", settings=given), Solitude, Budget())
+    assert {key: published.in_force()[key] for key in given} == given
+    assert published.parameters()["label_target"] == "smoothed" and "activation" not in published.parameters()
+    for wrong in ({"label_target": "true"}, {"loss_floor": "1"}, {"loss_floor": "-1e-20"}):
+        with pytest.raises(ValueError, match=f"--set {next(iter(wrong))}=.*must be"):
+            resolve(RunOptions(method="solitude", settings=wrong), Solitude, Budget())
+
+
+def test_heads_are_a_parameter_of_a_gat_alone() -> None:
+    gat = resolve(RunOptions(gnn="gat", settings={"gat_heads": "2"}), HoGS, Budget())
+    assert gat.training.gat_heads == 2 and gat.parameters()["gat_heads"] == 2
+    assert "gat_heads" not in resolve(RunOptions(), HoGS, Budget()).parameters()
+    blink = RunOptions(method="blink", dataset="cora", gnn="gat", tuned=True, epsilon=4.0, split="split42")
+    assert resolve(blink, Blink, Budget(epsilon=4.0, public_features=True)).training.gat_heads == 1
+    with pytest.raises(ValueError, match="--set gat_heads=0: must be 1..256"):
+        resolve(RunOptions(gnn="gat", settings={"gat_heads": "0"}), HoGS, Budget())

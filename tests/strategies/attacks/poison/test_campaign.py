@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,22 +42,3 @@ def test_rows_are_over_repeats_and_paired(asked: Asked) -> None:
     row = rows["random", "degree"]
     assert (row["accuracy"], row["vs_silent"]) == pytest.approx((0.45, -0.3))
     assert row["std"] == pytest.approx(0.0707, abs=1e-4) and row["found"] is None
-
-
-@pytest.mark.parametrize(
-    ("methods", "given", "line"),
-    [
-        ((), {"shares": (1.0,)}, "--shares 1: a share of all people"),
-        ((), {"shares": (0.001,)}, "--shares 0.001: is nobody of 60 people"),
-        ((), {"run": {"engine": "flower"}}, "--engine flower: lying devices"),
-        ((), {"run": {"state": Path("x")}}, "--state and --from-reports"),
-        ((), {"run": {"seeds": {"noise": None}}}, "--noise-seed os: nobody is really asked"),
-        (("vote",), {"join": True, "run": {"volunteers": 0.3}}, "--join: accounts"),
-        (("privgnn",), {}, "privgnn: its records are in the hands of an owner"),
-        (("fedavg-mlp",), {"defences": ("degree",)}, "--defence degree: fedavg-mlp takes no reports"),
-        (("lpgnn",), {"attacks": ("largest-degree",)}, "--attack largest-degree: lpgnn asks nobody for a list"),
-    ],
-)
-def test_mistakes(methods: tuple[str, ...], given: dict[str, Any], line: str, asked: Asked) -> None:
-    with pytest.raises(ValueError, match=line):
-        campaign_of(asked(*methods, **given))
