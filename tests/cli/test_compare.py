@@ -103,8 +103,3 @@ def test_several_results_on_a_terminal(width: int, comparison: Path, monkeypatch
         assert "asking nobody 30.2, best null 78.8 ▲, no noise 85.1, claim 8, a relationship 14.4" in text
     assert "Labels on the graph alone are 17.6" in text and "null models: not taken" in text
     assert "Simulated from a seed: not private." in text
-    yellow = Console(width=width, highlight=False, force_terminal=True, color_system="standard", _environ={})
-    monkeypatch.setattr(summary, "console", lambda: yellow)
-    with yellow.capture() as capture:
-        summary.show_groups(found.groups, found.sums)
-    assert "\x1b[1;33mnull models: not taken" in capture.get() and "\x1b[1;31m78.8 ▲" in capture.get()

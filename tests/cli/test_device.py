@@ -60,7 +60,6 @@ def start() -> Iterator[Start]:
         process = warm.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
         started.append(process)
         if wait:
-            assert process.stderr is not None
             assert any("serving" in line for line in process.stderr)
         return process
 
@@ -324,7 +323,6 @@ def test_devices_name_the_classes_that_the_simulation_scored(tmp_path: Path) -> 
     result = simulate(
         RunOptions(clients=200, method="vote", volunteers=0.3, out=tmp_path, nulls=False, reference=False)
     )
-    assert result.folder is not None
     bundle, state = result.folder / "bundle.json", result.folder / "state"
     shown = CliRunner().invoke(app, ["device", "predict", "--state", str(state), "--bundle", str(bundle)])
     assert shown.exit_code == 0, shown.stderr

@@ -16,7 +16,7 @@ from ldpsim.cli.doctor.checks import Finding
 from ldpsim.cli.doctor.command import checked
 from ldpsim.cli.main import app
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_tested_versions_are_those_of_the_checkout() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -78,13 +77,3 @@ def test_a_screen_is_as_wide_as_the_terminal(width: int, monkeypatch: pytest.Mon
     monkeypatch.setattr(Screen, "is_terminal", True)
     monkeypatch.setenv("COLUMNS", str(width))
     assert console().width == width
-
-
-def test_a_comparison_and_a_plan_print_as_a_result_does(folder: Path) -> None:
-    quick: dict[str, Any] = {"clients": 60, "nulls": False, "settings": {"epochs": "2"}, "workers": 1}
-    compared = str(api.compare(["hogs", "raw"], **quick)).splitlines()
-    assert compared[0].startswith("2 results in runs/compare-generated-") and len(compared) == 3
-    assert [line.split(":")[0] for line in compared[1:]] == ["hogs", "raw"] and "claim 8" in compared[1]
-    planned = str(api.plan(["hogs", "vote", "rgnn"], clients=500, holds=4)).splitlines()
-    assert planned[0].startswith("500 people on paper") and planned[-1].startswith("rehearsal: ldpsim run --method")
-    assert len(planned) <= 10 and all(len(line) < 250 for line in compared + planned)

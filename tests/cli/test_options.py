@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -15,12 +14,10 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from ldpsim.cli.compare import compare
 from ldpsim.cli.config import as_parameters
 from ldpsim.cli.main import app
-from ldpsim.cli.options import OF_AN_OWNER, Config, pairs, read_table, seeds, with_run_options
+from ldpsim.cli.options import Config, pairs, read_table, seeds, with_run_options
 from ldpsim.cli.run import run
-from ldpsim.cli.tune import tune
 from ldpsim.strategies.results.folder import write_config
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
@@ -77,19 +74,6 @@ def test_names_of_a_list_are_repeated_or_between_commas() -> None:
 def test_every_option_of_a_run_is_a_parameter() -> None:
     fielded = as_parameters({name: {} if spec.is_table else 1 for name, spec in declared(RunOptions).items()}, Path())
     assert set(fielded) <= set(inspect.signature(run).parameters)
-
-
-@pytest.mark.parametrize(
-    ("command", "missing"),
-    [
-        (compare, {"method", "no_reference", "from_reports", "save_graph", "again"}),
-        (tune, {"tuned", "no_reference", "engine", "workers", "ray_address", "state", "on_requery", "caps",
-                "save_reports", "from_reports", "save_graph", "again", "track", "out", *OF_AN_OWNER}),
-    ],
-)  # fmt: skip
-def test_a_command_leaves_out_what_it_cannot_do(command: Any, missing: set[str]) -> None:
-    whole = set(inspect.signature(run).parameters) - {"config", "details"}
-    assert whole - set(inspect.signature(command).parameters) == missing
 
 
 def test_help_of_the_program_lists_few_options_and_the_others_work() -> None:

@@ -158,21 +158,6 @@ def test_a_list_moves_the_methods(show: Callable[..., Any], comparison: Path) ->
     assert browser.get_log("browser") == []
 
 
-def test_print_has_no_list_and_dark_ink(show: Callable[..., Any], comparison: Path) -> None:
-    browser = show(comparison, scheme="dark", media="print", width=720)
-    ink, paper, choice = browser.execute_script(
-        "const s = e => getComputedStyle(document.querySelector(e)); "
-        "return [s('body').color, s('body').backgroundColor, s('.vega-bindings').display]"
-    )
-    assert sum(map(int, numbers(ink))) < 150 and sum(map(int, numbers(paper))) > 700
-    assert choice == "none"
-    wide = (
-        "return [...document.querySelectorAll('main *, header *')].filter(e => e.getBoundingClientRect().right > 720.5)"
-    )
-    assert browser.execute_script(wide + ".map(e => e.outerHTML.slice(0, 120))") == []
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= 720
-
-
 def test_a_hostile_record_runs_nothing(show: Callable[..., Any], tmp_path: Path, write_result: Any) -> None:
     hostile = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=2>\"' ${window.pwned=3} {{x}}"
     write_result(tmp_path / "hostile", "<img src=x onerror=window.pwned=4>", {
@@ -233,7 +218,6 @@ def plan_page(path: Path) -> None:
 
 def dossier_page(path: Path) -> None:
     folder = simulate(RunOptions(clients=120, settings={"epochs": "5"}, out=path.parent)).folder
-    assert folder is not None
     write_document(path, made_of(folder))
 
 

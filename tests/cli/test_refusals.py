@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +79,8 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--dropout=-0.1", "--dropout -0.1"),
         ("--label-rate 0", "--label-rate 0"),
         ("--repeats 0", "--repeats 0"),
+        ("--label-mechanism subset_selection", "hogs asks nobody for a label"),
+        ("--private-labels --label-mechanism subset_selection --eps-labels 60", "beyond what a 64-bit"),
         ("--repeats 2 --state here", "--state with --repeats 2"),
         ("--workers 0", "--workers 0"),
         ("--clients 2147483648", "at most 2^31 - 1 are possible"),
@@ -103,6 +105,48 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--collector-key empty.key", "no secret key"),
         ("--collector-key open.key", "other users can read it"),
     ],
+    "run --clients 60 --private-labels --eps-labels 1": [
+        ("--label-mechanism nothing", "--label-mechanism nothing: must be one of grr, "),
+        ("--label-mechanism clear_label", "--label-mechanism clear_label: must be one of grr, "),
+        ("--label-mechanism one_bit", "--label-mechanism one_bit: must be one of grr, subset_selection"),
+    ],
+    "run --clients 60 --method": [  # options that a method does not read, and more than there is
+        ("hogs --eps-labels 3", "hogs asks nobody for a label without --private-labels"),
+        ("raw --epsilon 4", "--epsilon 4: raw does not read it; it is read by hogs, lpgnn, "),
+        ("lpgnn --eps-adjacency 2", "lpgnn does not read it without --set adjacency=private; it is"),
+        ("hogs --epsilon 4 --eps-adjacency 3 --eps-features 1", "beside --eps-adjacency and --eps-features"),
+        ("hogs --epsilon 4 --eps-adjacency 3 --public-features", "--epsilon 4: no part of it is left beside"),
+        ("rr --epsilon 4 --eps-adjacency 3", "--epsilon 4: no part of it is left beside --eps-adj"),
+        ("hogs --eps-features 1 --public-features", "--eps-features 1: features are public beside --public-f"),
+        ("hogs --repeats-vary noise", "--repeats-vary noise: there is one repeat (--repeats)"),
+        ("hogs --false-alarm 0.01", "--false-alarm 0.01: there is no --defence"),
+        ("vote --no-reference --gnn sage", "--gnn sage: vote trains no network"),
+        ("hogs --set degree_share=0.2", "--set degree_share=0.2: it is read beside topology=blink alone"),
+        ("hogs --set public_scaling=literal", "it is read beside public_features=true alone"),
+        ("rgnn --set alpha=0 --set C=4", "--set C=4: it is read beside alpha above 0 alone"),
+        ("isolate --set rounds=3", "--set rounds=3: isolate does not read it"),
+        ("fedavg-gnn --set server_lr=0.1", "it is read beside server_optimiser=adam alone"),
+        ("fedavg-mlp --set weight_decay=0", "--set weight_decay=0: fedavg-mlp does not read"),
+        ("fedavg-mlp --set epochs=5 --no-reference", "beside --no-reference"),
+        ("fedprox --set server_optimiser=adam", "server_optimiser=adam: must be one of average"),
+        ("fedavg-gnn --set server_optimiser=adam", "server_optimiser=adam: must be one of average"),
+        ("dp-fedavg --set noise_multiplier=1 --epsilon 3", "dp-fedavg does not read it"),
+        ("hogs --feature-share 0", "--feature-share 0: hogs cannot do without private features"),
+        ("rgnn --feature-share 0", "--feature-share 0: rgnn cannot do without private features"),
+        ("hogs --feature-share auto", "--feature-share auto: hogs has no rule for its share"),
+        ("sbp --eps-adjacency 3 --feature-share auto", "--feature-share auto with --eps-adjacency 3: nothing is left"),
+        ("sbp --feature-share 0 --public-features", "--feature-share 0: features are public beside --public-f"),
+        ("sbp --eps-adjacency 3 --eps-features 1 --feature-share 0.2", "nothing is left to divide beside --eps-adj"),
+        ("rgnn --set m=601", "--set m=601: of 600 features 1..600 can be sampled"),
+        ("rgnn --set m=201 --set group=4", "--set m=201: of 150 features 1..150 can be sampled"),
+        ("rgnn --set m=0", "--set m=0: must be 1.."),
+        ("rgnn --set C=61", "--set C=61: 60 nodes cannot be cut into more clusters than there are nodes"),
+        ("lpgnn --set m=0", "--set m=0: must be optimal, floor or a whole number of at least 1"),
+        ("lpgnn --set m=601", "--set m=601: of 600 features 1..600 can be sampled"),
+        ("solitude --set m=601", "--set m=601: of 600 features 1..600 can be sampled"),
+        ("ldpgen --set groups=61", "--set groups=61: there are only 60 people to group"),
+        ("fp-ldpgen --set first_groups=61", "--set first_groups=61: there are only 60 people to group"),
+    ],
     "sweep": [
         ("", "nothing to run"),
         ("nowhere.toml", "nowhere.toml: No such file"),
@@ -124,6 +168,19 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--match people 2", "--match people: the level must be one of bit (a bit), relationship"),
         ("--state here", "--state here with compare: each method needs people of its own"),
         ("--engine flower", "--engine flower"),
+    ],
+    "compare --clients 60": [
+        ("hogs hogs", "hogs is named twice"),
+        ("hogs raw --set tua=1", "--set tua=1: none of hogs, raw reads it", "did you mean tau"),
+        ("lpgnn --set selection=loss", "selection=loss: lpgnn chooses its epoch by a rule"),
+        ("hogs raw --eps-labels 3", "--eps-labels 3: none of hogs, raw reads it (hogs asks nobody for a label without "
+         "--private-labels; raw does not read it)"),
+        ("raw mlp --epsilon 4", "--epsilon 4: none of raw, mlp reads it"),
+        ("hogs solitude --set lambda_1=2 --set structure_rate=0", "--set lambda_1=2: none of"),
+        ("vote lp-and --set epochs=3", "--set epochs=3: none of vote, lp-and reads it (vote trains no network"),
+        ("hogs --match user 0", "must be a finite number above 0"),
+        ("hogs --match user 1 --epsilon 2", "with --epsilon"),
+        ("raw --set epochs=-1", "no cell can run"),
     ],
     "tune hogs --clients 60 --set epochs=3": [
         ("--grid tua=.5", "--grid tua", "did you mean tau"),
@@ -148,6 +205,8 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("rr rr", "rr"),
         ("rr --set nothing=1", "nothing"),
         ("hogs --epsilon 1e-300", "--epsilon"),
+        ("hogs --eps-adjacency 9e-16", "--eps-adjacency 9e-16: no report says anything with less than 1e-15"),
+        ("hogs --clients 5", "--clients 5"),
     ],
     "poison hogs --clients 60": [
         ("--attack pair", "did you mean pairs"),
@@ -248,10 +307,17 @@ def write_graph(path: str, **changed: np.ndarray) -> None:
     np.savez(path, **{**arrays, **changed})
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Be in a folder with the files that the rows name."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Be in a folder with the files that the rows name; no row changes it."""
+    place = tmp_path_factory.mktemp("mistakes")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(place)
+        write_files()
+        yield place
+
+
+def write_files() -> None:
     x = np.zeros((30, 8), np.float32)
     x[4, 2], x[9, 0] = np.nan, np.inf
     write_graph("nan.npz", x=x)
@@ -284,7 +350,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         Path(name).write_bytes(b"\xff\xfe")
     Path("empty.key").chmod(0o600)
     Path("open.key").chmod(0o640)
-    return tmp_path
 
 
 @pytest.mark.parametrize(("words", "said"), ROWS)

@@ -149,11 +149,3 @@ def test_text_of_a_file_stays_text() -> None:
     assert found["status"] == "Draft" and "a: b - c status: Published" in found["deployment"]["administrative"]["notes"]
     said = found["deployment"]["privacy_loss"]["privacy_parameters_details"].splitlines()[0]
     assert said == "- x epsilon: 0 !!python/object:os.system <b> &"
-
-
-@pytest.mark.parametrize("part", ["method", "config", "dataset", "privacy", "config_hash", "simulation_seeded"])
-def test_a_record_without_a_part_is_an_error_of_one_line(part: str) -> None:
-    record = run_with({"user": Level("bounded", 1.0)})
-    del record[part]
-    with pytest.raises(ValueError, match=r"\A[^\n]*part[^\n]*\Z"):
-        registry_texts(record)

@@ -201,7 +201,6 @@ def test_sigterm_ends_a_run_on_ray_as_a_local_one(tmp_path: Path) -> None:
         text=True,
     ) as process:  # fmt: skip
         try:
-            assert process.stderr is not None
             assert "asking\n" in iter(process.stderr.readline, "")
             process.send_signal(signal.SIGTERM)
             out, err = process.communicate()
@@ -220,7 +219,6 @@ def training_elsewhere(out: Path, *more: object) -> Iterator[subprocess.Popen[st
     command = [sys.executable, "-c", ENDLESS, "run", *SMALL, "--no-reference", "--out", str(out), *map(str, more)]
     with warm.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stderr is not None
             assert "training\n" in iter(process.stderr.readline, "")
             yield process
         finally:

@@ -12,7 +12,6 @@ from rich.console import Console
 from ldpsim.cli.output import console
 from ldpsim.cli.summary import first_screen, summary, verdict
 from ldpsim.curator.methods import BUILT_IN
-from ldpsim.curator.privacy.level import Level, OfOne
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.strategies.experiments.compare import guarantee_before
 from ldpsim.strategies.runs.set_up import set_up
@@ -47,20 +46,6 @@ def test_what_a_person_reads(record: dict[str, Any]) -> None:
         "Simulated from a seed: not private", "Result: runs/a/result.json",
     ):  # fmt: skip
         assert expected in text, expected
-
-
-def test_repeats_and_what_was_left_out(record: dict[str, Any]) -> None:
-    record["accuracy"] |= {"per_repeat": [0.6, 0.62], "std": 0.0141}
-    record["reference"]["nonprivate_test"] = None
-    record["privacy"]["collections"] = 2
-    record["privacy"]["holds"]["user"] = Level("bounded", 2.0, of_one=OfOne(1.0, 0.0, 2)).to_dict()
-    text = words(shown(record, folder=None))
-    assert "± 1.4 over 2 repeats" in text
-    assert "without noise not trained" in text
-    assert "best guess 73.2 %" in text and "best guess 88.1 %" not in text  # the words are those of one collection
-    assert "If 2 collections asked the same people, losses would add: " in text and "a person 2" in text
-    assert "over one collection, when this changes:" in text and "all 2" in text
-    assert "Result:" not in text
 
 
 def test_the_next_command_says_that_it_asks_again(record: dict[str, Any]) -> None:
@@ -132,14 +117,6 @@ INTERVAL = {"value": 0.02, "low": -0.01, "high": 0.05}
 def test_each_standing_has_its_sentence(with_nulls: dict[str, Any], changes: dict[str, Any], expected: str) -> None:
     with_nulls["verdict"] |= changes
     assert expected in said(with_nulls)
-
-
-def test_a_run_without_null_models_reference_or_devices(record: dict[str, Any]) -> None:
-    record["reference"]["nonprivate_test"] = None
-    record["devices"]["asked"] = 0
-    text = said(record)
-    assert "accuracy 61.2 %; without noise not trained null models: not taken curator 61.2 %;" in text
-    assert text.endswith("cost nobody was asked; 14.2 s")
 
 
 def test_text_of_a_record_is_no_markup(record: dict[str, Any]) -> None:

@@ -69,7 +69,6 @@ def test_the_page_is_one_file_that_asks_for_nothing(comparison: Path) -> None:
 def test_the_policy_allows_these_two_scripts_and_nothing_else(comparison: Path) -> None:
     elements = Elements(render(gather([comparison])))
     (policy,) = [a["content"] for tag, a in elements.found if a.get("http-equiv") == "Content-Security-Policy"]
-    assert policy is not None
     rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split(";")}
     assert rules["default-src"] == ["'none'"]
     data, _, script = elements.scripts
@@ -134,29 +133,6 @@ def test_a_chart_has_a_line_for_each_method_and_none_is_left_out(comparison: Pat
     )
     assert (hogs["null"], hogs["chance"], hogs["bytes"]) == pytest.approx((78.84, 30.13, 810))
     assert sent["params"] == [{"name": "shown", "value": "bytes"}]
-
-
-def test_a_sweep_over_budgets_and_seeds_has_one_row_a_budget(tmp_path: Path, write_result: Callable[..., Path]) -> None:
-    for seed in range(3):
-        for epsilon in (10.0, 2.0):
-            write_result(tmp_path, f"hogs-{epsilon:g}-{seed}", {
-                "config/seed": seed, "config/epsilon": epsilon, "dataset/digest": f"{seed:02}" * 32,
-                "accuracy/test": 0.5 + seed / 10, "accuracy/per_repeat": [0.5 + seed / 10],
-            })  # fmt: skip
-    page = own(render(gather([tmp_path])))
-    assert "<h1>generated: 1 method, 2 configurations on 3 populations of 3,000 people</h1>" in page
-    assert "mean of up to 3 scores" in page and "hogs ε 2 3 60.0 ± 10.0" in words(page, "glance")
-    assert page.count("ldpsim run --method hogs") == 6
-
-
-def test_the_sum_over_collections_of_the_same_people_stands_at_the_top(
-    tmp_path: Path, write_result: Callable[..., Path]
-) -> None:
-    for name in ("hogs", "vote"):
-        write_result(tmp_path, name, {"method": name, "simulation_seeded": False, "seeds/noise": None,
-                                      "devices/reports_sha256": name})  # fmt: skip
-    head = render(gather([tmp_path])).partition("<main>")[0]
-    assert "2 collections asked the same people (generated), and losses add:" in head and "a relationship 28.8" in head
 
 
 def test_csv_files_hold_all_figures_and_no_formula(tmp_path: Path, write_result: Callable[..., Path]) -> None:

@@ -184,7 +184,6 @@ def test_a_killed_program_leaves_no_superlink(tmp_path: Path) -> None:
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
     home = process.stdout.readline().strip()
     assert home and marked()
     process.send_signal(signal.SIGKILL)

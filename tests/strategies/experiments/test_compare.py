@@ -49,32 +49,6 @@ def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:
     assert "edges are public" in found.match.unmatched["lpgnn"]
 
 
-@pytest.mark.parametrize(
-    ("methods", "more", "said"),
-    [
-        ([], {}, "at least one METHOD"),
-        (["hogs", "hogs"], {}, "hogs is named twice"),
-        (["hogs", "raw"], {"settings": {"tua": "1"}}, "--set tua=1: none of hogs, raw reads it .*; did you mean tau"),
-        (["lpgnn"], {"settings": {"selection": "loss"}}, "selection=loss: lpgnn chooses its epoch by a rule"),
-        (["hogs", "raw"], {"eps_labels": 3.0}, r"--eps-labels 3: none of hogs, raw reads it \(hogs asks nobody for a "
-         "label without --private-labels; raw does not read it"),
-        (["raw", "mlp"], {"epsilon": 4.0}, "--epsilon 4: none of raw, mlp reads it"),
-        (["hogs", "solitude"], {"settings": {"lambda_1": "2", "structure_rate": "0"}}, "--set lambda_1=2: none of"),
-        (["vote", "lp-and"], {}, r"--set epochs=3: none of vote, lp-and reads it \(vote trains no network"),
-        (["hogs"], {"matching": ("user", 0.0)}, "must be a finite number above 0"),
-        (["hogs"], {"matching": ("user", 1.0), "epsilon": 2.0}, "with --epsilon"),
-        (["raw"], {"settings": {"epochs": "-1"}}, "no cell can run"),
-    ],
-)  # fmt: skip
-def test_a_mistake_is_one_line_and_nothing_is_written(
-    methods: list[str], more: dict[str, object], said: str, tmp_path: Path
-) -> None:
-    with pytest.raises(ValueError, match=said) as caught:
-        small(tmp_path, *methods, **more)  # type: ignore[arg-type]
-    assert "\n" not in str(caught.value)
-    assert not list(tmp_path.iterdir())
-
-
 def test_public_features_go_to_the_methods_that_have_them(tmp_path: Path) -> None:
     """One about private features runs with private ones. At a person's level it has no bound, and a vote has."""
     found = small(tmp_path, "vote", "rgnn", "mlp", matching=("user", 4.0), public_features=True, repeats=1)

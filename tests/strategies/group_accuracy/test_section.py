@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator
 from functools import partial
 from math import comb, sqrt
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -133,16 +132,6 @@ def test_some_runs_have_no_groups(given: dict[str, Any]) -> None:
     settings = {} if "method" in given else {"epochs": "3"}
     options = RunOptions(clients=120, settings=settings, reference=False, nulls=False, out=None, **given)
     assert simulate(options).record["groups"] is None
-
-
-def test_the_option_changes_no_other_figure(tmp_path: Path) -> None:
-    records = [simulate(RunOptions(clients=80, settings={"epochs": "3"}, reference=False, nulls=False, out=None,
-                                   groups=groups)).record for groups in (True, False)]  # fmt: skip
-    for record in records:
-        del record["seconds"], record["memory"]
-        assert record.pop("groups") is None or record["config"]["groups"]
-        del record["config"]["groups"]
-    assert records[0] == records[1]
 
 
 def section_of(lost: np.ndarray, inside: np.ndarray, repeats: int = 1) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -49,7 +48,6 @@ def _dense(graph: ImportedGraph) -> Any:
 
 
 def _pairs(graph: ImportedGraph) -> list[tuple[str, ...]]:
-    assert graph.ids is not None
     return [tuple(graph.ids[k] for k in pair) for pair in graph.arrays["edge_index"].T]
 
 
@@ -202,19 +200,6 @@ def test_lists_of_edges(tmp_path: Path, name: str, text: str, pairs: list[tuple[
 def test_a_list_of_neighbours_is_no_list_of_edges(tmp_path: Path) -> None:
     with pytest.raises(WrongFiles, match=r"e\.txt: row 2 has 4 fields, an edge has 2 \(2 rows\); an edge is two names"):
         _read(tmp_path, {"e.txt": "a b\na b c d\nb c d\n"})
-
-
-def test_lists_of_numbers_become_columns(tmp_path: Path) -> None:
-    graph = nx.Graph([(0, 1)])
-    nx.set_node_attributes(graph, {0: [1.0, 0.0], 1: [0.0, 2.5]}, "x")
-    nx.write_gml(graph, tmp_path / "g.gml")
-    read = _read(tmp_path, {"g.gml": (tmp_path / "g.gml").read_text()})[0]
-    assert read.columns == ("x[0]", "x[1]") and _dense(read).tolist() == [[1, 0], [0, 2.5]]
-    nx.set_node_attributes(graph, {1: [1.0, 2.0, 3.0]}, "x")
-    nx.write_gml(graph, tmp_path / "g.gml")
-    with pytest.raises(WrongFiles, match="node 1, column x: has 3 numbers, the first node has 2; --ignore x leaves"):
-        _read(tmp_path, {"g.gml": (tmp_path / "g.gml").read_text()})
-    assert _read(tmp_path, {"g.gml": (tmp_path / "g.gml").read_text()}, ignore=("x",))[0].columns == ()
 
 
 def test_gml_of_other_programs(tmp_path: Path) -> None:

@@ -51,7 +51,6 @@ def test_the_graph_is_the_one_that_trained(method: str, monkeypatch: pytest.Monk
     assert graph.to_pyg().edge_index.numpy().tobytes() == got[0].edge_index.tobytes()
     assert graph.about["reports_sha256"] == result.record["devices"]["reports_sha256"]
     assert graph.about["edges"] == ("public" if method == "lpgnn" else "reconstructed")
-    assert result.folder is not None
     setup = set_up(RunOptions(method=method, clients=80, epsilon=6.0, out=None,
                               settings=QUICK if method in ("hogs", "blink", "lpgnn") else {}))  # fmt: skip
     public = public_knowledge(setup.population, setup.repeats[0].split, setup.options, setup.method)
@@ -163,7 +162,6 @@ def test_a_csv_has_one_line_an_edge(tmp_path: Path) -> None:
 
 def test_a_form_alone_is_a_file_in_the_runs_folder(tmp_path: Path) -> None:
     result = simulate(RunOptions(**SMALL, out=tmp_path), save_graph="csv")  # type: ignore[arg-type]
-    assert result.folder is not None
     assert len((result.folder / "graph.csv").read_text().splitlines()) == result.graph.edges.shape[1] + 1
     with pytest.raises(ValueError, match="the run has no folder"):
         simulate(RunOptions(**SMALL, out=None), save_graph="csv")  # type: ignore[arg-type]

@@ -81,7 +81,6 @@ def test_the_margin_over_seeds_is_that_of_the_best_null_with_a_corrected_upper_e
         result("hogs", 0.7, 2, nulls=(0.3, 0.6)),
     ]
     (group,) = groups_of(records)
-    assert group.verdict is not None
     margin = group.verdict["margin"]
     assert margin["value"] == pytest.approx(0.2) and margin["low"] == pytest.approx(0.2 - 4.302653 * 0.1)
     assert margin["high"] > 0.3 + 4.302653 * 0.1 / 3**0.5  # the narrower one, widened: two null models

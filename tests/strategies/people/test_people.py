@@ -110,16 +110,14 @@ def test_people_without_a_label_are_in_no_part(population: Population) -> None:
         divide(replace(population, labels=labels), 0)
 
 
-def test_a_graph_too_small_for_its_own_rule_takes_the_general_one(population: Population) -> None:
-    assert divide(replace(population, name="computers"), 0).rule.startswith("40%")
-
-
 def test_arxiv_takes_the_years(population: Population) -> None:
     split = Split(np.arange(20), np.arange(20, 30), np.arange(30, 40))
     division = divide(replace(population, name="ogbn-arxiv", own_split=split), 0)
     np.testing.assert_array_equal(division.private, split.train)
     np.testing.assert_array_equal(division.asked, split.val)
     np.testing.assert_array_equal(division.scored, split.test)
+    for name, own in (("generated", split), ("ogbn-arxiv", None), ("computers", None)):  # the general rule
+        assert divide(replace(population, name=name, own_split=own), 0).rule.startswith("40%")
 
 
 @pytest.mark.parametrize("name, private, half, each", [("computers", 2500, 3000, 250), ("cora", 700, 1000, 100),
@@ -144,14 +142,6 @@ def test_people_of_each_class_are_drawn(population: Population, monkeypatch: pyt
         assert not set(division.private) & set(division.public) and len(division.public) == 10
     rest = np.setdiff1d(np.arange(len(people)), divisions[0].private)
     assert not np.array_equal(divisions[0].asked, rest[:5])
-
-
-def test_only_arxiv_with_its_own_parts_takes_the_years(population: Population) -> None:
-    split = Split(np.arange(20), np.arange(20, 30), np.arange(30, 40))
-    general = divide(population, 0)
-    for other in (replace(population, own_split=split), replace(population, name="ogbn-arxiv")):
-        division = divide(other, 0)
-        assert division.rule.startswith("40%") and np.array_equal(division.private, general.private)
 
 
 def test_the_public_graph_has_labels_only_for_a_baseline_and_none_of_the_scored(population: Population) -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
-from ldpsim.strategies.progress import SteppedProgress
 from ldpsim.strategies.results.folder import (
     hold_folder,
     read_result,
@@ -62,7 +61,6 @@ def test_processes_at_once_hold_folders_of_their_own_and_death_frees_them(tmp_pa
     """Several processes start at once; each gets another number. A killed one leaves its folder to the next."""
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with warm.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as processes:
-        assert processes.stdout is not None
         held = dict(reversed(processes.stdout.readline().split()) for _ in range(4))  # name -> process
         names = ["hogs-generated-abc-0", *(f"hogs-generated-abc-0-{number}" for number in (2, 3, 4))]
         assert sorted(held) == names
@@ -138,16 +136,6 @@ def test_a_mistake_that_is_found_after_devices_answered_removes_nothing(
         with pytest.raises(ValueError, match="a mistake"):
             simulate(options, progress=tell)
         assert len(list(tmp_path.glob("*/state/secrets.bin"))) == left
-
-
-def test_steps_belong_to_a_collection_or_a_training() -> None:
-    told: list[tuple[str, float | None]] = []
-    progress = SteppedProgress(lambda phase, share: told.append((phase, share)))
-    for phase in ("collect", "reconstruct", "train", "nulls"):
-        progress(phase, None)
-        progress.step(0.5)
-    expected = [("collect", None), ("collect", 0.5), ("reconstruct", None), ("train", None), ("train", 0.5)]
-    assert told == [*expected, ("nulls", None)]
 
 
 def test_a_run_tells_the_share_of_its_long_phases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,6 @@ from ldpsim.strategies.results.verdict import (
     asking_nobody,
     asks_nobody,
     best_null,
-    null_columns,
     nulls_section,
     shown_nulls_of,
     shown_verdict,
@@ -65,13 +64,6 @@ def test_a_null_that_is_better() -> None:
     assert "private features gained +0.2 (" in found["text"] and "private data gained +42." in found["text"]
     assert found["bought"]["features"]["value"] == pytest.approx(0.0025)
     assert found["bought"]["adjacency"]["low"] > 0.3
-
-
-def test_a_method_below_the_largest_class_is_named_so() -> None:
-    """As RGNN on a graph whose neighbours differ in class: 10 % where the largest class has 34 %."""
-    found = verdict_section(repeats({**HOGS, "own": 0.1, "chance": 0.34}))
-    assert found is not None and found["above_chance"] is False
-    assert found["text"].startswith("below chance: -24.0 (-")
 
 
 def test_above_means_above_with_the_interval() -> None:
@@ -136,13 +128,6 @@ def said(**changes: Any) -> dict[str, Any]:
     return {"verdict": {"above_chance": True, "above_nulls": None, "margin": None, "text": "text", **changes}}
 
 
-def test_null_models_in_the_order_of_their_names() -> None:
-    found = shown_nulls_of({"nulls": SECTION})
-    assert list(found) == ["chance", "features_alone", "shuffled_label", "shuffled_all"]
-    assert found["shuffled_all"] == {"test": 0.6, "std": 0.02} and found["chance"]["std"] is None
-    assert [shown_nulls_of(record) for record in ({}, {"nulls": None})] == [{}, {}]
-
-
 def test_chance_is_a_null_model_as_the_others_are() -> None:
     found = shown_nulls_of({"nulls": SECTION})
     assert best_null(found) == "chance"
@@ -183,15 +168,6 @@ def test_praise_needs_a_null_model_that_learns_alone(section: dict[str, Any], st
     found = shown_verdict({**record, "nulls": nulls})
     assert found is not None and found["standing"] == standing
     assert STANDINGS[standing][1] == ("good" if standing == "above" else "open")
-
-
-def test_columns_are_the_same_for_every_result() -> None:
-    verdict = shown_verdict(said(above_nulls=False, margin=MARGIN))
-    row = null_columns(shown_nulls_of({"nulls": SECTION}), verdict)
-    assert tuple(row) == tuple(null_columns({}, shown_verdict({})))
-    assert (row["chance"], row["shuffled_all_std"], row["graph_alone"]) == (0.9, 0.02, None)
-    assert (row["margin_low"], row["standing"], row["verdict"]) == (-0.01, "even", "text")
-    assert set(null_columns({}, None).values()) == {None}
 
 
 def test_asking_nobody_leaves_what_public_data_give() -> None:

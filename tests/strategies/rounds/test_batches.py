@@ -14,10 +14,9 @@ from ldpsim.curator.methods.base import Budget, LocalMethod, MethodSpec
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
-from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, RandomizedResponse
-from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.rounds.batches import ask_in_batches
@@ -60,17 +59,8 @@ def _labels(facts: PublicFacts, collection: str) -> Question:
     return Question(Query(collection, ((ask,),)), np.arange(10))
 
 
-@pytest.fixture
-def enrolled(tmp_path: Path, population: Population) -> Callable[[], State]:
-    """Return freshly enrolled folders; every one has the same seeded devices."""
-    number = iter(range(10))
-
-    def make() -> State:
-        planned = InBatches().questions(population.facts, _public(population).split, BUDGET, "c")
-        rules = policy_for([question.query for question in planned], population.facts)
-        return enrol(tmp_path / f"state-{next(number)}", population, rules, seed=5)
-
-    return make
+def _planned(population: Population) -> tuple[Question, ...]:
+    return InBatches().questions(population.facts, _public(population).split, BUDGET, "c")
 
 
 def _public(population: Population) -> PublicKnowledge:
@@ -93,8 +83,8 @@ def _ask(
     return ask_in_batches(method, public, BUDGET, planned, kept or state.folder, ask)
 
 
-def test_everybody_answers_once(enrolled: Callable[[], State], population: Population) -> None:
-    state = enrolled()
+def test_everybody_answers_once(enrolled: Callable[..., State], population: Population) -> None:
+    state = enrolled(_planned(population))
     questions, collected = _ask(state, population)
     assert [question.part for question in questions] == [0, 1, 2]
     assert (collected.asked, collected.reported, collected.rounds, collected.messages) == (40, 40, 3, 2 * 50)
@@ -102,10 +92,10 @@ def test_everybody_answers_once(enrolled: Callable[[], State], population: Popul
     assert answers == [["label", "adjacency"]] * 10 + [["adjacency"]] * 30
 
 
-def test_an_interrupted_collection_asks_the_same_again(enrolled: Callable[[], State], population: Population) -> None:
-    whole = _ask(enrolled(), population)[1]
+def test_an_interrupted_collection_asks_the_same_again(enrolled: Callable[..., State], population: Population) -> None:
+    whole = _ask(enrolled(_planned(population)), population)[1]
     for stop in (1, 2):
-        state = enrolled()
+        state = enrolled(_planned(population))
         with pytest.raises(KeyboardInterrupt):
             _ask(state, population, stop_after=stop)
         again = _ask(state, population)[1]
@@ -123,12 +113,12 @@ def test_an_interrupted_collection_asks_the_same_again(enrolled: Callable[[], St
     ],
 )
 def test_batches_that_do_not_ask_everybody_once_are_refused(
-    halves: tuple[tuple[int, int], ...], said: str, enrolled: Callable[[], State], population: Population
+    halves: tuple[tuple[int, int], ...], said: str, enrolled: Callable[..., State], population: Population
 ) -> None:
     with pytest.raises(ValueError, match=f"in-batches: .*{said}"):
-        _ask(enrolled(), population, InBatches(halves))
+        _ask(enrolled(_planned(population)), population, InBatches(halves))
 
 
-def test_nobody_is_asked_further_where_nobody_answers(enrolled: Callable[[], State], population: Population) -> None:
-    _, collected = _ask(enrolled(), population, silent=frozenset(range(40)))
+def test_nobody_is_asked_further_where_nobody_answers(enrolled: Callable[..., State], population: Population) -> None:
+    _, collected = _ask(enrolled(_planned(population)), population, silent=frozenset(range(40)))
     assert (collected.asked, collected.reported, collected.rounds) == (10, 0, 1)

@@ -191,7 +191,6 @@ def test_a_batch_that_is_no_answer_of_its_node_is_a_failure(
 
 
 def same(one: Reports, other: Reports) -> None:
-    assert one.adjacency is not None and other.adjacency is not None
     for name in ("indptr", "indices", "data"):
         assert np.array_equal(getattr(one.adjacency, name), getattr(other.adjacency, name))
     assert np.array_equal(one.features, other.features) and np.array_equal(one.answered, other.answered)

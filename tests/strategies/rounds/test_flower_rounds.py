@@ -141,6 +141,22 @@ def test_every_reply_of_a_round_is_counted_for_what_it_is() -> None:
     assert RoundTally.from_dict(tally.to_dict()) == tally
 
 
+def test_draws_repeat_inside_and_go_on_outside() -> None:
+    def inside() -> tuple[float, float]:
+        with seeded(2**40 + 3):
+            return random.random(), float(np.random.random())
+
+    expected = []
+    for draw in (lambda: None, inside):
+        random.seed(7)
+        np.random.seed(7)
+        draw()
+        expected.append((random.random(), float(np.random.random())))
+    assert expected[0] == expected[1] and inside() == inside()
+    with seeded(3):  # all bits of the seed count
+        assert (random.random(), float(np.random.random())) != inside()
+
+
 KEY = ("config", "collection")
 
 

@@ -16,9 +16,8 @@ from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
-from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.facts import IntArray
-from ldpsim.devices.policy.policy import policy_for
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.rounds.collect_once import Collected, Stages, at_stage
 
@@ -29,18 +28,6 @@ Make = Callable[..., State]
 
 def _ask(population: Population, collection: str = "first", **given: Any) -> tuple[Question, ...]:
     return METHOD.questions(population.facts, make_split("random", population, 0), replace(SPEND, **given), collection)
-
-
-@pytest.fixture
-def enrolled(tmp_path: Path, population: Population) -> Make:
-    """Return freshly enrolled folders; every one has the same seeded devices."""
-    number = iter(range(100))
-
-    def make(**policy: Any) -> State:
-        rules = policy_for([q.query for q in _ask(population)], population.facts, **policy)
-        return enrol(tmp_path / f"state-{next(number)}", population, rules, seed=5)
-
-    return make
 
 
 def _collect(state: State, population: Population, questions: Sequence[Question], **given: Any) -> Collected:
@@ -54,7 +41,7 @@ def _collect(state: State, population: Population, questions: Sequence[Question]
 def test_both_stages_are_the_same_on_local_and_ray(enrolled: Make, population: Population) -> None:
     seen = []
     for engine in ("local", "ray"):
-        state = enrolled()
+        state = enrolled(_ask(population))
         rows = []
         for collection, epsilon in (("first", 4.0), ("first", 4.0), ("second", 4.0), ("third", 2.0)):
             questions = _ask(population, collection, epsilon=epsilon)
@@ -77,7 +64,6 @@ class Fickle(LDPGen):
     def regroup(self, reports: Reports, stage: int) -> IntArray | None:
         """Another grouping than before."""
         own = super().regroup(reports, stage=stage)
-        assert own is not None
         return (own + 1) % 3
 
 
@@ -86,7 +72,7 @@ def test_a_second_grouping_is_not_answered(
     enrolled: Make, population: Population, on_requery: str, tmp_path: Path
 ) -> None:
     """Under another collection, and under the same id with the kept grouping thrown away."""
-    state = enrolled(on_requery=on_requery)
+    state = enrolled(_ask(population), on_requery=on_requery)
     _collect(state, population, _ask(population))
     for number, collection in enumerate(("first", "second")):
         c = _collect(
@@ -96,7 +82,7 @@ def test_a_second_grouping_is_not_answered(
 
 
 def test_the_ledger_holds_the_whole_loss_from_the_first_stage_on(enrolled: Make, population: Population) -> None:
-    state = enrolled()
+    state = enrolled(_ask(population))
     (question,) = _ask(population)
     collect(
         state.folder, (replace(question, query=question.query),), devices=40, stages=_Never(METHOD, population, state)

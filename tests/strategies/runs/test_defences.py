@@ -43,7 +43,6 @@ def test_every_defence_composes_with_every_local_method(name: str, tmp_path: Pat
     part = result.record["defence"]
     assert part["names"] == list(DEFENCES) and part["flagged"] == [] and part["false_alarm"] == 1e-3
     assert set(part["notes"]) == set(DEFENCES)
-    assert result.folder is not None
     reports, setup = Reports.load(result.folder / "reports"), set_up(options)
     public = public_knowledge(setup.population, setup.repeats[0].split, options, setup.method)
     for defence in DEFENCES:
@@ -62,7 +61,6 @@ def _with_a_liar(folder: Path, person: int = 5) -> None:
 def test_a_liar_counts_as_silent_and_is_named(tmp_path: Path) -> None:
     options = _options("blink", epsilon=6.0, out=tmp_path, save_reports=True)
     folder = simulate(options).folder
-    assert folder is not None
     _with_a_liar(folder / "reports")
     again = replace(options, out=None, save_reports=False, from_reports=folder / "reports")
     record = simulate(replace(again, defence="degree")).record

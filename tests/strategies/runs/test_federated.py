@@ -68,7 +68,6 @@ def test_the_aggregate_is_flowers_fedavg_of_the_same_replies(tmp_path: Path, mon
     seen: Watched = Watched.last  # type: ignore[attr-defined]
     assert len(seen.rounds) == 3 and record["federated"]["rounds_answered"] == 3
     arrays, _ = FedAvg(**EVERYBODY).aggregate_train(1, seen.rounds[-1])
-    assert arrays is not None
     assert np.array_equal(arrays[WEIGHTS].numpy(), seen.final)
     plain = np.mean([reply.content["arrays"][WEIGHTS].numpy().astype(np.float64) for reply in seen.rounds[-1]], axis=0)  # type: ignore[call-overload]
     assert np.abs(plain - seen.final).max() < 1e-6
@@ -100,7 +99,6 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
     w1, b1, w2, b2 = parts
     scores = spread @ torch.relu(spread @ inputs @ w1 + b1) @ w2 + b2
     torch.nn.functional.cross_entropy(scores[train], torch.tensor(people.labels[train])).backward()  # type: ignore[no-untyped-call]
-    assert result.folder is not None
     found = load_file(result.folder / "model.safetensors")
     for name, part in zip(("weight1", "bias1", "weight2", "bias2"), parts, strict=True):
         expected = (part - task.lr * part.grad).detach().numpy()  # type: ignore[operator]
@@ -173,7 +171,6 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
         update = {"arrays": weights_record(start + 1e-12), "metrics": MetricRecord({"num-examples": 1})}
         heard = [Message(RecordDict(update), reply_to=asked) for _ in range(replies)]
         arrays, _ = strategy.aggregate_train(1, heard)
-        assert arrays is not None
         return float(arrays[WEIGHTS].numpy().std())
 
     for replies in (50, 10):

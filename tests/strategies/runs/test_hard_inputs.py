@@ -80,23 +80,3 @@ def test_it_runs(name: str, what: str, tmp_path: Path) -> None:
     assert 0 <= record["accuracy"]["test"] <= 1
     if not issubclass(find(name), Reference):
         assert record["devices"]["reported"] == N
-
-
-@pytest.mark.parametrize(
-    "name, settings, line",
-    [
-        ("rgnn", {"m": "13"}, "--set m=13: of 12 features 1..12 can be sampled"),
-        ("rgnn", {"m": "4", "group": "4"}, "--set m=4: of 3 features 1..3 can be sampled"),
-        ("rgnn", {"m": "0"}, "--set m=0: must be 1.."),
-        ("rgnn", {"m": "3", "C": "41"}, "--set C=41: 40 nodes cannot be cut into more clusters than there are nodes"),
-        ("lpgnn", {"m": "13"}, "--set m=13: of 12 features 1..12 can be sampled"),
-        ("lpgnn", {"m": "0"}, "--set m=0: must be optimal, floor or a whole number of at least 1"),
-        ("solitude", {"m": "13"}, "--set m=13: of 12 features 1..12 can be sampled"),
-        ("ldpgen", {"groups": "41"}, "--set groups=41: there are only 40 people to group"),
-        ("fp-ldpgen", {"first_groups": "41"}, "--set first_groups=41: there are only 40 people to group"),
-    ],
-)
-def test_more_than_there_is_is_one_line(name: str, settings: dict[str, str], line: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError) as caught:
-        _run(name, _people(tmp_path), settings=settings)
-    assert str(caught.value).startswith(line) and "\n" not in str(caught.value)

@@ -47,22 +47,3 @@ def test_a_mechanism_of_another_package_works_with_every_method(method: str) -> 
     assert record["devices"]["reported"] > 0 and not record["devices"]["failed"]
     assert 0 <= record["accuracy"]["test"] <= 1 and record["nulls"]
     assert record["privacy"]["holds"]["label"]["value"] == pytest.approx(1.0, abs=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (
-            {"label_mechanism": "one_bit"},
-            "--label-mechanism one_bit: must be one of grr, subset_selection, .*unequal, flags",
-        ),
-        ({"label_mechanism": "nothing"}, "--label-mechanism nothing: must be one of grr, "),
-        ({"label_mechanism": "clear_label"}, "--label-mechanism clear_label: must be one of grr, "),
-        ({"label_mechanism": "flags", "private_labels": False, "eps_labels": None}, "hogs asks nobody for a label"),
-        ({"label_mechanism": "subset_selection", "eps_labels": 60.0}, "--eps-labels 60.*beyond what a 64-bit"),
-    ],
-)
-def test_what_does_not_fit_is_one_line(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message) as caught:
-        simulate(options("hogs", "grr", **given))
-    assert "\n" not in str(caught.value)

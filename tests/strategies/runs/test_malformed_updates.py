@@ -20,7 +20,6 @@ from ldpsim.devices.federated.wire import EXCHANGE_TYPE, OTHERS, WEIGHTS, record
 from ldpsim.devices.network import LARGEST
 from ldpsim.strategies import RunFailed, RunOptions, simulate
 from ldpsim.strategies.engines.grids import DirectGrid, LocalGrid, SiloGrid
-from tests.fleets import release_states
 
 PEOPLE, ROUNDS = 60, 3
 METHODS = {name: method for name, method in table().items() if method.spec.trained_by in ("devices", "silos")}
@@ -40,12 +39,6 @@ def _of(change: Callable[[np.ndarray], np.ndarray]) -> Lie:
 
 # tests/strategies/rounds/test_replies.py has every other lie
 NAN = _of(lambda weights: np.where(np.arange(len(weights)) == 7, np.float32(np.nan), weights))
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    release_states()
 
 
 @pytest.fixture

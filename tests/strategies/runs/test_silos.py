@@ -73,7 +73,6 @@ def test_after_fedgcns_exchange_silos_have_the_whole_graphs_rows(population: Pop
     from ldpsim.strategies.people.owner_graphs import sparse_features
 
     whole = (spread @ sparse_features(people)).toarray()
-    assert record.folder is not None
     for number in range(4):
         room = record.folder / "silos" / f"silo-{number}"
         task = Task("one", "sums", people.facts.d, 4, people.facts.classes, 0.5, 3, seed=1)
@@ -103,7 +102,6 @@ def test_silos_learn_from_training_people_alone(tmp_path: Path) -> None:
     options = RunOptions(method="silo-fedavg-gcn", clients=40, out=tmp_path, reference=False,
                          settings={"rounds": "1", "silos": "3"})  # fmt: skip
     folder = simulate(options).folder
-    assert folder is not None
     silos = [Members.load(folder / "silos" / f"silo-{number}") for number in range(3)]
     learners = np.concatenate([silo.members[silo.training] for silo in silos])
     setup = set_up(options)

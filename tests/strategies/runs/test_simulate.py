@@ -29,7 +29,6 @@ def listing(folder: Path) -> dict[str, bytes]:
 
 def test_a_run_writes_a_whole_result(tmp_path: Path) -> None:
     result = simulate(options(tmp_path, reference=True))
-    assert result.folder is not None
     assert {"bundle.json", "config.toml", "log.txt", "model.safetensors", "result.json", "state"} == {
         p.name for p in result.folder.iterdir()
     }

@@ -67,25 +67,6 @@ def test_the_share_in_force(given: dict[str, Any], share: float, chosen: bool, p
     assert (setup.settings.provenance.get("feature_share") == CHOSEN) == chosen
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"method": "hogs", "feature_share": 0.0}, "--feature-share 0: hogs cannot do without private features"),
-        ({"method": "rgnn", "feature_share": 0.0}, "--feature-share 0: rgnn cannot do without private features"),
-        ({"method": "solitude", "feature_share": 0.0}, "--feature-share 0: solitude cannot do without"),
-        ({"method": "hogs", "feature_share": "auto"}, "--feature-share auto: hogs has no rule for its share"),
-        ({"eps_adjacency": 3.0, "feature_share": "auto"}, "--feature-share auto with --eps-adjacency 3: nothing"),
-        ({"feature_share": 0.0, "public_features": True}, "--feature-share 0: features are public beside --public-f"),
-        ({"eps_adjacency": 3.0, "eps_features": 1.0, "feature_share": 0.2},
-         "--feature-share 0.2: nothing is left to divide beside --eps-adjacency and --eps-features"),
-    ],
-)  # fmt: skip
-def test_a_share_that_does_not_fit_is_one_line(given: dict[str, Any], said: str, population: Population) -> None:
-    with pytest.raises(ValueError, match=said) as caught:
-        made(population, **given)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_match_solves_with_the_share_of_the_budget_that_it_finds(population: Population) -> None:
     for level, target in (("relationship", 4.0), ("relationship", 16.0)):
         found = match(replace(OPTIONS, epsilon=None), population, level, target)

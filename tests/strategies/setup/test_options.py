@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,22 +22,10 @@ from ldpsim.strategies.experiments.sweep_file import read_sweep
 from ldpsim.strategies.importing.options import ImportOptions
 from ldpsim.strategies.planning.plan import Wishes
 from ldpsim.strategies.runs.set_up import set_up
-from ldpsim.strategies.setup.option_spec import RUNNING, declared, option
+from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 from ldpsim.strategies.setup.run_setup import silent_devices
 from ldpsim.strategies.setup.settings import resolve
-
-
-def test_what_a_run_does_where_nothing_is_given() -> None:
-    plain = RunOptions()
-    asked = (plain.reporting, plain.on_requery, plain.private_labels, plain.public_features, plain.caps, plain.dropout)
-    assert asked == ("both", "refuse", False, False, {}, 0.0)
-    people = (plain.dataset, plain.clients, plain.split, plain.label_rate, plain.seed, plain.seeds)
-    assert people == ("generated", None, "random", None, 0, {})
-    assert (plain.repeats, plain.repeats_vary, plain.tuned, plain.reference) == (1, "all", False, True)
-    budgets = ("epsilon", "eps_adjacency", "eps_features", "eps_labels", "feature_share")
-    assert [getattr(plain, name) for name in budgets] == [None] * 5
-    assert plain.state is None is plain.from_reports and plain.save_reports is False
 
 
 def test_one_seed_gives_four_and_each_can_be_set() -> None:
@@ -60,14 +47,6 @@ def test_repeats_vary_what_they_say() -> None:
         assert {name for name in first if first[name] != second[name]} == changes
         assert options.seeds_of(1) != options.seeds_of(2)
     assert RunOptions(repeats=2, seeds={"noise": None}).seeds_of(1).noise is None
-
-
-def test_stored_hashes_depend_on_these_options() -> None:
-    """A change of stored config hashes needs a new version."""
-    specs = declared(RunOptions)
-    assert {name for name, spec in specs.items() if spec.hashed == "always"} == {
-        "method", "split", "label_rate", "device", "repeats", "repeats_vary", "dropout", "on_requery", "caps",
-    }  # fmt: skip
 
 
 def test_seeds_outside_their_range() -> None:
@@ -93,26 +72,6 @@ def test_a_share_of_the_devices_never_answers() -> None:
 ROOT = Path(__file__).parents[3]
 
 # Runs where `strategies` is the copy; prints what was found.
-
-
-def test_a_declaration_checks_values() -> None:
-    @dataclass(frozen=True)
-    class Few:
-        pace: str = option("slow", "Speed.", RUNNING, values=("slow", "fast"))
-        share: float | None = option(None, "Share.", RUNNING, "S", allows=lambda share: share > 0, must="above 0")
-
-    pace, share = declared(Few).values()
-    assert (pace.option, pace.types, pace.default) == ("--pace", (str,), "slow")
-    assert (share.types, share.is_table) == ((float,), False)
-    assert (share.read("0.5"), pace.read("0.5")) == ("0.5", "0.5")  # of a type of its own: read elsewhere
-    mixed = replace(share, kind=float | str)
-    assert (mixed.read("0.5"), mixed.read("auto"), mixed.read(None)) == (0.5, "auto", None)
-    share.check(None)
-    pace.check("fast")
-    with pytest.raises(ValueError, match=r"^--pace swift: must be one of slow, fast$"):
-        pace.check("swift")
-    with pytest.raises(ValueError, match=r"^--share nan: above 0$"):
-        share.check(float("nan"))
 
 
 @pytest.mark.parametrize(

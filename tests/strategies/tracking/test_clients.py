@@ -32,7 +32,6 @@ def test_a_run_and_one_without_a_result_are_read_back(tmp_path: Path, monkeypatc
         client.search_runs([client.get_experiment_by_name(name).experiment_id]) for name in ("ldpsim", "another")
     )
     assert failed.info.status == "FAILED" and "train/val_loss" in failed.data.metrics
-    assert result.folder is not None
     assert run.info.status == "FINISHED" and run.info.run_name == result.folder.name
     assert run.data.params["method"] == "hogs" and run.data.params["parameters.epochs"] == "3"
     curve = client.get_metric_history(run.info.run_id, "train/val_accuracy")
@@ -66,7 +65,6 @@ def test_a_run_is_read_back_from_its_event_file(tmp_path: Path, capsys: pytest.C
     result = simulate(small(tmp_path / "runs"), track=[f"tensorboard:{tmp_path / 'events'}"])
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    assert result.folder is not None
     folder = tmp_path / "events" / result.folder.name
     assert f"tracked: {folder}\n" in capsys.readouterr().err
     events = EventAccumulator(str(folder)).Reload()
@@ -119,7 +117,6 @@ def test_a_run_is_read_back_from_its_offline_file(
     result = simulate(small(tmp_path / "runs"), track=["wandb:trial"])
     assert f"tracked: {tmp_path / 'WANDB_DIR'}/wandb/offline-run-" in capsys.readouterr().err
     records = stored(tmp_path / "WANDB_DIR")
-    assert result.folder is not None
     run = next(record.run for record in records if record.HasField("run"))
     assert run.project == "trial" and run.display_name == result.folder.name
     config = {entry.key: json.loads(entry.value_json) for entry in run.config.update}

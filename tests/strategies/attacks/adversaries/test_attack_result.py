@@ -9,7 +9,6 @@ from ldpsim.devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator, Release, Target
 from ldpsim.strategies.attacks.adversaries.questions import every_mechanism, rebudgeted, two_stages
-from ldpsim.strategies.engines.flower_private import assume_identity
 from tests.strategies.attacks.adversaries.conftest import loss_of
 
 N, D, C = 12, 10, 3
@@ -48,7 +47,6 @@ def test_budgets_are_changed_whatever_the_mechanism() -> None:
 
 
 def test_what_is_no_report_is_noted() -> None:
-    assume_identity(run_id=1)
     target = Target(QUERY, None, 1, lambda: None)  # type: ignore[arg-type,return-value]
     curator = Curator(target)
     asked = Message(RecordDict(), 1, "query.report")

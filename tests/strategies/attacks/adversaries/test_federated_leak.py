@@ -16,7 +16,6 @@ from ldpsim.devices.federated.wire import round_content, weights_record
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.attacks.adversaries.table import crafted_models
-from ldpsim.strategies.engines.flower_private import assume_identity
 from ldpsim.strategies.results.lifetime import lifetime
 from tests.fleets import fleet_of
 
@@ -30,7 +29,6 @@ def training(tmp_path: Path, people: Population) -> Callable[..., tuple[Any, Ask
     """Enrol everybody for a training, and send each a model."""
 
     def make() -> tuple[Any, Ask]:
-        assume_identity(run_id=1)
         task = Task("t", "own", people.facts.d, HIDDEN, people.facts.classes, 0.1, 1, "none")
         policy = policy_for_training(task, people.facts, answers=10)
         enrol(tmp_path / "federated", people, policy, seed=5).close()

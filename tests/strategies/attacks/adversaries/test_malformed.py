@@ -17,7 +17,6 @@ from ldpsim.devices.report import Report
 from ldpsim.devices.wire import TEXTS, read_reply
 from ldpsim.strategies.attacks.adversaries.curator import Target
 from ldpsim.strategies.attacks.adversaries.malformed import hostile_bytes, hostile_shot
-from ldpsim.strategies.engines.flower_private import assume_identity
 
 MESSAGES = 3_000
 
@@ -46,7 +45,6 @@ def test_hostile_bytes_to_a_device(target_for: Callable[..., Target], mode: str,
 
 def test_hostile_messages_to_the_app(target_for: Callable[..., Target]) -> None:
     """Through Flower's ClientApp: only the fixed texts leave, whatever record or type of message comes."""
-    assume_identity(run_id=1)
     target = target_for("malformed")
     rng = random.Random(2)
     codes: Counter[str] = Counter()

@@ -76,7 +76,6 @@ def test_only_liars_reports_change(engine: str, tmp_path: Path, monkeypatch: pyt
     options = RunOptions(method="rr", clients=60, seed=3, nulls=False, reference=False, settings={"epochs": "2"},
                          engine=engine, out=tmp_path, save_reports=True)  # fmt: skip
     folder = simulate(options).folder
-    assert folder is not None
     honest = Reports.load(folder / "reports").adjacency
     seen: list[Any] = []
     real = cells.collect
