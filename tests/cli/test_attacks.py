@@ -44,13 +44,6 @@ def test_json_has_what_the_contract_names(tmp_path: Path) -> None:
             "theory", "distinct_releases"} <= set(document["rows"][0])  # fmt: skip
 
 
-def test_adversaries_and_faults_are_listed() -> None:
-    found = runner.invoke(app, ["stress", "--adversary", "help"])
-    assert found.exit_code == 0 and "new-run" in found.stdout and "sybils" in found.stdout
-    found = runner.invoke(app, ["stress", "--fault", "help"])
-    assert "ledger-deleted" in found.stdout and "older-backup" in found.stdout
-
-
 def test_a_row_that_is_wrong_is_marked() -> None:
     found = stress(StressOptions(clients=40, asks=(1,), adversaries=("repeat",), protections=("refuse",)))
     result = replace(found, rows=[{**found.rows[0], "passed": False}, *found.rows[1:]])
@@ -106,8 +99,3 @@ def test_the_table(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines()[:-1])) <= width and "80.0 ± 1.0" in out and "+ both-ends" in out
     assert "null models chance 30.0" in out and "nobody lies" in out and ("-7.0" in out) == (width == 80)
-
-
-def test_help_lists_the_attacks() -> None:
-    found = CliRunner().invoke(app, ["poison", "hogs", "--attack", "help"])
-    assert found.exit_code == 0 and "largest-degree" in found.stdout and "pairs" in found.stdout

@@ -177,27 +177,6 @@ def test_a_failed_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path, monkeypa
 
 
 @pytest.mark.usefixtures("cells_in_this_process")
-def test_nothing_is_written_where_no_cell_can_be_run_or_two_are_one(tmp_path: Path) -> None:
-    options = RunOptions(clients=60, settings={"epochs": "3"}, out=None)
-    same = [Cell(options, "a"), Cell(replace(options, epsilon=8.0), "b")]  # 8 is the default
-    with pytest.raises(ValueError, match="twice: a and b"):
-        run_sweep(same, tmp_path / "sweep")
-    bad = [Cell(replace(options, settings={"tau": "7"}), "a")]
-    with pytest.raises(ValueError, match=r"no cell can run \(a: --set tau=7"):
-        run_sweep(bad, tmp_path / "sweep")
-    with pytest.raises(ValueError, match="--engine flower: must be one of auto, local, ray"):
-        run_sweep(same, tmp_path / "sweep", engine="flower")
-    with pytest.raises(ValueError, match="--ray-address with --engine local"):
-        run_sweep(same, tmp_path / "sweep", engine="local", ray_address="10.0.0.1:6379")
-    with pytest.raises(ValueError, match="--workers 0"):
-        run_sweep(same, tmp_path / "sweep", workers=0)
-    assert list(tmp_path.iterdir()) == []
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="cannot be written"):
-        run_sweep(same[:1], tmp_path / "file" / "sweep")
-
-
-@pytest.mark.usefixtures("cells_in_this_process")
 def test_two_sweeps_do_not_share_a_folder(tmp_path: Path) -> None:
     cells = [Cell(RunOptions(clients=60, settings={"epochs": "3"}, out=None), "a")]
     (tmp_path / "sweep").mkdir()

@@ -8,8 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from ldpsim.devices.collector import CollectorKey
-from ldpsim.devices.facts import PublicFacts
 from ldpsim.strategies.flower_app import alone
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
@@ -80,19 +78,6 @@ def test_too_few_nodes_are_told_the_option_to_give(
     with pytest.raises(ValueError, match="2 SuperNodes are 2 people, too few") as caught:
         alone.run_alone(None, context)  # type: ignore[arg-type]
     assert f'--federation-config "num-supernodes={everybody} client-resources-num-cpus=1"' in str(caught.value)
-
-
-def test_public_facts_are_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
-    public = SimpleNamespace(facts=PublicFacts(9, 4, 2), nodes=None)
-    monkeypatch.setattr(alone.PublicFile, "read", lambda text: public)
-    told = Told(monkeypatch, {1: (0, True)}, connected=1)
-    terms = CollectorKey(Path("key"), bytes(32)).sign(b"{}")
-    told.run(facts="{}")
-    told.run(**{"facts": "{}", "terms": terms.to_text(), "minimum-nodes": 4})
-    assert told.deployed == [None, terms] and not told.simulated
-    assert told.expected == [9, 4]
-    with pytest.raises(ValueError, match="the facts are missing"):
-        told.run(terms=terms.to_text())
 
 
 @pytest.mark.parametrize(("text", "says"), [

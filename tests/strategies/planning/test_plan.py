@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
-from ldpsim.curator.methods import find, names
+from ldpsim.curator.methods import find
 from ldpsim.curator.methods.local.hogs import HoGS
 from ldpsim.curator.reports.question import keys_of
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
@@ -24,7 +24,7 @@ from ldpsim.strategies.experiments.compare import guarantee_before
 from ldpsim.strategies.flower_app.alone import default_config
 from ldpsim.strategies.planning import plan
 from ldpsim.strategies.planning.files import undeployable, write_files
-from ldpsim.strategies.planning.on_paper import METHODS, OnPaper, asks_of
+from ldpsim.strategies.planning.on_paper import OnPaper
 from ldpsim.strategies.planning.plan import FACTS as GIVEN
 from ldpsim.strategies.planning.plan import Plan, PlanRow, Wishes, make_plan, planned_people
 from ldpsim.strategies.results.in_words import guess
@@ -38,13 +38,6 @@ FACTS = GraphFacts(40_000, features=40, classes=3, words=5.0)
 def _row(method: str, wishes: Wishes, options: RunOptions | None = None, facts: GraphFacts = FACTS) -> PlanRow:
     (row,) = make_plan([method], facts, wishes, options or RunOptions()).rows
     return row
-
-
-def test_all_listed_methods_say_what_they_ask() -> None:
-    assert set(METHODS) <= set(names()) and len(set(METHODS)) == len(METHODS)
-    assert all(asks_of(name) for name in METHODS)
-    assert asks_of("hogs") == "links and features" and asks_of("gap") == "the raw record, for an owner"
-    assert asks_of("vote", volunteers=True, labels=True) == "one vote on list and features, or the label"
 
 
 def test_a_method_that_cannot_be_asked_has_its_reason_and_the_others_have_rows() -> None:

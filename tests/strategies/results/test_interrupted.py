@@ -29,18 +29,6 @@ ROOT = Path(__file__).parents[3]
 NAME = {"method": "hogs", "dataset": "generated", "digest": "abc", "seed": 0}
 
 
-def test_an_interrupted_run_is_found_again_and_a_finished_one_is_not(tmp_path: Path) -> None:
-    with hold_folder(tmp_path / "runs", **NAME) as first:
-        assert first == tmp_path / "runs" / "hogs-generated-abc-0"
-    with hold_folder(tmp_path / "runs", **NAME) as again:
-        assert again == first
-        write_result(again, {})
-    for name in ("hogs-generated-abc-0-2", "hogs-generated-abc-0-3"):
-        with hold_folder(tmp_path / "runs", **NAME) as folder:
-            assert folder.name == name
-            write_result(folder, {})
-
-
 HOLD = """
 import os, sys
 from pathlib import Path

@@ -1,18 +1,19 @@
-"""Whole runs, small: what the same, a changed and an interrupted command do.
-
-Covers run, set_up, one_report, asking, reference, results/outcome, results/record and setup/run_setup.
-"""
+"""Whole runs, small: what the same, a changed and an interrupted command do, also in threads."""
 
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from ldpsim.curator.steps import track
 from ldpsim.devices.collector import generate
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import Refused, RunOptions, simulate
+from ldpsim.strategies.runs.nulls import side_by_side
 
 QUICK = {"epochs": "3"}
 
@@ -90,3 +91,37 @@ def test_devices_that_replay_give_the_same_bytes(tmp_path: Path) -> None:
     for epsilon in (4.0, 9.0):
         with pytest.raises(Refused):
             simulate(options(tmp_path, state=state, epsilon=epsilon))
+
+
+def figures_of(seed: int) -> tuple[int, float, str]:
+    options = RunOptions(method="rr", clients=100, out=None, reference=False, nulls=False, groups=False,
+                         settings={"epochs": "5"}, seed=seed)  # fmt: skip
+    record = simulate(options).record
+    return record["devices"]["reported"], record["accuracy"]["test"], record["devices"]["refused"]
+
+
+def test_runs_at_once_have_the_results_that_they_have_alone() -> None:
+    """One run closed the ledgers of another before: a crash, or LEDGER_DAMAGED."""
+    alone = [figures_of(seed) for seed in (0, 1)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(figures_of, [0, 1] * 4)) == alone * 4
+    assert [reported for reported, *_ in alone] == [100, 100]
+
+
+def test_an_error_in_the_block_stops_what_runs_at_its_next_step() -> None:
+    begun, go_on, seen = threading.Event(), threading.Event(), []
+
+    def training() -> None:
+        for epoch in track(range(200), 200):
+            seen.append(epoch)
+            begun.set()
+            go_on.wait(5)
+
+    with pytest.raises(KeyboardInterrupt), side_by_side(2) as start:
+        running = start(training)
+        begun.wait()
+        threading.Timer(0.1, go_on.set).start()
+        raise KeyboardInterrupt
+    with pytest.raises(CancelledError):
+        running()
+    assert len(seen) < 200
