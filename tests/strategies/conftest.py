@@ -17,7 +17,6 @@ from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.strategies.engines.flower_private import assume_identity
-from tests.strategies.forks import Forks, forks
 
 SMALL = 40
 
@@ -72,10 +71,3 @@ def short_perceptron(monkeypatch: pytest.MonkeyPatch) -> None:
     from ldpsim.curator.learning import training
 
     monkeypatch.setattr(training, "TrainingSettings", partial(training.TrainingSettings, epochs=5))
-
-
-@pytest.fixture(scope="module")
-def forked() -> Iterator[Forks]:
-    """A process whose forks run code that kills itself."""
-    with forks() as found:
-        yield found

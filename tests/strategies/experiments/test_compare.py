@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import pytest
 
 from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.devices.data.population import Population
-from ldpsim.strategies.experiments.compare import Comparison, _name, _solve, compare, guarantee_before, match
+from ldpsim.strategies.experiments.compare import Comparison, _name, compare, guarantee_before, match
 from ldpsim.strategies.results.in_words import held
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
@@ -184,21 +183,3 @@ def test_a_budget_given_by_its_parts_leaves_nothing_to_solve_for(population: Pop
     assert found.reason == "no budget gives it: its loss does not depend on the budget"
     found = match(options("hogs", eps_adjacency=3.0), population, "relationship", 9.0)
     assert found.reason.startswith("no budget gives it: the most that it loses below 9 is 6")
-
-
-def test_steps_and_walls() -> None:
-    assert _solve(lambda e: 2 * e, 1.0, 3.0) == pytest.approx((1.5, 3.0))
-    stairs = _solve(lambda e: float(math.floor(e)), 1.0, 3.5)
-    assert stairs == "no budget gives it: the most that it loses below 3.5 is 3"
-
-    def walled(budget: float) -> float:
-        if not 0.5 <= budget <= 4:
-            raise ValueError("not with this threshold")
-        return budget
-
-    assert _solve(walled, 1.0, 3.0) == pytest.approx((3.0, 3.0))
-    assert _solve(walled, 1.0, 0.1) == "no budget gives it (not with this threshold)"
-    assert str(_solve(walled, 1.0, 9.0)).endswith("below 9 is 4 (not with this threshold)")
-    calls = []
-    exact = _solve(lambda e: calls.append(e) or math.expm1(e), 1.0, 20.0)  # type: ignore[func-returns-value]
-    assert exact == pytest.approx((math.log(21), 20.0), rel=1e-8) and len(calls) < 20

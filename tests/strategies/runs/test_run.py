@@ -72,7 +72,7 @@ def read_by(setup: RunSetup) -> dict[str, list[IntArray]]:
 def reference(setup: RunSetup, people: Population, home: Path) -> Predictions | None:
     run, setup = run_of(setup.method), replace(setup, population=people)
     scene = RepeatContext(setup, 0, home, home, None, "c", False, (), quiet)
-    settings = replace(run.reference_settings(setup)[0], epochs=40, lr=0.1)
+    settings = replace(run.reference_settings(setup)[0], epochs=15, lr=0.1)
     return run.reference(scene, settings)
 
 

@@ -57,9 +57,6 @@ def test_a_share_of_the_devices_never_answers() -> None:
     assert silent_devices(RunOptions(), first, 60) == frozenset()
 
 
-ROOT = Path(__file__).parents[3]
-
-# Runs where `strategies` is the copy; prints what was found.
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,8 @@ from ldpsim.devices import datasets
 from ldpsim.strategies.attacks.audit.audit import (
     MOST_VALUES,
     audit_callable,
-    callable_named,
     domain_of,
     sampled,
-    takes_rng,
 )
 from ldpsim.strategies.attacks.audit.released_model import (
     LEVELS,
@@ -70,15 +68,6 @@ def test_forms_of_a_domain(text: str, values: list[object]) -> None:
 def test_domains_that_are_none(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         domain_of(text)
-
-
-def test_modules_of_the_current_folder(module: str) -> None:
-    assert not takes_rng(callable_named(f"{module}:old")) and takes_rng(callable_named(f"{module}:f"))
-    assert domain_of(f"{module}:values") == ["a", "b"]
-    for text, said in ((f"{module}:h", "has no h"), (f"{module}:NOTHING", "not callable"), ("a b", "the form is"),
-                       ("broken_of_tests:f", "importing broken_of_tests raised ZeroDivisionError")):  # fmt: skip
-        with pytest.raises(ValueError, match=said):
-            callable_named(text)
 
 
 @pytest.mark.parametrize("function", ["f", "old"])
