@@ -183,3 +183,5 @@ def test_a_budget_given_by_its_parts_leaves_nothing_to_solve_for(population: Pop
     assert found.reason == "no budget gives it: its loss does not depend on the budget"
     found = match(options("hogs", eps_adjacency=3.0), population, "relationship", 9.0)
     assert found.reason.startswith("no budget gives it: the most that it loses below 9 is 6")
+    found = match(options("rr"), population, "relationship", 500.0)  # beyond what its mechanism can have
+    assert "loses below 500 is " in found.reason and "64-bit threshold" in found.reason
