@@ -9,7 +9,7 @@ import pytest
 
 from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.devices.data.population import Population
-from ldpsim.strategies.experiments.compare import Comparison, _name, compare, guarantee_before, match
+from ldpsim.strategies.experiments.compare import Comparison, compare, guarantee_before, match
 from ldpsim.strategies.results.in_words import held
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
@@ -89,16 +89,6 @@ def test_a_comparison_of_other_options_leaves_the_first_one_as_it_is(tmp_path: P
     folders = {small(tmp_path, "hogs", "mlp", **more).folder for more in others}  # type: ignore[arg-type]
     assert len(folders) == len(others) and first.folder not in folders
     assert kept_files(first.folder) == before
-
-
-@pytest.mark.parametrize(
-    "given",
-    [{"dataset": "cora"}, {"clients": 70}, {"split": "split42"}, {"label_rate": 0.5}, {"seed": 1}, {"dropout": 0.1},
-     {"seeds": {"split": 1}}, {"repeats": 2}, {"repeats_vary": "noise"}, {"epsilon": 3.0}, {"gnn": "sage"},
-     {"tuned": True}, {"reference": False}, {"defence": "all"}, {"caps": {"bit": 9.0}}, {"on_requery": "replay"}],
-)  # fmt: skip
-def test_every_option_that_a_comparison_shows_names_the_folder(given: dict[str, object]) -> None:
-    assert _name(RunOptions(**given)) != _name(RunOptions())  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

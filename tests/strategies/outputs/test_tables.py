@@ -88,18 +88,6 @@ def test_the_margin_over_seeds_is_that_of_the_best_null_with_a_corrected_upper_e
     assert two is not None and two["margin"] is None and "an interval takes three seeds" in two["text"]
 
 
-def test_what_nulls_do_not_judge_is_not_above() -> None:
-    """Chance alone judges nothing, in one result and in several."""
-    records = [result("vote", 0.9, seed) for seed in range(4)]
-    for record in records:
-        record["nulls"] = {"chance": {"test": 0.3}}
-        record["verdict"] |= {"above_nulls": True}
-    assert [group.verdict["standing"] for some in (records, records[:1]) for group in groups_of(some)
-            if group.verdict] == ["unjudged"] * 2  # fmt: skip
-    records[0] = {**records[0], "nulls": None, "verdict": None}
-    assert groups_of(records)[0].verdict is None
-
-
 def test_repeats_of_a_run_count_as_scores() -> None:
     (group,) = groups_of([result("hogs", 0.55, 0, per_repeat=[0.5, 0.6])])
     assert (group.row["n"], group.row["sd"]) == (2, pytest.approx(0.0707107))
@@ -268,22 +256,6 @@ def test_nothing_in_a_record_becomes_another_command(record: dict[str, Any]) -> 
         "ldpsim", "run", "--method", "hogs; rm -rf ~ #", "--dataset", "$(reboot) reboot", "--gnn", "]0;z", "--set",
         "`x`='; y",
     ]  # fmt: skip
-
-
-def test_a_comparison_has_the_options_of_the_run_and_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LDPSIM_DATA", "/data")
-    options = RunOptions(
-        method="hogs", dataset="my graphs/a.npz", clients=500, epsilon=4.5, feature_share=0.2, settings={"tau": "0.7"},
-        seed=3, seeds={"noise": None}, repeats=5, caps={"bit": 4.0}, state=None, data_dir=Path("/data"), workers=3,
-        out=Path("else where"),
-    )  # fmt: skip
-    command = comparison_of(options)
-    assert command == (
-        "ldpsim compare hogs sbp vote raw --dataset 'my graphs/a.npz' --clients 500 --epsilon 4.5 --feature-share 0.2 "
-        "--set tau=0.7 --seed 3 --noise-seed os --repeats 5 --out 'else where'"
-    )
-    monkeypatch.delenv("LDPSIM_DATA")
-    assert "--data-dir /data" in comparison_of(options)
 
 
 @pytest.mark.parametrize("method", sorted(BUILT_IN))

@@ -7,15 +7,11 @@ import math
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 
 from docs.layers import ROOT
-from ldpsim.curator.methods import Budget, find
-from ldpsim.curator.methods.base import questions_asked
 from ldpsim.curator.privacy.level import Level, OfOne
 from ldpsim.curator.privacy.levels import LEVELS
-from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.strategies.results.in_words import (
     FOUND,
     PROTECTIONS,
@@ -57,21 +53,6 @@ def test_a_degree_begins_where_the_last_one_ends(number: int, each: Any) -> None
     assert protection(0.0, each.most * 2 - 1 - 1e-9) is each  # delta alone
 
 
-def test_each_level_has_its_word() -> None:
-    found = record(
-        bit_feature=Level("bounded", 1.0), relationship=Level("bounded", 4.0), vector=Level("bounded", 1024.0),
-        label=Level("unprotected", reason="labels are public"), user=Level("bounded", 18000.0),
-        node=Level("bounded", 36000.0),
-    )  # fmt: skip
-    assert texts(found) == [
-        "a feature: hidden fairly well (best guess 73.2 %)",
-        "a relationship: hardly hidden (best guess 98.3 %)",
-        "all features, a person, a person as others report it: no meaningful protection",
-        "a person's label: in clear (labels are public)",
-    ]
-    assert [each.tone for each in privacy_in_words(found)] == ["good", "bad", "bad", "bad"]
-
-
 def test_a_public_class_is_not_counted_where_the_rest_is_hidden() -> None:
     holds = {"user": Level("bounded", 1.0), "node": Level("bounded", 30.0), "label": Level("unprotected")}
     first, *_ = (text for text in texts(record(**holds)) if text.startswith("a person: "))
@@ -79,19 +60,6 @@ def test_a_public_class_is_not_counted_where_the_rest_is_hidden() -> None:
     assert "a person as others report it: no meaningful protection" in texts(record(**holds))
     holds["label"] = Level("bounded", 1.0)
     assert not any("not counted" in text for text in texts(record(**holds)))
-
-
-def test_the_private_part_of_a_record_has_a_word_where_the_rest_is_public() -> None:
-    facts, split = PublicFacts(n=50, d=4, classes=3), Split(np.arange(10), np.arange(10, 20), np.arange(20, 50))
-    budget = Budget(epsilon=1.0, public_features=True)
-    method = find("vote")()
-    found = method.guarantee(facts, questions_asked(method, facts, split, budget, "c"), budget)
-    said = texts({**record(), "privacy": found.to_dict()})
-    assert "a feature, all features: in clear (public)" in said
-    assert (
-        "a person: hidden fairly well (best guess 73.2 %; not counted: the public feature vector and label)"
-    ) in said
-    assert "a person as others report it: no meaningful protection" in said
 
 
 def test_friendships_that_were_found_are_not_hidden_whatever_the_bound_is() -> None:

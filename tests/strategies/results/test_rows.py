@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from ldpsim.strategies import RunOptions
 from ldpsim.strategies.results.numbers import NONE, bytes_, count, duration, percent, plus_minus, points, seconds, size
-from ldpsim.strategies.results.rows import csv_text, data_frame, failed_row, figures, row_of, write_table
+from ldpsim.strategies.results.rows import csv_text, data_frame, figures, row_of, write_table
 from tests.cli.conftest import RECORD, WITH_NULLS
 
 
@@ -48,15 +47,6 @@ def test_no_cell_is_a_formula_and_a_table_is_written_whole(tmp_path: Path) -> No
     frame = data_frame([{"method": "=1+1", "margin": -0.5, "n": "-0.5"}])
     write_table(tmp_path / "table.csv", frame)
     assert (tmp_path / "table.csv").read_text() == "method,margin,n\n'=1+1,-0.5,-0.5\n"
-
-
-def test_a_failed_cell_has_its_options_and_the_reason() -> None:
-    row = failed_row(1, RunOptions(method="rgnn", clients=60, settings={"C": "9"}), None, "it broke")
-    assert (row["method"], row["param_C"], row["config_hash"], row["error"]) == ("rgnn", "9", None, "it broke")
-    done = row_of(RECORD, "hogs-0", 2)
-    table = rows_of(csv_text(data_frame([row, done])))
-    assert [line["status"] for line in table] == ["failed", "done"] and table[0]["test"] == ""
-    assert list(table[0])[-2:] == ["folder", "error"]
 
 
 def test_shares_are_points_and_per_cent() -> None:

@@ -22,17 +22,8 @@ from ldpsim.strategies.experiments.sweep_file import read_sweep
 from ldpsim.strategies.importing.options import ImportOptions
 from ldpsim.strategies.planning.plan import Wishes
 from ldpsim.strategies.runs.set_up import set_up
-from ldpsim.strategies.setup.options import RunOptions, Seeds
-from ldpsim.strategies.setup.run_setup import silent_devices
+from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.settings import resolve
-
-
-def test_one_seed_gives_four_and_each_can_be_set() -> None:
-    base = Seeds.derive(0)
-    assert len(set(base.to_dict().values())) == 4
-    assert Seeds.derive(0) == base != Seeds.derive(1)
-    assert Seeds.derive(0, noise=None).noise is None
-    assert Seeds.derive(0, noise=7) == Seeds(base.population, base.split, 7, base.training)
 
 
 def test_repeats_vary_what_they_say() -> None:
@@ -46,17 +37,6 @@ def test_repeats_vary_what_they_say() -> None:
         assert {name for name in first if first[name] != second[name]} == changes
         assert options.seeds_of(1) != options.seeds_of(2)
     assert RunOptions(repeats=2, seeds={"noise": None}).seeds_of(1).noise is None
-
-
-def test_a_share_of_the_devices_never_answers() -> None:
-    options = RunOptions(dropout=0.25)
-    first = options.seeds_of(0)
-    silent = silent_devices(options, first, 60)
-    assert len(silent) == 15 and silent <= set(range(60))
-    assert silent == silent_devices(options, first, 60) != silent_devices(options, options.seeds_of(1), 60)
-    assert silent_devices(RunOptions(), first, 60) == frozenset()
-
-
 
 
 @pytest.mark.parametrize(
