@@ -29,7 +29,7 @@ from ldpsim.strategies import simulate
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.planning.plan import Wishes, make_plan
 from ldpsim.strategies.setup.options import RunOptions
-from tests.cli.test_sheet import agreed
+from tests.cli.test_documents import agreed
 from tests.waiting import wait_until
 
 POINTS = """return [...document.querySelectorAll('#chart-0 .mark-symbol [aria-roledescription="point"]')]

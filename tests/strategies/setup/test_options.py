@@ -1,29 +1,40 @@
-"""Options of a run: how they are declared, mistakes, defaults, seeds, and what they set."""
+"""Options of a run: how they are declared, mistakes, defaults, seeds, what they set, and full disks."""
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
+import sqlite3
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors import SafetensorError
 
 from ldpsim.curator.methods import Blink, HoGS
 from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods.feature_share import feature_share
 from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
 from ldpsim.curator.methods.local.links import LPAnd
 from ldpsim.curator.methods.local.lpgnn import LPGNN
 from ldpsim.curator.methods.local.solitude import Solitude
 from ldpsim.curator.methods.owner.owner import PrivGnn
+from ldpsim.devices.data.population import Population
 from ldpsim.strategies.attacks.stress.campaign import StressOptions
+from ldpsim.strategies.experiments.compare import guarantee_before, match
 from ldpsim.strategies.experiments.sweep_file import read_sweep
 from ldpsim.strategies.importing.options import ImportOptions
 from ldpsim.strategies.planning.plan import Wishes
+from ldpsim.strategies.results.folder import log_file
 from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.disk_space import naming_full_disk
 from ldpsim.strategies.setup.options import RunOptions
-from ldpsim.strategies.setup.settings import resolve
+from ldpsim.strategies.setup.run_setup import RunSetup, load_population
+from ldpsim.strategies.setup.settings import CHOSEN, resolve
 
 
 def test_repeats_vary_what_they_say() -> None:
@@ -141,3 +152,109 @@ def test_heads_are_a_parameter_of_a_gat_alone() -> None:
     assert resolve(blink, Blink, Budget(epsilon=4.0, public_features=True)).training.gat_heads == 1
     with pytest.raises(ValueError, match="--set gat_heads=0: must be 1..256"):
         resolve(RunOptions(gnn="gat", settings={"gat_heads": "0"}), HoGS, Budget())
+
+
+OPTIONS = RunOptions(method="sbp", clients=400, reference=False, nulls=False, device="cpu", out=None)
+
+
+@pytest.fixture(scope="module")
+def population() -> Population:
+    return load_population(OPTIONS)
+
+
+def made(population: Population, **given: Any) -> RunSetup:
+    return set_up(replace(OPTIONS, **given), population=population)
+
+
+def test_a_share_is_chosen_from_public_facts_and_hashed_as_if_it_were_given(population: Population) -> None:
+    facts, split = population.facts, made(population).repeats[0].split
+    for epsilon in (0.5, 40.0):
+        setup = made(population, epsilon=epsilon)
+        share = feature_share(facts, len(split.train), epsilon)
+        assert setup.budget.feature_share == share and (share > 0) == (epsilon > 10)
+        assert setup.settings.provenance["feature_share"] == CHOSEN
+        given = made(population, epsilon=epsilon, feature_share=share)
+        assert given.digest == setup.digest == made(population, epsilon=epsilon, feature_share="auto").digest
+        assert "feature_share" not in given.settings.provenance
+    asked = [setup.method.questions(facts, split, made(population, epsilon=epsilon).budget, "c")[0].query.attributes
+             for epsilon in (0.5, 40.0)]  # fmt: skip
+    assert asked == [("adjacency",), ("adjacency", "features")]
+
+
+def test_nothing_private_decides(population: Population) -> None:
+    changed = load_population(replace(OPTIONS, seed=5))
+    assert changed.facts == population.facts and changed.digest != population.digest
+    for epsilon in (0.5, 8.0, 15.0, 40.0):
+        ours, theirs = made(population, epsilon=epsilon), made(changed, epsilon=epsilon)
+        assert ours.budget == theirs.budget
+
+
+@pytest.mark.parametrize(
+    ("given", "share", "chosen"),
+    [
+        ({"epsilon": 15.0, "feature_share": 0.25}, 0.25, False),
+        ({"feature_share": 0}, 0, False),
+        ({"public_features": True}, 0.1, False),  # nothing to divide, and older hashes stay
+        ({"eps_adjacency": 12.0}, 0.0, True),
+        ({"eps_adjacency": 3.0, "eps_features": 1.0}, 0.0, True),
+        ({"settings": {"asks": "solitude"}}, 0.1, False),
+        ({"method": "hogs"}, 0.1, False),
+        ({"method": "hogs", "feature_share": 0.0, "eps_features": 1.0}, 0.0, False),
+    ],
+)
+def test_the_share_in_force(given: dict[str, Any], share: float, chosen: bool, population: Population) -> None:
+    setup = made(population, **given)
+    assert setup.budget.feature_share == share
+    assert (setup.settings.provenance.get("feature_share") == CHOSEN) == chosen
+
+
+def test_a_match_solves_with_the_share_of_the_budget_that_it_finds(population: Population) -> None:
+    for level, target in (("relationship", 4.0), ("relationship", 16.0)):
+        found = match(replace(OPTIONS, epsilon=None), population, level, target)
+        assert found.holds == pytest.approx(target, rel=0.01) and not found.reason
+        assert isinstance(found.options.feature_share, float)
+        held = guarantee_before(set_up(found.options, population=population)).to_dict()["holds"][level]["value"]
+        assert held == found.holds
+    assert match(OPTIONS, population, "relationship", 4.0).options.feature_share == 0.0
+
+
+def sqlite_full() -> sqlite3.Error:
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError("38400 requested and 12288 written"),  # numpy's
+        SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
+        sqlite_full(),
+    ],
+)
+def test_an_error_of_a_full_disk_without_a_path_gets_the_folder(tmp_path: Path, error: Exception) -> None:
+    with pytest.raises(OSError, match="No space left on device") as failed, naming_full_disk(tmp_path):
+        raise error
+    assert (failed.value.errno, failed.value.filename) == (errno.ENOSPC, str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space", "a/b"), PermissionError(13, "no"), ValueError("x"), OSError("other")]
+)
+def test_other_errors_stay_as_they_are(tmp_path: Path, error: Exception) -> None:
+    with pytest.raises(type(error)) as failed, naming_full_disk(tmp_path):
+        raise error
+    assert failed.value is error
+
+
+def test_a_log_that_cannot_be_written_ends_the_run_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    (tmp_path / "log.txt").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as failed, log_file(tmp_path):
+        logging.getLogger("ldpsim").info("a line")
+    assert failed.value.filename == str(tmp_path / "log.txt")
+    assert capsys.readouterr().err == ""
