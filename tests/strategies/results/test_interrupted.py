@@ -29,6 +29,12 @@ ROOT = Path(__file__).parents[3]
 NAME = {"method": "hogs", "dataset": "generated", "digest": "abc", "seed": 0}
 
 
+def test_an_infinite_budget_is_a_word_of_strict_json(tmp_path: Path) -> None:
+    write_result(tmp_path, {"budget": {"eps_features": float("inf")}, "seconds": [1.5, float("inf")]})
+    stored = json.loads((tmp_path / "result.json").read_text(), parse_constant=lambda name: pytest.fail(name))
+    assert stored == {"budget": {"eps_features": "inf"}, "seconds": [1.5, "inf"]}
+
+
 HOLD = """
 import os, sys
 from pathlib import Path
