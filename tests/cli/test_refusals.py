@@ -355,6 +355,7 @@ def write_files() -> None:
     Path("open.key").chmod(0o640)
 
 
+@pytest.mark.usefixtures("cells_in_this_process")
 @pytest.mark.parametrize(("words", "said"), ROWS)
 def test_a_mistake_is_one_line_and_changes_nothing(
     words: str, said: list[str], folder: Path, listing: Callable[[Path], dict[str, str]]
