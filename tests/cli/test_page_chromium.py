@@ -267,6 +267,6 @@ def assert_no_barrier(browser: Any, axe: str) -> None:
         "axe.run(document).then(arguments[0], error => arguments[0]({violations: [{id: String(error), nodes: []}]}))"
     )
     assert [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found["violations"]] == []
-    # Contrast inside a drawing is not decided by axe: tests/cli/report/test_page.py has the ratios of all colours.
+    # Contrast inside a drawing is not decided by axe.
     assert {each["id"] for each in found["incomplete"]} <= {"color-contrast"}
     assert len(found["passes"]) > 15

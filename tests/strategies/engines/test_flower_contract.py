@@ -2,8 +2,6 @@
 
 A new version of Flower that changes any of this fails here, by name, and not somewhere
 in a simulation.
-
-Covers flower_internals.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Flower's own simulation runtime: the same reports, the same refusals, and nothing left behind.
 
 Each test starts it once, about fifteen seconds. They are small, and part of every run.
-
-Covers flower_processes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Sweeps: cells, tables, and what is run again.
-
-Covers sweep_file.
-"""
+"""Sweeps: cells, tables, and what is run again."""
 
 from __future__ import annotations
 

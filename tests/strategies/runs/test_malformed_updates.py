@@ -1,6 +1,6 @@
 """Parties of a training that send anything: they count as failed and are named, and the others train on.
 
-The methods come from the registry. It covers the stop in ``strategies/runs/in_rounds.py``.
+The methods come from the registry.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Covers read_options too: every option with every method is read, or refused in one line."""
+"""Every option with every method is read, or refused in one line."""
 
 from __future__ import annotations
 
