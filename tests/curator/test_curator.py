@@ -13,16 +13,11 @@ from benchmarks import ROOT
 from benchmarks.papers.cell import loss_of
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning.training import TrainingSettings, train
-from ldpsim.curator.names import check_known, nearest
+from ldpsim.curator.names import check_known
 from ldpsim.curator.observer import is_watched, log_metric, watched
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.shown import loss_in_table, shown_bound, shown_loss
 from ldpsim.curator.steps import on_progress, track
-
-
-def test_a_close_name_is_offered_and_a_far_one_is_not() -> None:
-    assert nearest("hgos", ["hogs", "lpgnn"]) == "; did you mean hogs?"
-    assert nearest("zzz", ["hogs", "lpgnn"]) == ""
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
@@ -119,13 +114,6 @@ def test_the_figures_are_those_of_the_weights_of_the_epoch() -> None:
     loss = torch.nn.functional.cross_entropy(scores[graph.val], torch.from_numpy(graph.labels[graph.val]))
     told = next(value for name, value, step in heard if name == "val_loss" and step == plain.best_epoch)
     np.testing.assert_allclose(told, loss.item(), rtol=1e-5)
-
-
-def test_without_validation_people_there_are_figures_of_training_alone() -> None:
-    heard: list[str] = []
-    with watched(lambda name, value, step: heard.append(name)):
-        train(small(val=0), settings=TrainingSettings(epochs=2), classes=3, seed=4, device="cpu")
-    assert heard == ["train_accuracy", "train_loss"] * 2
 
 
 def test_only_the_block_is_watched_and_none_is_nobody() -> None:

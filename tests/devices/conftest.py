@@ -139,7 +139,6 @@ class Devices:
         if reply.has_error():
             assert reply.error.reason in wire.TEXTS.values()
         read = wire.read_reply(reply)
-        assert read is not None
         return read[1] if isinstance(read, tuple) else read
 
     def rows(self, index: int = 3) -> list[tuple[object, ...]]:

@@ -6,26 +6,7 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.evidence.evidence import Evidence
-from ldpsim.curator.links.edge_prior import PUBLIC_EDGE
-from ldpsim.curator.reports.rows import agreed_pairs
-from tests.curator.posterior.worlds import CLASSES, SPLIT, N, world
-
-
-@pytest.mark.parametrize("setting", [{}, {"reporting": "one-end"}, {"silent": (0, 5)}], ids=str)
-def test_pairs_are_those_of_which_every_report_says_an_edge(setting: dict) -> None:
-    reports, public, _ = world(**setting)
-    links = Evidence(reports, public).links
-    dense = np.triu(agreed_pairs(reports).toarray(), 1)
-    found = np.zeros((N, N))
-    found[links.left, links.right] = 1
-    np.testing.assert_array_equal(found, dense)
-    assert links.one_end == (setting.get("reporting") == "one-end") and len(links) == dense.sum()
-
-
-def test_a_public_graph_is_taken_as_it_is() -> None:
-    reports, public, _ = world(public_graph=True, private_labels=True)
-    links = Evidence(reports, public).links
-    assert (links.strength == PUBLIC_EDGE).all() and public.edges is not None and len(links) == public.edges.shape[1]
+from tests.curator.worlds import CLASSES, SPLIT, world
 
 
 def test_public_labels_are_certain_and_those_of_others_are_nothing() -> None:
@@ -70,12 +51,3 @@ def test_neither_reports_nor_a_graph_is_refused() -> None:
     reports, public, _ = world(public_graph=True, private_labels=True)
     with pytest.raises(ValueError, match="no adjacency"):
         _ = Evidence(reports, dataclasses.replace(public, edges=None)).links
-
-
-def test_reported_bits_are_read() -> None:
-    reports, public, labels = world(public=False, bits=True, silent=(2,))
-    evidence = Evidence(reports, public)
-    assert evidence.scores is not None and evidence.rows is not None
-    right = evidence.people.log_probability.argmax(axis=1) == labels
-    assert right[SPLIT.test].mean() > 0.5
-    assert evidence.scores(np.array([1, 2]), np.array([2, 4])).tolist() == [[0], [0]]

@@ -20,14 +20,6 @@ from ldpsim.curator.methods.base import LocalMethod, MethodSpec, spending
 from ldpsim.curator.setting_error import SettingError
 
 
-def test_the_table_has_what_ldpsim_methods_prints() -> None:
-    for name, method in methods.table().items():
-        spec = method.spec
-        assert spec.name == name and spec.trust in ("untrusted curator", "trusted curator", "none")
-        assert spec.paper and isinstance(spec.private, tuple) and isinstance(spec.mechanisms, tuple)
-    assert methods.find("hogs") is HoGS
-
-
 def test_an_unknown_method_names_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"unknown method 'hog'; did you mean hogs\?"):
         methods.find("hog")

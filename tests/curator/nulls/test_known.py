@@ -57,7 +57,6 @@ def test_reported_pairs_are_those_with_two_ones_each_once() -> None:
     ones[[0, 1, 2, 4, 3], [1, 0, 3, 2, 5]] = True
     reports = _reports("adjacency", RandomizedResponse.from_epsilon(2, n=N), silent=5, adjacency=csr_array(ones))
     known = known_from_reports(reports, PublicKnowledge(FACTS, SPLIT, LABELS))
-    assert known.edges is not None
     assert sorted(map(tuple, known.edges.T.tolist())) == [(0, 1), (3, 5)]  # 5 is silent: the word of 3 stands
     assert known.reported == {"adjacency"}
     public = known_from_reports(reports, PublicKnowledge(FACTS, SPLIT, LABELS, edges=EDGES))

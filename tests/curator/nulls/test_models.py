@@ -89,7 +89,6 @@ def test_of_the_graph_alone_validation_labels_choose_spreading_or_a_network(monk
     assert poor is not None and np.mean(found[val] == unlike[val]) >= np.mean(poor[val] == unlike[val])
     # where validation labels teach, spreading is judged by what training labels alone give
     taught = graph_learned(known(edges=both.edges, taught_by_validation=True), seed=0)
-    assert taught is not None
     learned = np.mean(found[val] == unlike[val]) > np.mean(poor[val] == unlike[val])
     assert np.array_equal(taught, found) if learned else np.array_equal(taught[val], unlike[val])
     seen: list[Any] = []
@@ -135,12 +134,10 @@ REPORTED = frozenset({"features"})
 
 def test_the_better_on_validation_is_chosen_and_a_tie_goes_to_ridge(monkeypatch: pytest.MonkeyPatch) -> None:
     by_ridge = features_alone(known(Split(SPLIT.train, NOBODY, SPLIT.test)), seed=0)  # nobody to choose by
-    assert by_ridge is not None
     hits = int(np.sum(by_ridge[SPLIT.val] == TRUTH[SPLIT.val]))
     for more, ridge_wins in ((-1, True), (0, True), (1, False)):
         monkeypatch.setattr(models, "fit_perceptron", lambda *a, more=more, **k: _perceptron(hits + more))
         found = features_alone(known(reported=REPORTED), seed=0)
-        assert found is not None
         assert np.array_equal(found[SPLIT.test], by_ridge[SPLIT.test]) is ridge_wins
 
 

@@ -43,7 +43,6 @@ def answers(questions: Sequence[Question]) -> dict[int, dict[str, tuple[bytes, .
     """Everybody's answers, as a device gives them."""
     found: dict[int, dict[str, tuple[bytes, ...]]] = {}
     for question in questions:
-        assert question.devices is not None
         for device in question.devices.tolist():
             for ask in question.query.asks:
                 noise = [NoiseStream(bytes([device]) * 32, stream) for stream in range(len(ask.mechanisms))]
@@ -78,7 +77,6 @@ def test_volunteers_are_asked_first_and_everybody_else_once() -> None:
 
 def test_the_table_knows_volunteers_and_earlier_answers_alone() -> None:
     _, reports = asked(2)
-    assert reports is not None
     known = volunteer_knowledge(reports, public())
     rows = known.table
     assert np.array_equal(rows[SPLIT.labelled], np.eye(CLASSES)[PEOPLE.labels[SPLIT.labelled]])
@@ -90,7 +88,6 @@ def test_the_table_knows_volunteers_and_earlier_answers_alone() -> None:
 
 def test_the_law_of_an_answer_is_counted_on_volunteers_who_answer_nothing() -> None:
     _, reports = asked(3)
-    assert reports is not None
     known = volunteer_knowledge(reports, public())
     labels = PEOPLE.labels[SPLIT.labelled]
     said = known.own.log_probability.argmax(axis=1)
@@ -157,12 +154,10 @@ def test_people_who_know_their_label_answer_it_in_place_of_a_vote() -> None:
 def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table_of_votes() -> None:
     by = replace(ASKED, labels=True)
     questions, reports = asked(1, by)
-    assert reports is not None and reports.labels is not None
     known = volunteer_knowledge(reports, public())
     labels, told = PEOPLE.labels[SPLIT.labelled], questions[1].devices
     shares = (np.bincount(labels, minlength=CLASSES) + 1) / (len(labels) + CLASSES)
     truth = np.exp(4.0) / (np.exp(4.0) + CLASSES - 1)
-    assert told is not None
     for person in told.tolist():
         law = np.where(np.arange(CLASSES) == reports.labels[person], truth, (1 - truth) / (CLASSES - 1))
         assert known.table[person] == pytest.approx(shares * law / np.sum(shares * law), abs=1e-6)
@@ -174,7 +169,6 @@ def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table
 def test_witnesses_say_how_often_votes_are_right() -> None:
     """Their answers decide the law of a vote, without the noise, and beyond the chance of independent draws."""
     _, reports = asked(2, replace(ASKED, labels=True))
-    assert reports is not None
     witnesses = reports.parts[3]
     said = witnesses.arrays["votes"][witnesses.arrays["votes"] >= 0]  # type: ignore[index]
     assert set(said.tolist()) <= {0, 1} and len(said) == len(SPLIT.ordinary) // 8
@@ -208,7 +202,6 @@ def test_next_voters_are_dealt_to_batches_without_a_look_at_them() -> None:
 
 def test_nobody_who_volunteered_answered() -> None:
     _, reports = asked(1)
-    assert reports is not None
     silent = Reports(reports.facts, reports.asks, reports.asked, np.zeros(N, np.bool_),
                      {"features": csr_array((N, 20)), "labels": np.full(N, -1)})  # fmt: skip
     with pytest.raises(ValueError, match="no volunteer has given a label"):

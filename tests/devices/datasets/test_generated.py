@@ -98,6 +98,5 @@ def test_own_split_follows_or_goes() -> None:
     whole = _of_edges(6, [(i, i + 1) for i in range(5)])
     object.__setattr__(whole, "own_split", Split(*(np.array(part) for part in ([0, 1], [2, 3], [4, 5]))))
     part = induced_population(whole, np.array([1, 2, 5])).own_split
-    assert part is not None
     assert [part.train.tolist(), part.val.tolist(), part.test.tolist()] == [[0], [1], [2]]
     assert induced_population(whole, np.array([1, 2])).own_split is None

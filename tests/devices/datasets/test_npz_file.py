@@ -46,7 +46,6 @@ def test_optional_facts_and_split(tmp_path: Path) -> None:
     facts = population.facts
     assert (facts.classes, facts.feature_low, facts.feature_high) == (4, -1.0, 2.0)
     assert facts.class_names == ("a", "b", "c", "d")
-    assert population.own_split is not None
     assert [part.tolist() for part in (population.own_split.train, population.own_split.test)] == [[0], [2]]
 
 
@@ -146,7 +145,6 @@ def test_data_object(tmp_path: Path) -> None:
     population = load(_save(tmp_path, data))
     assert (population.name, population.facts.n, population.facts.d, population.facts.classes) == ("graph", 4, 2, 3)
     np.testing.assert_array_equal(population.edges, [[0, 1], [1, 2]])
-    assert population.own_split is not None
     np.testing.assert_array_equal(population.own_split.train, [0, 3])
 
 

@@ -149,22 +149,6 @@ def test_label_propagation_starts_at_training_nodes_alone() -> None:
         assert trained.val_accuracy == float(said == 0)  # by the label that the curator has
 
 
-def test_reported_labels_come_before_public_ones() -> None:
-    said = np.array([1, 0, 0, -1, -1])
-    asked = {"label": Ask("label", (GRR.from_epsilon(1.0, categories=FACTS.classes),))}
-
-    def told(*rows: np.ndarray) -> Reports:
-        reports = _reports(*rows, labels=said)
-        return dataclasses.replace(reports, asks={**reports.asks, **asked}, asked={**reports.asked, "label": said >= 0})
-
-    graph = RR().reconstruct(told(), PUBLIC)
-    assert graph.labels.tolist() == said.tolist() != PUBLIC.labels.tolist()
-    agreed = np.zeros((N, N), np.bool_)
-    agreed[[0, 3], [3, 0]] = True
-    spread = graph_alone(known_from_reports(told(agreed), PUBLIC))
-    assert spread is not None and spread[[0, 3]].tolist() == [1, 1]
-
-
 def test_the_questions_of_a_method_with_stages_and_labels() -> None:
     bits, degree = RandomizedResponse.from_epsilon(2, n=N), Degree.from_epsilon(1, n=N)
     first = (Ask("adjacency", (bits,)),)

@@ -75,7 +75,6 @@ def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int 
                 true = rng.random() < mechanism.truth_probability
                 reports[person] = TRUTH[person] if true else (TRUTH[person] + rng.integers(1, CLASSES)) % CLASSES
                 continue
-            assert isinstance(mechanism, NeighbourhoodVote)
             candidates = mechanism.ranked[person, : mechanism.candidates].tolist()
             voted = (TRUTH[person] + shift) % CLASSES
             hit = voted in candidates and rng.random() < rate

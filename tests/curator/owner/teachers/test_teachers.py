@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import networkx
 import numpy as np
@@ -28,6 +27,7 @@ from ldpsim.curator.owner.teachers.answering import (
 from ldpsim.curator.owner.teachers.graph import PlainGraph, save_array
 from ldpsim.curator.owner.teachers.perceptron import perceptron_scores, train_perceptron
 from ldpsim.curator.owner.teachers.sage import SageSettings, train
+from tests.curator.owner.teachers.pyg_reference import edges_of, trained_by_pyg
 
 CLASSES = 3
 
@@ -40,7 +40,7 @@ def exact(graph: PlainGraph) -> PlainGraph:
 @pytest.mark.parametrize("dropout", [0.0, 0.5, 0.3])
 @pytest.mark.parametrize("weight_decay", [0.0, 0.01])
 def test_a_stack_of_teachers_equals_pygs_in_float64(
-    private: PlainGraph, public: PlainGraph, pyg: ModuleType, dropout: float, weight_decay: float
+    private: PlainGraph, public: PlainGraph, dropout: float, weight_decay: float
 ) -> None:
     """Also a network with less nodes than the stack has rows: its dropout has more rows, so it is compared without."""
     settings = SageSettings(hidden=16, epochs=50, dropout=dropout, weight_decay=weight_decay)
@@ -51,9 +51,9 @@ def test_a_stack_of_teachers_equals_pygs_in_float64(
         assert (np.diff(graph.indptr) == 0).any()
     networks, target = train(graphs, [7, 8, 9], CLASSES, settings, rows=45), exact(public)
     for at in (0, 2) if dropout else (0, 1, 2):
-        theirs = pyg.trained_by_pyg(graphs[at], CLASSES, settings, 7 + at)
+        theirs = trained_by_pyg(graphs[at], CLASSES, settings, 7 + at)
         with torch.no_grad():
-            expected = theirs(torch.from_numpy(target.features), pyg.edges_of(public)).exp().numpy()
+            expected = theirs(torch.from_numpy(target.features), edges_of(public)).exp().numpy()
         scores = np.stack([ask(networks, target, node)[at] for node in range(len(public))])
         ours = torch.softmax(torch.from_numpy(scores), 1).numpy()
         np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-8)

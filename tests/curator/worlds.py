@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms import GRR, Degree, Mechanism, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask
 
 N, D, CLASSES = 150, 60, 3
@@ -19,7 +19,7 @@ SPLIT = Split(np.arange(75), np.arange(75, 110), np.arange(110, N))
 def world(
     *, seed: int = 0, epsilon: float = 4.0, inside: float = 0.15, outside: float = 0.01, words: float = 0.25,
     public: bool = True, bits: bool = False, private_labels: bool = False, reporting: Any = "both",
-    silent: tuple[int, ...] = (), public_graph: bool = False,
+    silent: tuple[int, ...] = (), public_graph: bool = False, degrees: float = 0.0,
 ) -> tuple[Reports, PublicKnowledge, np.ndarray]:  # fmt: skip
     """Return reports, public knowledge and the true labels.
 
@@ -34,6 +34,7 @@ def world(
         reporting: ``both`` or ``one-end``.
         silent: Devices without any report.
         public_graph: The graph is public, and not asked.
+        degrees: Of a number of neighbours, its epsilon; 0: not asked.
     """
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, CLASSES, N)
@@ -46,8 +47,8 @@ def world(
     asks: dict[str, Ask] = {}
     asked: dict[str, np.ndarray] = {}
 
-    def ask(attribute: str, mechanism: Mechanism, who: np.ndarray) -> None:
-        asks[attribute] = Ask(attribute, (mechanism,))
+    def ask(attribute: str, who: np.ndarray, *mechanisms: Mechanism) -> None:
+        asks[attribute] = Ask(attribute, mechanisms)
         asked[attribute] = who
 
     reported: dict[str, Any] = {}
@@ -57,13 +58,16 @@ def world(
         np.fill_diagonal(noisy, False)
         noisy = np.tril(noisy) if reporting == "one-end" else noisy
         noisy[~answered] = False
-        ask("adjacency", response, np.ones(N, np.bool_))
+        ask("adjacency", np.ones(N, np.bool_), response, *([Degree.from_epsilon(degrees, n=N)] if degrees else []))
         reported["adjacency"] = csr_array(noisy)
+        if degrees:
+            drawn = (truth | truth.T).sum(axis=1) + np.rint(rng.laplace(0, 1 / degrees, N)).astype(np.int64)
+            reported["degrees"] = drawn * answered
     if bits:
         one_bit = OneBit.from_epsilon(3.0, d=D)
         drawn = (features > 0) ^ (rng.random((N, D)) < one_bit.flip_probability)
         drawn[~answered] = False
-        ask("features", one_bit, np.ones(N, np.bool_))
+        ask("features", np.ones(N, np.bool_), one_bit)
         reported["features"] = np.packbits(drawn, axis=1)
     known = np.full(N, -1)
     known[SPLIT.labelled] = labels[SPLIT.labelled]
@@ -72,7 +76,7 @@ def world(
         lies = rng.random(N) >= channel.truth_probability
         said = np.where(lies, (labels + rng.integers(1, CLASSES, N)) % CLASSES, labels)
         of_labels = np.isin(np.arange(N), SPLIT.labelled)
-        ask("label", channel, of_labels)
+        ask("label", of_labels, channel)
         reported["labels"] = np.where(of_labels & answered, said, -1)
         known[:] = -1
     reports = Reports(PublicFacts(N, D, CLASSES), asks, asked, answered, reported)
