@@ -32,10 +32,6 @@ def test_a_table_has_the_names_of_the_code(page: str, heading: str, names: set[s
     assert listed((ROOT / "docs" / "commands" / page).read_text(), heading) == names
 
 
-def test_a_missing_name_is_seen() -> None:
-    assert listed("\n| code | the device |\n|---|---|\n| `A_B` | x |\n\n| `C` | y |\n", "code") == {"A_B"}
-
-
 PAGE = (ROOT / "docs" / "glossary.md").read_text()
 
 

@@ -26,19 +26,6 @@ def _write(folder: Path, **changes: Any) -> str:
     return str(folder / "mine.npz")
 
 
-def test_dense(tmp_path: Path) -> None:
-    population = load(_write(tmp_path))
-    assert (population.name, population.facts.n, population.facts.d, population.facts.classes) == ("mine", 4, 3, 3)
-    np.testing.assert_array_equal(population.edges, [[0, 1], [1, 2]])
-    np.testing.assert_array_equal(population.record(1).feature_values, [0.5])
-    assert population.own_split is None
-
-
-def test_sparse_is_the_same_population(tmp_path: Path) -> None:
-    dense = load(_write(tmp_path))
-    assert load(_write(tmp_path, **SPARSE, values=[1, 0.5, 1, 1, 1])).digest == dense.digest
-
-
 def test_optional_facts_and_split(tmp_path: Path) -> None:
     masks = {"train": np.array([True, False, False, False]), "val": np.array([1]), "test": np.array([2])}
     extra = {"num_classes": 4, "feature_range": [-1.0, 2.0], "class_names": ["a", "b", "c", "d"]}
@@ -211,12 +198,6 @@ def test_every_layout_is_the_same_population(layout: str) -> None:
     assert [part.tolist() for part in (split.train, split.val, split.test)] == [[0], [1], [2]]
     np.testing.assert_array_equal(population.edges, [[0, 1], [1, 2]])
     np.testing.assert_array_equal(population.labels, Y)
-
-
-def test_notes_on_what_is_not_used() -> None:
-    assert of_layout("g.npz", {**PYG, "pos": X, "edge_attr": X})[1] == ("g.npz: not read: pos, edge_attr",)
-    assert of_layout("g.npz", LAYOUTS["platonov"])[1][0] == "g.npz: train_masks has 3 splits; the first is read"
-    assert of_layout("g.npz", LAYOUTS["own"])[1] == ()
 
 
 def test_classes_stated_or_counted() -> None:
