@@ -78,13 +78,10 @@ def test_a_perceptron_joins_where_it_helps_and_leaves_training_rows_alone(monkey
     assert np.array_equal(good.log_probability[SPLIT.train], none.log_probability[SPLIT.train])
 
 
-@pytest.mark.parametrize(
-    ("case", "features"),
-    [
-        ("no label", csr_array(TEXT)), ("one label", DENSE), ("two labels", csr_array(TEXT)), ("two labels", DENSE),
-        ("no validation", csr_array((N, 4))), ("a class is missing", csr_array(TEXT)), ("a class is missing", DENSE),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("case", "features"), [
+    ("no label", csr_array(TEXT)), ("one label", DENSE), ("two labels", csr_array(TEXT)), ("two labels", DENSE),
+    ("no validation", csr_array((N, 4))), ("a class is missing", csr_array(TEXT)), ("a class is missing", DENSE),
+])  # fmt: skip
 def test_poor_data(case: str, features: Any) -> None:
     labels = LABELS.copy()
     if case in ("no label", "one label", "two labels"):

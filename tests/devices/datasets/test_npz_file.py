@@ -216,21 +216,18 @@ def test_labels_as_text() -> None:
         of_layout("g.npz", {**PYG, "y": np.array(["red", "blue", "red", ""])}, class_names=("red",))
 
 
-@pytest.mark.parametrize(
-    ("labels", "stated", "classes", "names"),
-    [
-        (["1", "0", "2", "-1"], (), [1, 0, 2, -1], ()),
-        ([1.0, 0.0, float("nan"), None], (), [1, 0, -1, -1], ()),
-        (["red", " blue ", "", "NaN", "None"], (), [2, 1, -1, -1, 0], ("None", "blue", "red")),
-        (["10", "9", "2"], (), [2, 1, 0], ("2", "9", "10")),
-        (["1", "2.0"], (), [0, 1], ("1", "2")),
-        (["07", "7"], (), [0, 1], ("07", "7")),
-        (["red", ""], ("green", "red", "blue"), [1, -1], ("green", "red", "blue")),
-        (["2", "0"], ("a", "b", "c"), [2, 0], ("a", "b", "c")),
-        (["5", "3"], ("3", "5"), [1, 0], ("3", "5")),
-        (["", "-1"], (), [-1, -1], ()),
-    ],
-)
+@pytest.mark.parametrize(("labels", "stated", "classes", "names"), [
+    (["1", "0", "2", "-1"], (), [1, 0, 2, -1], ()),
+    ([1.0, 0.0, float("nan"), None], (), [1, 0, -1, -1], ()),
+    (["red", " blue ", "", "NaN", "None"], (), [2, 1, -1, -1, 0], ("None", "blue", "red")),
+    (["10", "9", "2"], (), [2, 1, 0], ("2", "9", "10")),
+    (["1", "2.0"], (), [0, 1], ("1", "2")),
+    (["07", "7"], (), [0, 1], ("07", "7")),
+    (["red", ""], ("green", "red", "blue"), [1, -1], ("green", "red", "blue")),
+    (["2", "0"], ("a", "b", "c"), [2, 0], ("a", "b", "c")),
+    (["5", "3"], ("3", "5"), [1, 0], ("3", "5")),
+    (["", "-1"], (), [-1, -1], ()),
+])  # fmt: skip
 def test_classes_and_names(labels: list[Any], stated: tuple[str, ...], classes: list[int], names: Any) -> None:
     made, named = numbered(labels, stated)
     assert (made.tolist(), named) == (classes, names)

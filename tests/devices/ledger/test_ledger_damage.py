@@ -27,14 +27,11 @@ from tests.fleets import lone_device
 TRIGGER = "CREATE TRIGGER t AFTER INSERT ON answer BEGIN DELETE FROM answer; END"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        TRIGGER, "CREATE VIEW v AS SELECT * FROM answer", "CREATE INDEX i ON answer (collection)",
-        "CREATE TABLE more (x)", "ALTER TABLE answer ADD COLUMN more", "DROP TABLE answer",
-        "PRAGMA application_id=7", "PRAGMA user_version=3", "PRAGMA user_version=5",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("change", [
+    TRIGGER, "CREATE VIEW v AS SELECT * FROM answer", "CREATE INDEX i ON answer (collection)",
+    "CREATE TABLE more (x)", "ALTER TABLE answer ADD COLUMN more", "DROP TABLE answer",
+    "PRAGMA application_id=7", "PRAGMA user_version=3", "PRAGMA user_version=5",
+])  # fmt: skip
 def test_a_ledger_of_another_form_is_not_opened(ledger: Ledger, change: str) -> None:
     release(ledger, ask_for(attributes="a"))
     harm(ledger, change)

@@ -231,14 +231,11 @@ def test_whatever_is_read_was_written_so(data: bytes, size: int) -> None:
             assert all(0 <= p < size for p in got.tolist())
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"", b"\x02", bytes([PACKED]), bytes([PACKED, 0]), bytes([PACKED, 0, 0, 0]), bytes([PACKED, 0, 0x3F]),
-        bytes([GAPS, 9]), bytes([GAPS, 0x85]), bytes([GAPS, 0x80, 0x00]), bytes([GAPS, 0, 0, 0]),
-        bytes([GAPS, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]), bytes([GAPS, 4, 4]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("data", [
+    b"", b"\x02", bytes([PACKED]), bytes([PACKED, 0]), bytes([PACKED, 0, 0, 0]), bytes([PACKED, 0, 0x3F]),
+    bytes([GAPS, 9]), bytes([GAPS, 0x85]), bytes([GAPS, 0x80, 0x00]), bytes([GAPS, 0, 0, 0]),
+    bytes([GAPS, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]), bytes([GAPS, 4, 4]),
+])  # fmt: skip
 def test_malformed_rows_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError):
         unpack_positions(data, 9)
