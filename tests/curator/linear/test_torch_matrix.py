@@ -14,7 +14,7 @@ from torch.nn import functional
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning.networks import NETWORKS, Network
 from ldpsim.curator.linear import torch_matrix
-from ldpsim.curator.linear.factored import Factored, PackedBits, of_reports, product_of
+from ldpsim.curator.linear.factored import Factored, PackedBits, of_reports
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.torch_matrix import Bits, Constant, Dropout, constant
 
@@ -159,23 +159,6 @@ def test_a_product_and_its_gradient_are_the_dense_ones(d: int, at_once: int, mon
         into += [product.detach().numpy(), right.grad.numpy()]  # type: ignore[union-attr]
     np.testing.assert_allclose(found[0], wanted[0], atol=1e-5)
     np.testing.assert_allclose(found[1], wanted[1], rtol=1e-5, atol=1e-4)
-
-
-@pytest.mark.parametrize("silent", [0, 9])
-def test_a_standardised_product_of_bits_is_the_dense_one(silent: int) -> None:
-    packed, dense = _bits(37)
-    rng = np.random.default_rng(0)
-    matrix = csr_array((rng.random((N_OF_PACKED, N_OF_PACKED)) < 0.1) / 10).astype(np.float32)
-    counted = np.arange(N_OF_PACKED) >= silent
-    product, mean, deviation = product_of(packed, matrix, 2).standardised(counted)
-    wanted = matrix @ (matrix @ dense)
-    np.testing.assert_allclose(mean, wanted[counted].mean(axis=0), atol=1e-5)
-    wanted = (wanted - wanted[counted].mean(axis=0)) / wanted[counted].std(axis=0)
-    wanted[~counted] = 0
-    np.testing.assert_allclose(np.asarray(product), wanted, atol=1e-4)
-    values = torch.randn(37, 4, generator=torch.Generator().manual_seed(1))
-    np.testing.assert_allclose(constant(product, CPU_OF_PACKED) @ values, wanted @ values.numpy(), atol=1e-3)
-    assert deviation.shape == mean.shape == (37,)
 
 
 def draws_itself() -> bool:

@@ -17,9 +17,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from ldpsim.devices.data.population import Population, records_of
+from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import TABLE, files, load
-from ldpsim.devices.mechanisms.grr_fs import Coding
 
 
 def _musae(folder: Path, prefix: str, target: str, rows: list[str], words: dict[str, list[int]]) -> None:
@@ -52,16 +51,6 @@ def test_lastfm_keeps_the_ten_countries(tmp_path: Path, folder: str, monkeypatch
     np.testing.assert_array_equal(population.record(0).feature_indices, [2, 7841])
     np.testing.assert_array_equal(population.record(1).feature_indices, [5])
     np.testing.assert_array_equal(population.record(2).feature_indices, [0])
-
-
-def test_facebook_as_snap_publishes_it(tmp_path: Path) -> None:
-    rows = ["0,11,A,tvshow", '1,12,"B, and more",company', "2,13,C,government", "3,14,D,politician"]
-    words = {"0": [4713], "1": [1], "2": [1], "3": [0]}
-    _musae(tmp_path / "facebook_large", "musae_facebook", "id,facebook_id,page_name,page_type", rows, words)
-    population = load("facebook", data_dir=tmp_path)
-    np.testing.assert_array_equal(population.labels, [1, 0, 3, 2])
-    assert (population.facts.d, population.edges.shape[1]) == (4714, 3)
-    assert population.facts.class_names == ("company", "tvshow", "politician", "government")
 
 
 class Runs:
@@ -146,20 +135,6 @@ def test_published_figures(name: str, data_dir: Path) -> None:
         assert np.all(population.feature_values == 1)
 
 
-def test_a_checksum_is_of_the_data_and_not_of_the_form(tmp_path: Path, data_dir: Path) -> None:
-    people = loaded("deezer-europe", data_dir)
-    ends = people.feature_indptr
-    raw = tmp_path / "deezer_europe"
-    raw.mkdir()
-    np.savetxt(raw / "deezer_europe_edges.csv", people.edges.T[::-1], fmt="%d", delimiter=",", header="node_1,node_2")
-    (raw / "deezer_europe_target.csv").write_text(
-        "id,target\n" + "".join(f"{person},{label}\n" for person, label in enumerate(people.labels))
-    )
-    words = {str(n): people.feature_indices[ends[n] : ends[n + 1]].tolist() for n in range(len(people))}
-    (raw / "deezer_europe_features.json").write_text(json.dumps(words))
-    assert load("deezer-europe", data_dir=tmp_path).digest == people.digest == TABLE["deezer-europe"].digest
-
-
 def test_other_data_under_a_published_name_are_refused(tmp_path: Path, data_dir: Path) -> None:
     with np.load(data_dir / "flickr.npz", allow_pickle=False) as stored:
         arrays = dict(stored)
@@ -169,25 +144,6 @@ def test_other_data_under_a_published_name_are_refused(tmp_path: Path, data_dir:
         load("flickr", data_dir=tmp_path)
     assert "\n" not in str(caught.value)
     assert len(load(str(tmp_path / "flickr.npz"))) == 7575  # under its own path it is a person's own data
-
-
-@pytest.mark.parametrize("name", ["german", "student"])
-def test_categories_come_back_from_the_bits(name: str, data_dir: Path) -> None:
-    population = loaded(name, data_dir)
-    facts = population.facts
-    with np.load(data_dir / f"{name}.npz", allow_pickle=False) as arrays:
-        sizes = arrays["cat_card"]
-        order = np.argsort(sizes > 2, kind="stable")
-        assert facts.domains == tuple(sizes[order])
-        coding = Coding(facts.domains, facts.d, 1)
-        read = coding.read(records_of(population, range(len(population))))
-        np.testing.assert_array_equal(read, arrays["x_cat"][:, order])
-        names = [str(arrays["cat_names"][place]) for place in order]
-        columns = [str(column) for column in arrays["feature_names"]]
-    starts = np.cumsum([0, *(1 if size == 2 else size for size in facts.domains)])
-    assert starts[-1] == facts.d
-    for attribute, start, end in zip(names, starts, starts[1:], strict=False):
-        assert all(column.startswith(attribute) for column in columns[start:end])
 
 
 @pytest.fixture
