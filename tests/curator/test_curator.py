@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from ldpsim.curator.observer import is_watched, log_metric, watched
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.shown import loss_in_table, shown_bound, shown_loss
 from ldpsim.curator.steps import on_progress, track
+from tests.curator.worlds import labelled_graph
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
@@ -81,11 +83,8 @@ HEARD = ("train_accuracy", "train_loss", "val_accuracy", "val_loss")
 
 
 def small(val: int = 10) -> Graph:
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 3, 40)
-    features = np.eye(3, dtype=np.float32)[labels] + rng.normal(0, 0.5, (40, 3)).astype(np.float32)
-    nodes = np.arange(40)
-    return Graph(features, rng.integers(0, 40, (2, 60)), None, labels, nodes[:20], nodes[20 : 20 + val])
+    graph, _ = labelled_graph(40)
+    return replace(graph, val=graph.val[:val])
 
 
 def test_a_watched_training_gives_the_same_bytes() -> None:

@@ -1,12 +1,14 @@
-"""A small population with classes, its reports, and what a curator was told."""
+"""Small populations with classes: reports of each kind, and what a curator was told; a graph to learn from."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from ldpsim.curator.graph import Graph
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, Degree, Mechanism, OneBit, RandomizedResponse
@@ -14,6 +16,34 @@ from ldpsim.devices.query import Ask
 
 N, D, CLASSES = 150, 60, 3
 SPLIT = Split(np.arange(75), np.arange(75, 110), np.arange(110, N))
+
+
+def reports_of(
+    facts: PublicFacts, given: Mapping[str, Mechanism | tuple[Mechanism, ...]], *, answered: np.ndarray | None = None,
+    **arrays: Any,
+) -> Reports:  # fmt: skip
+    """Return reports of these mechanisms, by attribute, of which everybody was asked."""
+    everybody = np.ones(facts.n, np.bool_)
+    asks = {name: Ask(name, of if isinstance(of, tuple) else (of,)) for name, of in given.items()}
+    answered = everybody if answered is None else answered
+    return Reports(facts, asks, dict.fromkeys(asks, everybody), answered, arrays)
+
+
+def labelled_graph(
+    n: int = 60, classes: int = 3, *, inside: float = 0.2, outside: float = 0.02, noise: float = 0.5, seed: int = 0
+) -> tuple[Graph, np.ndarray]:
+    """Return a graph and all labels: half of the people train, the next quarter validates, the labels of others are -1.
+
+    Features are a one-hot label and normal noise.
+    """
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, n)
+    same = labels[:, None] == labels
+    left, right = np.nonzero(np.triu(rng.random((n, n)) < np.where(same, inside, outside), 1))
+    features = (np.eye(classes)[labels] + rng.normal(0, noise, (n, classes))).astype(np.float32)
+    known = np.where(np.arange(n) < 3 * n // 4, labels, -1)
+    edges = np.stack([np.r_[left, right], np.r_[right, left]])
+    return Graph(features, edges, None, known, np.arange(n // 2), np.arange(n // 2, 3 * n // 4)), labels
 
 
 def world(

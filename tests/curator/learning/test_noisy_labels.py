@@ -22,6 +22,7 @@ from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
 from ldpsim.curator.methods.base import Graph
 from ldpsim.curator.reports.labels import LabelEvidence
 from tests.curator.reports.kinds import one_category
+from tests.curator.worlds import labelled_graph
 
 CPU = torch.device("cpu")
 
@@ -30,13 +31,7 @@ N, CLASSES = 40, 3
 
 
 def _graph(seed: int = 0) -> Graph:
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, CLASSES, N)
-    left, right = np.nonzero(np.triu(rng.random((N, N)) < np.where(labels[:, None] == labels, 0.3, 0.03), 1))
-    edges = np.stack([np.r_[left, right], np.r_[right, left]]).astype(np.int64)
-    features = (np.eye(CLASSES)[labels] + rng.normal(0, 0.5, (N, CLASSES))).astype(np.float32)
-    known = np.where(np.arange(N) < 30, labels, -1).astype(np.int64)
-    return Graph(features, edges, None, known, np.arange(20), np.arange(20, 30))
+    return labelled_graph(N, CLASSES, inside=0.3, outside=0.03, seed=seed)[0]
 
 
 def test_denoised_labels_by_hand() -> None:

@@ -22,23 +22,15 @@ from ldpsim.curator.learning.training import (
 from ldpsim.curator.linear import processor as threads
 from ldpsim.curator.methods import Graph
 from ldpsim.curator.observer import watched
+from tests.curator.worlds import labelled_graph
 
 
-def _graph(n: int = 200, classes: int = 3) -> tuple[Graph, np.ndarray, np.ndarray]:
-    """Blocks with noisy features: (graph, labels, test nodes)."""
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, classes, n)
-    same = labels[:, None] == labels[None, :]
-    left, right = np.nonzero(np.triu(rng.random((n, n)) < np.where(same, 0.06, 0.008), 1))
-    features = (rng.standard_normal((n, 20)) + 0.8 * np.eye(20)[labels]).astype(np.float32)
-    known = labels.copy()
-    known[150:] = -1
-    edges = np.stack([np.r_[left, right], np.r_[right, left]])
-    return Graph(features, edges, None, known, np.arange(100), np.arange(100, 150)), labels, np.arange(150, n)
+def _graph() -> Graph:
+    return labelled_graph(200, inside=0.06, outside=0.008, noise=1.2)[0]
 
 
 def test_the_model_is_that_of_the_best_validation_epoch() -> None:
-    graph, _, _ = _graph()
+    graph = _graph()
     started = time.perf_counter()
     trained = train(graph, settings=TrainingSettings(epochs=40), classes=3, seed=0, device="cpu")
     assert 0 < trained.seconds < time.perf_counter() - started
@@ -75,7 +67,7 @@ def test_all_three_measures_of_the_last_accepted_epoch_are_beaten() -> None:
 
 
 def test_a_training_ends_after_epochs_without_a_better_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph, _, _ = _graph()
+    graph = _graph()
     settings = TrainingSettings(epochs=200, lr=0.05, selection="all-three", activation="selu", gnn_dropout=0.5)
     seen: list[tuple[float, float]] = []
     whole = BestEpoch.__call__
@@ -95,7 +87,7 @@ def test_a_training_ends_after_epochs_without_a_better_one(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("selection", ["accuracy", "loss", "all-three"])
 def test_a_training_that_diverges_still_ends_with_an_epoch(selection: str) -> None:
-    graph, _, _ = _graph()
+    graph = _graph()
     huge = replace(graph, features=graph.features * np.float32(1e30))
     settings = TrainingSettings(epochs=5, lr=1e20, selection=selection)
     trained = train(huge, settings=settings, classes=3, seed=0, device="cpu")
@@ -103,7 +95,7 @@ def test_a_training_that_diverges_still_ends_with_an_epoch(selection: str) -> No
 
 
 def test_without_validation_labels_the_last_epoch_counts_and_without_training_labels_none() -> None:
-    graph, _, _ = _graph()
+    graph = _graph()
     alone = replace(graph, val=np.arange(0))
     trained = train(alone, settings=TrainingSettings(epochs=7), classes=3, seed=0, device="cpu")
     assert trained.best_epoch == 7 and math.isnan(trained.val_accuracy)
@@ -135,7 +127,7 @@ def test_devices() -> None:
 
 
 def test_a_loss_of_ones_own_and_a_clipped_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph, _, _ = _graph()
+    graph = _graph()
     labels = torch.from_numpy(graph.labels[graph.train])
     norms: list[float] = []
 
@@ -188,10 +180,7 @@ SIZES = {"layers": 2, "batch": 16, "patience": 30}
 
 @pytest.fixture
 def graph() -> Graph:
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 3, 90)
-    rows = (np.eye(3, 6)[labels] + rng.normal(scale=0.2, size=(90, 6))).astype(np.float32)
-    return Graph(rows, np.zeros((2, 0), np.int64), None, labels, np.arange(60), np.arange(60, 75))
+    return labelled_graph(90, noise=0.2)[0]
 
 
 def test_layers_of_one_width_have_a_sum_with_the_layer_before() -> None:
