@@ -26,16 +26,6 @@ def _write(folder: Path, **changes: Any) -> str:
     return str(folder / "mine.npz")
 
 
-def test_optional_facts_and_split(tmp_path: Path) -> None:
-    masks = {"train": np.array([True, False, False, False]), "val": np.array([1]), "test": np.array([2])}
-    extra = {"num_classes": 4, "feature_range": [-1.0, 2.0], "class_names": ["a", "b", "c", "d"]}
-    population = load(_write(tmp_path, **masks, **extra))
-    facts = population.facts
-    assert (facts.classes, facts.feature_low, facts.feature_high) == (4, -1.0, 2.0)
-    assert facts.class_names == ("a", "b", "c", "d")
-    assert [part.tolist() for part in (population.own_split.train, population.own_split.test)] == [[0], [2]]
-
-
 def test_what_is_written_reads_as_the_same_population(tmp_path: Path) -> None:
     for changes in ({}, {**SPLIT, "class_names": ["a", "b", "c"], "feature_range": [-1.0, 2.0]}, {"x": GOOD["x"] > 0}):
         population = load(_write(tmp_path, **changes))

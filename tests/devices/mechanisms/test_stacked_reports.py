@@ -29,7 +29,6 @@ from ldpsim.devices.mechanisms.bits import (
     pack_bits,
     pack_integers,
     pack_plain,
-    pack_positions,
     pack_rows,
     unpack_bits,
     unpack_integers,
@@ -176,17 +175,6 @@ def test_round_trip_and_size(bits: np.ndarray) -> None:
     assert unpack_plain(packed, len(bits)).tolist() == bits.tolist()
     assert len(data) <= 1 + len(packed)
     assert (data[0] == PACKED) == (len(data) == 1 + len(packed))  # gaps only where they are smaller
-
-
-@given(st.lists(rows(), max_size=4))
-def test_positions_and_many_rows_are_written_as_bits_are(several: list[np.ndarray]) -> None:
-    ones = [np.flatnonzero(bits) for bits in several]
-    wanted = [pack_bits(bits) for bits in several]
-    assert [pack_positions(places, len(bits)) for places, bits in zip(ones, several, strict=True)] == wanted
-    counts = np.array([len(places) for places in ones], np.int64)
-    together = np.concatenate([np.zeros(0, np.int64), *ones])
-    sizes = np.array([len(bits) for bits in several], np.int64)
-    assert pack_rows(together, counts, sizes) == pack_rows(together.astype(np.uint32), counts, sizes) == wanted
 
 
 @given(st.lists(rows(), max_size=5), st.booleans(), st.data())
