@@ -44,17 +44,6 @@ def test_a_listener_hears_about_a_hundred_shares_and_the_items_are_the_same() ->
     assert len(shares) == 100  # nobody listens outside
 
 
-def test_the_inner_listener_hears_and_the_outer_one_is_back_after_an_error() -> None:
-    outer: list[float] = []
-    inner: list[float] = []
-    with on_progress(outer.append):
-        with pytest.raises(RuntimeError), on_progress(inner.append):
-            for _ in track([1, 2], 2):
-                raise RuntimeError
-        list(track([1, 2], 2))
-    assert (inner, outer) == ([0.0], [0.0, 0.5])
-
-
 LOSSES = (1e-8, 0.04996, 0.25948, 1.1, 1.339761, 2.0, 5.528685, 9.99991, 9.999999, 10.0, 10.72, 14.400001, 195.353,
           999.91, 2193.6, 19_762.1, 1.2e9)  # fmt: skip
 

@@ -198,9 +198,3 @@ def test_a_broken_download_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
     with pytest.raises(ValueError, match="the download failed: connection reset"):
         files.locate(TABLE["cora"], tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(("wrong", "near"), [("coar", "cora"), ("Citeseer", "citeseer"), ("pub-med", "pubmed")])
-def test_unknown_name_gets_the_nearest(wrong: str, near: str) -> None:
-    with pytest.raises(ValueError, match=f"--dataset {wrong}: no such data set; did you mean .*{near}"):
-        load(wrong)

@@ -10,13 +10,13 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.methods import DPRR, LDPGCN, RR, Budget, FPLDPGen, LDPGen, LPAnd, Method, SymRR
+from ldpsim.curator.methods import DPRR, Budget, FPLDPGen, LDPGen, LPAnd, Method
 from ldpsim.curator.methods.local import ldpgen
 from ldpsim.curator.methods.local.links import largest_pairs, survival, with_labels
 from ldpsim.curator.nulls.models import graph_alone, known_from_reports
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR, Degree, GroupDegrees, NoisyRow, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms import GRR, Degree, GroupDegrees, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask
 from tests.curator.worlds import reports_of
 
@@ -41,22 +41,6 @@ def _directed(edge_index: np.ndarray) -> np.ndarray:
     dense = np.zeros((N, N), np.bool_)
     dense[edge_index[1], edge_index[0]] = True
     return dense
-
-
-def test_rr_is_the_graph_as_it_was_reported() -> None:
-    graph = RR().reconstruct(_reports(), PUBLIC)
-    assert np.array_equal(_directed(graph.edge_index), ROWS) and graph.edge_index.shape[1] == ROWS.sum()
-    np.testing.assert_allclose(graph.features.toarray()[0], [0.25, 0.75])
-    assert graph.train.tolist() == [0, 1] and graph.labels.tolist() == [0, 1, 1, -1, -1]
-
-
-def test_symrr_asks_one_end_and_counts_its_report_for_both() -> None:
-    (question,) = SymRR().questions(FACTS, SPLIT, SPEND, "c")
-    response = question.query.asks[0].mechanisms[0]
-    assert response.reporting == "one-end"
-    lower = np.tril(ROWS)
-    graph = SymRR().reconstruct(_reports(lower, response), PUBLIC)
-    assert np.array_equal(_directed(graph.edge_index), lower | lower.T)
 
 
 def test_survival_leaves_the_degree_on_average() -> None:
@@ -104,16 +88,6 @@ def test_largest_entries_and_pairs_by_hand() -> None:
     assert (left[0], right[0]) == (1, 2)  # the one report about it says 8, the mean of 9 and 1 is 5
     left, right = largest_pairs(np.zeros((3, 3), np.int32), np.zeros(3, np.bool_), 2)
     assert not len(left)
-
-
-def test_ldpgcn_keeps_as_many_as_the_degrees_say() -> None:
-    mechanisms = (NoisyRow.from_epsilon(1.8, n=N), Degree.from_epsilon(0.2, n=N))
-    numbers = np.where(ROWS, 64, 0).astype(np.int32)
-    reports = _reports(None, *mechanisms, noisy_rows=numbers, degrees=np.array([3, 2, 2, 1, 0]))  # type: ignore[arg-type]
-    graph = LDPGCN().reconstruct(reports, PUBLIC)
-    both = ROWS & ROWS.T
-    assert graph.edge_index.shape[1] == 8 and (_directed(graph.edge_index) >= both).all()
-    assert graph.notes["noisy_degree_sum"] == 8
 
 
 def test_lp_and_spreads_labels_over_agreed_pairs() -> None:

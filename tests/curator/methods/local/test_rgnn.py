@@ -8,7 +8,6 @@ import torch
 
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import RGNN, Budget
-from ldpsim.curator.reports.estimates import estimate_labels, neighbourhood_mean
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge
 from ldpsim.devices.mechanisms import GRRFS
@@ -24,19 +23,6 @@ def _world(silent: tuple[int, ...] = ()) -> tuple[Reports, PublicKnowledge]:
         reports, asks={"features": sampling, **reports.asks}, asked={"features": np.ones(N, np.bool_), **reports.asked}
     )
     return reports.with_arrays(features=codes.astype(np.uint8) * reports.answered[:, None]), public
-
-
-def test_the_graph_to_train_on_is_the_public_one_with_reconstructed_labels() -> None:
-    reports, public = _world()
-    graph = RGNN(C=4, Kx=2, Ky=2).reconstruct(reports, public)
-    assert graph.edge_index.shape == (2, 2 * public.edges.shape[1])
-    assert np.array_equal(np.sort(graph.train), SPLIT.train) and np.array_equal(np.sort(graph.val), SPLIT.val)
-    assert np.all(graph.labels[SPLIT.test] == -1)
-    mean = neighbourhood_mean(N, public.edges)
-    expected = estimate_labels(reports.labels[:, None] == np.arange(CLASSES), mean, 2)
-    assert np.array_equal(graph.labels[SPLIT.labelled], expected[SPLIT.labelled])
-    assert graph.features.shape == (N, D) and graph.features.dtype == np.float32
-    assert graph.notes["clusters"] + graph.notes["clusters_without_labels"] == 4
 
 
 @pytest.mark.parametrize("how", ["raw", "twice"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.methods import MLP, Budget, FeatFree, OneHotDegree, Raw
+from ldpsim.curator.methods import MLP, Budget, FeatFree, Raw
 from ldpsim.curator.methods.base import questions_asked
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.devices.facts import PublicFacts, Split
@@ -42,14 +42,6 @@ def test_trust_and_scaling_are_checked() -> None:
 
 
 DEGREES = replace(OWNED, facts=PublicFacts(4, 3, 2), edges=np.array([[0, 1, 1], [1, 2, 3]]))
-
-
-def test_degrees_are_one_hot_and_the_last_column_takes_the_rest() -> None:
-    graph = OneHotDegree().from_owned(DEGREES)
-    assert graph.features.toarray().tolist() == [[0, 1, 0], [0, 0, 1], [0, 1, 0], [0, 1, 0]]  # degrees 1, 3, 1, 1
-    assert graph.edge_index.shape == (2, 6) and graph.labels.tolist() == [0, 1, 1, -1]
-    holds = OneHotDegree().guarantee(FACTS, (), Budget()).holds
-    assert holds["relationship"].status == "unprotected" and holds["vector"].status == "not asked"
 
 
 def test_featfree_asks_nobody_and_reads_no_feature() -> None:

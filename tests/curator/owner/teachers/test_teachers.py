@@ -78,19 +78,6 @@ def test_asking_one_node_and_asking_all_agree(private: PlainGraph, public: Plain
         np.testing.assert_allclose(ask(network, public, node)[0], everybody[node], atol=1e-5)
 
 
-def test_a_part_has_the_edges_among_its_people(private: PlainGraph) -> None:
-    people = np.array([4, 9, 10, 31, 50, 59])
-    part = private.part(people)
-    dense = private.mean.toarray() > 0
-    np.testing.assert_array_equal(part.mean.toarray() > 0, dense[people][:, people])
-    np.testing.assert_array_equal(part.features, private.features[people])
-    np.testing.assert_array_equal(part.labels, private.labels[people])
-    everybody = private.part(np.arange(60))
-    np.testing.assert_array_equal(everybody.indices, private.indices)
-    np.testing.assert_allclose(everybody.mean_features[10], private.features[private.neighbours(10)].mean(0), atol=1e-6)
-    assert not private.mean_features[59].any()
-
-
 def test_an_array_is_written_whole_for_its_owner_alone(tmp_path: Path, private: PlainGraph) -> None:
     path = tmp_path / "a.npy"
     for array in (np.arange(5), np.ones((2, 3), np.float32)):  # the second in the place of the first
