@@ -163,7 +163,7 @@ PLANTED: list[tuple[type[Mechanism], str]] = [
 @cache
 def planted(kind: type[Mechanism]) -> dict[str, AuditRow]:
     """Return the failing rows of a planted bug, which two tests read."""
-    given = examples(kind)[-1] if kind in (UnclampedSteps, HalfTheNoise) else None  # the small size shows it
+    given = examples(kind)[-1][:1] if kind in (UnclampedSteps, HalfTheNoise) else None  # one small size shows it
     return failing(audit_mechanism(kind, QUICK, stream=NoiseStream, given=given))
 
 
