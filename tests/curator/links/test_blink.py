@@ -58,7 +58,9 @@ def test_the_most_likely_pairs_come_in_order(silent: tuple[int, ...], count: int
     assert best.right.tolist() == everything.right[order].tolist()
 
 
-def test_an_impossible_degree_is_refused() -> None:
+def test_the_steps_of_the_beta_model_end_and_an_impossible_degree_is_refused() -> None:
+    degrees = np.random.default_rng(0).integers(1, 12, 50)
+    assert fit_beta_model(degrees, steps=2).steps == 2 < fit_beta_model(degrees, steps=2000).steps < 2000
     for degrees in ([0, 1, 1, 1], [3, 1, 1, 1]):
         with pytest.raises(ValueError, match="must lie above 0 and below 3"):
             fit_beta_model(np.array(degrees))
