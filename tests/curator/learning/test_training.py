@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from ldpsim.curator.learning.training import Adam, BestEpoch, TrainingSettings, train, train_in_batches
+from ldpsim.curator.learning.training import Adam, BestEpoch, PlainLayers, TrainingSettings, train, train_in_batches
 from ldpsim.curator.linear import processor as threads
 from ldpsim.curator.methods import Graph
 from ldpsim.curator.observer import watched
@@ -146,6 +146,19 @@ SIZES = {"layers": 2, "batch": 16, "patience": 30}
 @pytest.fixture
 def graph() -> Graph:
     return labelled_graph(90, noise=0.2)[0]
+
+
+def test_layers_of_one_width_have_a_sum_with_the_layer_before() -> None:
+    model = PlainLayers(4, 2, replace(SETTINGS, hidden=4), layers=3)
+    first, second, last = (weight.detach() for weight in model.weights)
+    rows = torch.randn(5, 4)
+    one = torch.relu(rows @ first) + rows
+    two = torch.relu(one @ second) + one
+    torch.testing.assert_close(model.scores(rows), two @ last)
+    wider = PlainLayers(3, 2, SETTINGS, layers=2)
+    rows = torch.randn(5, 3)
+    torch.testing.assert_close(wider.scores(rows), torch.relu(rows @ wider.weights[0]) @ wider.weights[1])
+    assert wider.weights[1].abs().max() <= 3**0.5
 
 
 def test_the_first_best_epoch_is_kept_and_patience_ends_the_training(graph: Graph) -> None:
