@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator.linear import torch_matrix
 from ldpsim.curator.linear.factored import Factored, PackedBits, of_reports
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix, propagate
+from ldpsim.curator.linear.scaling import standardise
 from ldpsim.curator.linear.torch_matrix import Bits, Constant, Dropout, constant
 
 CPU = torch.device("cpu")
@@ -56,6 +57,16 @@ def test_it_is_what_it_would_be_multiplied_out(graph: tuple[csr_array, np.ndarra
     np.testing.assert_allclose(further[:, :], mean @ wanted, rtol=1e-4, atol=1e-4)
     with pytest.raises(IndexError):
         product[slice(0, 3), slice(0, 3)]
+
+
+def test_standardising_is_that_of_the_dense_matrix(graph: tuple[csr_array, np.ndarray, csr_array]) -> None:
+    product, wanted = _both(graph)
+    dense = wanted.astype(np.float32)
+    centre, scale = standardise(dense)
+    got, mean, deviation = product.standardised()
+    np.testing.assert_allclose(got[:, :], dense, atol=2e-3)
+    np.testing.assert_allclose(mean, centre, atol=1e-3)
+    np.testing.assert_allclose(deviation, scale, atol=1e-3)
 
 
 @pytest.fixture
