@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from ldpsim.curator.learning.training import Adam, BestEpoch, PlainLayers, TrainingSettings, train, train_in_batches
+from ldpsim.curator.learning.training import (
+    Adam,
+    BestEpoch,
+    PlainLayers,
+    TrainingSettings,
+    choose_device,
+    train,
+    train_in_batches,
+)
 from ldpsim.curator.linear import processor as threads
 from ldpsim.curator.methods import Graph
 from ldpsim.curator.observer import watched
@@ -89,6 +97,16 @@ def test_without_validation_labels_the_last_epoch_counts_and_without_training_la
 def test_settings_outside_their_range_get_one_clear_line(values: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TrainingSettings(**values)
+
+
+def test_devices() -> None:
+    assert choose_device("cpu").type == "cpu"
+    with pytest.raises(ValueError, match="--device must be"):
+        choose_device("gpu")
+    if not torch.cuda.is_available():
+        assert choose_device("auto").type == "cpu"
+        with pytest.raises(ValueError, match="no CUDA device"):
+            choose_device("cuda")
 
 
 def test_a_loss_of_ones_own_and_a_clipped_gradient(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ It covers all modules below ``ldpsim.curator.methods`` in what all methods have 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, fields, make_dataclass
 from importlib.metadata import EntryPoint
 from typing import Any
@@ -15,7 +16,8 @@ import pytest
 
 from ldpsim.curator import methods
 from ldpsim.curator.methods import Budget, HoGS, Method
-from ldpsim.curator.methods.base import LocalMethod, MethodSpec
+from ldpsim.curator.methods.base import LocalMethod, MethodSpec, spending
+from ldpsim.curator.setting_error import SettingError
 
 
 def test_an_unknown_method_names_the_nearest() -> None:
@@ -71,6 +73,16 @@ def test_settings_are_read_where_annotations_are_not_deferred() -> None:
         made.from_settings({"hops": "x"})  # type: ignore[attr-defined]
     for text, deep in (("true", True), ("1", True), ("False", False), ("0", False)):
         assert made.from_settings({"share": 1, "hops": 1, "deep": text}).deep is deep  # type: ignore[attr-defined]
+
+
+def test_an_error_names_the_budget_unless_it_names_an_option() -> None:
+    budget = Budget(epsilon=4.0)
+    for given, value, said in ((3.0, 3.0, "--eps-features 3: no"), (None, 4.0, "--epsilon 4: no"),
+                               (None, 2.0, "--epsilon 4 (here 2 of it for one entry): no")):  # fmt: skip
+        with pytest.raises(ValueError, match=f"^{re.escape(said)}$"), spending("--eps-features", given, budget, value):
+            raise ValueError("no")
+    with pytest.raises(ValueError, match="^--set m=9: no$"), spending("--eps-features", 3.0, budget, 3.0):
+        raise SettingError("m=9", "no")
 
 
 _WRONG: dict[type, tuple[Any, ...]] = {str: ("?",), int: (-(10**9), 10**10), float: (math.nan, -1.0)}
