@@ -42,6 +42,12 @@ def test_a_listener_hears_about_a_hundred_shares_and_the_items_are_the_same() ->
     assert shares == [number / 100 for number in range(100)]
     assert list(track("abc", 3)) == ["a", "b", "c"]
     assert len(shares) == 100  # nobody listens outside
+    outer: list[float] = []
+    with on_progress(outer.append):
+        with pytest.raises(KeyError), on_progress(shares.append):
+            raise KeyError
+        assert list(track([1, 2], 2)) == [1, 2]
+    assert (len(shares), outer) == (100, [0.0, 0.5])  # the outer one is back after an error
 
 
 LOSSES = (1e-8, 0.04996, 0.25948, 1.1, 1.339761, 2.0, 5.528685, 9.99991, 9.999999, 10.0, 10.72, 14.400001, 195.353,

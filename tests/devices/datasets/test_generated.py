@@ -37,6 +37,8 @@ def test_load_takes_clients_and_seed() -> None:
     assert (facts.n, facts.d, facts.classes) == (CLIENTS, FEATURES, CLASSES)
     with pytest.raises(ValueError, match="--clients 3: the generated graph has at least 20 nodes"):
         load("generated", clients=3)
+    with pytest.raises(ValueError, match=r"--dataset coar: no such data set; did you mean .*cora"):
+        load("coar")
 
 
 @pytest.mark.parametrize("homophily", [0.0, 0.1, 0.76, 1.0])

@@ -188,6 +188,9 @@ def test_every_layout_is_the_same_population(layout: str) -> None:
     assert [part.tolist() for part in (split.train, split.val, split.test)] == [[0], [1], [2]]
     np.testing.assert_array_equal(population.edges, [[0, 1], [1, 2]])
     np.testing.assert_array_equal(population.labels, Y)
+    notes = of_layout("g.npz", {**LAYOUTS[layout], "pos": X})[1]
+    assert "g.npz: not read: pos" in notes
+    assert ("g.npz: train_masks has 3 splits; the first is read" in notes) == (layout == "platonov")
 
 
 def test_classes_stated_or_counted() -> None:
