@@ -308,16 +308,18 @@ def test_the_digest_of_all_reports() -> None:
     assert len({reports_digest(d) for d in different}) == len(different)
 
 
-@pytest.mark.parametrize("case", ["bits", "numbers", "parts"])
+@pytest.mark.parametrize("case", ["bits", "numbers", "parts", "votes"])
 def test_it_is_as_if_they_had_not_answered(case: str) -> None:
-    questions = _questions(features=MultiBit.from_epsilon(1.0, d=D, m=2) if case == "numbers" else None)
+    facts, questions = FACTS, _questions(features=MultiBit.from_epsilon(1.0, d=D, m=2) if case == "numbers" else None)
     if case == "parts":
         asks = questions[0].query.asks
         questions = [Question(Query("c", ((ask,),)), np.arange(N), number) for number, ask in enumerate(asks)]
     answers, _ = _answers(questions, silent=set())
-    who = np.isin(np.arange(N), (1, 4))
-    found = silenced(Reports.from_bytes(FACTS, questions, answers), who)
-    wanted = Reports.from_bytes(FACTS, questions, {i: given for i, given in answers.items() if not who[i]})
+    if case == "votes":
+        facts, questions, answers = FACTS_OF_PARTS, _questions_of_parts(), _answers_of_parts()
+    who = np.isin(np.arange(facts.n), (1, 4))
+    found = silenced(Reports.from_bytes(facts, questions, answers), who)
+    wanted = Reports.from_bytes(facts, questions, {i: given for i, given in answers.items() if not who[i]})
     assert np.array_equal(found.answered, wanted.answered) and len(found.parts) == len(wanted.parts)
     assert found.arrays.keys() == wanted.arrays.keys()
     for name, left in found.arrays.items():
