@@ -9,8 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.learning import node_evidence as module
-from ldpsim.curator.learning import training
-from ldpsim.curator.learning.node_evidence import fit_perceptron, node_evidence, unit_rows
+from ldpsim.curator.learning.node_evidence import node_evidence, unit_rows
 from ldpsim.curator.posterior.estimate import graph_components, spectrum
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.facts import Split
@@ -79,13 +78,10 @@ def test_a_perceptron_joins_where_it_helps_and_leaves_training_rows_alone(monkey
     assert np.array_equal(good.log_probability[SPLIT.train], none.log_probability[SPLIT.train])
 
 
-@pytest.mark.parametrize(
-    ("case", "features"),
-    [
-        ("no label", csr_array(TEXT)), ("one label", DENSE), ("two labels", csr_array(TEXT)), ("two labels", DENSE),
-        ("no validation", csr_array((N, 4))), ("a class is missing", csr_array(TEXT)), ("a class is missing", DENSE),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("case", "features"), [
+    ("no label", csr_array(TEXT)), ("one label", DENSE), ("two labels", csr_array(TEXT)), ("two labels", DENSE),
+    ("no validation", csr_array((N, 4))), ("a class is missing", csr_array(TEXT)), ("a class is missing", DENSE),
+])  # fmt: skip
 def test_poor_data(case: str, features: Any) -> None:
     labels = LABELS.copy()
     if case in ("no label", "one label", "two labels"):
@@ -98,39 +94,6 @@ def test_poor_data(case: str, features: Any) -> None:
     found = node_evidence(features, LabelEvidence(labels, CLASSES), SPLIT)
     assert np.isfinite(found.log_probability).all()
     np.testing.assert_allclose(np.exp(found.log_probability).sum(axis=1), 1)
-
-
-N_MLP, CLASSES_MLP = 60, 3
-
-
-RNG_MLP = np.random.Generator(np.random.PCG64(3))
-
-
-LABELS_MLP = np.arange(N_MLP) % CLASSES_MLP
-
-
-WORDS = (RNG_MLP.random((N_MLP, 30)) < np.where(np.arange(30) // 10 == LABELS_MLP[:, None], 0.6, 0.1)).astype(
-    np.float32
-)
-
-
-ORDER_MLP = RNG_MLP.permutation(N_MLP)
-
-
-TRAIN, VAL, TEST = (np.sort(ORDER_MLP[:30]), np.sort(ORDER_MLP[30:45]), np.sort(ORDER_MLP[45:]))
-
-
-@pytest.mark.parametrize("features", [csr_array(WORDS), WORDS, WORDS + 1])
-def test_probabilities_are_those_of_the_network(features: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    trained, honest = [], training.train
-    monkeypatch.setattr(training, "train", lambda *given, **more: trained.append(honest(*given, **more)) or trained[0])
-    found = fit_perceptron(features, LabelEvidence(LABELS_MLP, CLASSES_MLP), TRAIN, VAL, seed=1)
-    np.testing.assert_allclose(np.exp(found).sum(axis=1), 1)
-    (network,) = trained
-    apart = found - network.model().detach().numpy()
-    np.testing.assert_allclose(apart, np.broadcast_to(apart[:, :1], apart.shape), atol=1e-4)
-    assert np.mean(network.predictions[TEST] == LABELS_MLP[TEST]) > 0.85
-    assert np.array_equal(found.argmax(axis=1), network.predictions)
 
 
 N_LINKED, D_LINKED, CLASSES_LINKED = 200, 30, 3
