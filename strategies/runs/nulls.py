@@ -56,10 +56,11 @@ def null_models(scene: RepeatContext, outcome: Outcome) -> Iterator[tuple[str, P
 def side_by_side(workers: int) -> Iterator[Start]:
     """Offer a function that starts a training and returns what waits for its result, or raises its error.
 
+    A training that has not begun when its result is needed runs in the thread that waits: that is one of the workers.
     Trainings that still run at the end of the block are stopped at their next step.
 
     Args:
-        workers: How many run at a time, in threads; 1: each one runs when it is started, in this thread.
+        workers: How many run at a time, this thread among them; 1: each one runs when it is started, in this thread.
     """
     stop = threading.Event()
 
@@ -79,9 +80,14 @@ def side_by_side(workers: int) -> Iterator[Start]:
     if workers == 1:
         yield at_once
         return
-    pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
+
+    def beside(work: Callable[[], Any]) -> Callable[[], Any]:
+        future = pool.submit(until_stopped, work)
+        return lambda: work() if future.cancel() else future.result()
+
+    pool = ThreadPoolExecutor(workers - 1, initializer=torch.set_num_threads, initargs=(1,))
     try:
-        yield lambda work: pool.submit(until_stopped, work).result
+        yield beside
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)

@@ -104,6 +104,8 @@ class OneReportRun(Run):
         heard = defended.reports if defended else reports
         evidence = self.known(scene, heard) if nulls or heard is not None else None
         parts = None if heard is None or evidence is None else bundle_parts(heard, known_to_curator(scene), evidence)
+        if nulls and evidence is not None:
+            scene.on_evidence(evidence)
         extra: dict[str, Mapping[str, Any]] = {}
         if defended is not None:
             assert reports is not None
@@ -129,7 +131,7 @@ class OneReportRun(Run):
             },
             known=evidence if nulls else None,
             reports=kept,
-            bundle=None if parts is None else _bundles(parts, method, trained),
+            bundle=None if parts is None else partial(_bundles, parts, method, trained),
             graph=None if self.without_graph(method) else graph,
             extra=extra,
         )

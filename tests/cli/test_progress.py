@@ -82,6 +82,13 @@ def test_a_reader_that_is_gone_does_not_end_the_work(monkeypatch: pytest.MonkeyP
         progress("train", 0.5)
 
 
+def test_a_figure_has_a_line_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    for shown in (True, False):
+        with Progress(shown=shown, patience=50.0) as progress:
+            progress.figure("accuracy 50.0 %; the rest follows")
+            assert capsys.readouterr() == ("", "accuracy 50.0 %; the rest follows\n" if shown else "")
+
+
 # ---- a terminal ---------------------------------------------------------------------------
 
 
@@ -102,3 +109,11 @@ def test_phases_are_drawn_with_percentage_and_time_left(capsys: pytest.CaptureFi
             progress("train", share)
             time.sleep(0.02)
         heard(capsys, "collect", "100%", "train", "30%", "━")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_figure_stands_on_the_terminal_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress(patience=50.0) as progress:
+        progress("nulls", None)
+        progress.figure("accuracy 50.0 %; the rest follows")
+        heard(capsys, "accuracy 50.0 %; the rest follows", "nulls")
