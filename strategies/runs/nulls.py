@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 
 from ldpsim.curator.learning.networks import NETWORKS
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
@@ -31,6 +32,7 @@ from ldpsim.devices.data.population import records_of
 from ldpsim.devices.facts import IntArray
 from ldpsim.devices.prediction import Bundle
 from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.pool import available_cores
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.results.outcome import Outcome, Predictions, Score
@@ -86,11 +88,13 @@ def side_by_side(workers: int) -> Iterator[Start]:
         return lambda: work() if future.cancel() else future.result()
 
     pool = ThreadPoolExecutor(workers - 1, initializer=torch.set_num_threads, initargs=(1,))
-    try:
-        yield beside
-    finally:
-        stop.set()
-        pool.shutdown(cancel_futures=True)
+    # A thread of NumPy's BLAS that waits for work keeps a core busy, which another training has.
+    with threadpool_limits(max(1, available_cores() // workers), user_api="blas"):
+        try:
+            yield beside
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
 
 
 def score(scene: RepeatContext, predictions: Predictions) -> Score:
