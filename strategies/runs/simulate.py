@@ -191,7 +191,7 @@ def _repeat(scene: RepeatContext, on_accuracy: Callable[[float], None] | None, *
             scene.tell("nulls", None)
             waiting = {}
             for name, predict in null_models(scene, outcome):
-                waiting[name] = early.pop(name, None) or start(predict)
+                waiting[name] = early.pop(name) if name in early else start(predict)
             # The last ones take longest: this thread does those that no other thread has begun.
             made = {name: waiting[name]() for name in reversed(waiting)}
             nulls = {name: score(scene, classes) for name in waiting if (classes := made[name]) is not None}
