@@ -12,8 +12,7 @@
 #                 and words of docs, docs/names.toml names and words that are not used
 #   make docs     the documentation site, strictly, with its notebooks executed: docs/_build/html/index.html
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
-#   make torture  a thousand kill -9 in the middle of collections, a thousand races of copied folders, ten thousand
-#                 hostile messages (minutes)
+#   make torture  a thousand kill -9 in the middle of collections (minutes)
 #   make slow     tests that take minutes: the same plans, votes and cells on Ray and Flower once more (minutes)
 #   make cluster  two Ray nodes on loopback, one of them killed in the middle of a collection (minutes)
 #   make faults SEEDS=N  N schedules of faults (docs/testing.md): crashes, copies, old disks, lost messages; a failing
@@ -123,7 +122,6 @@ bench: $(READY)
 torture: export OMP_NUM_THREADS ?= 1
 torture: $(READY)
 	$(BIN)/python -m tests.strategies.attacks.stress.kill --kills 1000 --devices 500
-	$(BIN)/python -m pytest -q -m slow tests/devices
 
 slow: export OMP_NUM_THREADS ?= 1
 slow: $(READY)

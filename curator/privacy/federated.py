@@ -22,6 +22,7 @@ of earlier rounds (Dong, Roth and Su 2022, Corollary 2).
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -131,7 +132,8 @@ def noise_multiplier_for(asked: Rounds, epsilon: float) -> float:
         low, high = low / 2, low
 
     def excess(log_multiplier: float) -> float:
-        return math.log(central_epsilon(asked, math.exp(log_multiplier)) / epsilon)
+        cost = central_epsilon(asked, math.exp(log_multiplier))
+        return math.log(max(cost, sys.float_info.min) / epsilon)  # delta alone may cover everything: the cost is 0
 
     found = math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-5))
     unit = 10.0 ** (math.floor(math.log10(found)) - 3)

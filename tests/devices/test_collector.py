@@ -104,7 +104,7 @@ def test_terms_travel_as_text(key: CollectorKey) -> None:
 def test_only_the_right_collector_spends_the_answer(
     enrolled: Callable[..., Any], key: CollectorKey, other: CollectorKey
 ) -> None:
-    """Issue 17, break 5: a hostile first question used to take a person's only answer."""
+    """A hostile first question used to take a person's only answer."""
     devices = enrolled(collector=key.public)
     honest, hostile = ask_for("honest"), ask_for("hostile", eps=0.01)
     terms = terms_for(key, honest, N)

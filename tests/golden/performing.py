@@ -107,13 +107,15 @@ def _serve_public_facts(golden: Golden, folder: Path) -> Block:
 
 
 def _flwr_run(golden: Golden, folder: Path) -> Block:
-    """``flwr run .`` on the simulation runtime."""
+    """``flwr run .`` on the simulation runtime; its log has one result line, which names the file."""
     home = {"OMP_NUM_THREADS": "1", "LDPSIM_HOME": str(folder / "home")}
     with patch.dict(os.environ, home), Flower(simulation=True, log=folder / "flower.log") as flower:
         federation = f"num-supernodes={SUPERNODES} client-resources-num-cpus=1 init-args-num-cpus=2"
         flower.start_run(ROOT, {"dataset": DEFAULTS["dataset"], **golden.options}, federation=federation).wait(200)
-    results = list((folder / "home").glob("flwr/run-*/*/result.json"))
-    assert len(results) == 1, (folder / "flower.log").read_text()
+    results, log = list((folder / "home").glob("flwr/run-*/*/result.json")), (folder / "flower.log").read_text()
+    assert len(results) == 1, log
+    lines = [line for line in log.splitlines() if "result: " in line]
+    assert len(lines) == 1 and "accuracy" in lines[0] and str(results[0]) in lines[0], log
     return figures(json.loads(results[0].read_text()), None, results[0].parent)
 
 

@@ -36,6 +36,12 @@ def test_an_interrupted_run_is_found_again_and_a_finished_one_is_not(tmp_path: P
             write_result(folder, {})
 
 
+def test_an_infinite_budget_is_a_word_of_strict_json(tmp_path: Path) -> None:
+    write_result(tmp_path, {"budget": {"eps_features": float("inf")}, "seconds": [1.5, float("inf")]})
+    stored = json.loads((tmp_path / "result.json").read_text(), parse_constant=lambda name: pytest.fail(name))
+    assert stored == {"budget": {"eps_features": "inf"}, "seconds": [1.5, "inf"]}
+
+
 HOLD = """
 import os, sys
 from pathlib import Path

@@ -77,7 +77,7 @@ def test_nobody_gets_a_second_answer(target_for: Callable[..., Target], name: st
 
 
 def test_a_stranger_who_asks_first(target_for: Callable[..., Target], tmp_path: Path) -> None:
-    """Issue 17, break 5: one hostile run took everybody's answer; a pinned collector is answered, and nobody else."""
+    """One hostile run took everybody's answer; a pinned collector is answered, and nobody else."""
     open_to_all = ADVERSARIES["ghost-first"].attack(target_for("ghost-first"))
     assert open_to_all.answers == {"reported": 12, "REPORT_COLLECTED": 24}
     assert {release.query.collection for release in open_to_all.releases} == {"ghost"}
