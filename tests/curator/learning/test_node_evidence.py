@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,15 @@ def test_probabilities_are_those_of_the_network(features: Any, monkeypatch: pyte
     np.testing.assert_allclose(apart, np.broadcast_to(apart[:, :1], apart.shape), atol=1e-4)
     assert np.mean(network.predictions[TEST] == LABELS_MLP[TEST]) > 0.85
     assert np.array_equal(found.argmax(axis=1), network.predictions)
+
+
+def test_noise_is_learned_by_heart_early_so_patience_changes_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    noisy = (WORDS + RNG_MLP.standard_normal(WORDS.shape)).astype(np.float32)
+    trained, honest = [], training.train
+    monkeypatch.setattr(training, "train", lambda *given, **more: trained.append(honest(*given, **more)) or trained[-1])
+    told = LabelEvidence(LABELS_MLP, CLASSES_MLP)
+    short, whole = (fit_perceptron(noisy, told, TRAIN, VAL, seed=1, patience=most) for most in (50, math.inf))
+    assert np.array_equal(short, whole) and trained[0].best_epoch == trained[1].best_epoch < 200
 
 
 N_LINKED, D_LINKED, CLASSES_LINKED = 200, 30, 3
