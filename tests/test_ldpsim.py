@@ -83,15 +83,6 @@ def test_a_plan_asks_nobody_and_takes_wishes_and_facts_by_name() -> None:
         ldpsim.plan(["hogs"], homophilly=0.9)
 
 
-def test_a_result_is_ten_lines_and_one_row() -> None:
-    result = ldpsim.simulate(method="rr", out=None, **SMALL)
-    lines = repr(result).splitlines()
-    assert lines[0] == "rr on generated" and 4 <= len(lines) <= 10
-    assert "accuracy " in repr(result) and "privacy " in repr(result)
-    (row,) = result.to_frame().to_dict("records")
-    assert row["test"] == result.record["accuracy"]["test"] and row["method"] == "rr"
-
-
 def test_a_model_of_ones_own_is_scored_without_the_labels() -> None:
     result = ldpsim.simulate(method="rr", out=None, **SMALL)
     own = result.graph.to_pyg().prediction

@@ -153,73 +153,28 @@ UNASKED = Level("not asked").to_dict()
 def comparison(tmp_path: Path, write_result: Callable[..., Path]) -> Path:
     """Return a folder with results of five methods: bounded, in clear, central, not asked, and with no bytes."""
     holds = RECORD["privacy"]["holds"]
-    federated = {**dict.fromkeys(holds, OPEN), "central_node": {**holds["user"], "value": 3.2, "delta": 1e-5}}
     public_edges = {**holds, **dict.fromkeys(("bit_adjacency", "relationship", "user", "node"), OPEN)}
-    folder = tmp_path / "compare"
-    write_result(folder, "hogs-0", {"accuracy/std": 0.011, "accuracy/per_repeat": [0.6, 0.62, 0.61], **WITH_NULLS})
-    write_result(
-        folder,
-        "lpgnn-0",
-        {
-            "method": "lpgnn",
-            "accuracy/test": 0.71,
-            "accuracy/std": 0.02,
-            "privacy/holds": public_edges,
-            "privacy/claimed": {"statement": "1-LDP of features", "value": 1.0},
-            "reconstruction/edges": 10500,
-            "config/method": "lpgnn",
-            **ABOVE_NULLS,
-        },
-    )
-    write_result(
-        folder,
-        "dp-fedavg-0",
-        {
-            "method": "dp-fedavg",
-            "accuracy/test": 0.45,
-            "accuracy/curator": None,
-            "accuracy/device": 0.45,
-            "privacy/trust": "trusted curator",
-            "privacy/holds": federated,
-            "communication/rounds": 200,
-            "communication/downlink_bytes_per_device": 9.1e6,
-            "communication/uplink_bytes_per_device": 9.0e6,
-            "seconds/train": 140.0,
-            "config/method": "dp-fedavg",
-            "reconstruction": dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae")),
-        },
-    )
-    write_result(
-        folder,
-        "mlp-0",
-        {
-            "method": "mlp",
-            "accuracy/test": 0.52,
-            "privacy/trust": "none",
-            "communication/rounds": 0,
-            "privacy/holds": {**dict.fromkeys(holds, OPEN), "relationship": UNASKED, "bit_adjacency": UNASKED},
-            "privacy/claimed": {"statement": "none: a reference without noise", "value": None},
-            "communication/downlink_bytes_per_device": 0,
-            "communication/uplink_bytes_per_device": 0,
-            "config/method": "mlp",
-        },
-    )
-    write_result(
-        folder,
-        "raw-0",
-        {
-            "method": "raw",
-            "accuracy/test": 0.85,
-            "privacy/trust": "none",
-            "privacy/holds": dict.fromkeys(holds, OPEN),
-            "privacy/claimed": {"statement": "none: a reference without noise", "value": None},
-            "communication/rounds": 0,
-            "communication/downlink_bytes_per_device": 0,
-            "communication/uplink_bytes_per_device": 0,
-            "config/method": "raw",
-        },
-    )
-    return folder
+    nothing_sent = {"communication/downlink_bytes_per_device": 0, "communication/uplink_bytes_per_device": 0}
+    no_noise = {"privacy/trust": "none", "communication/rounds": 0, **nothing_sent,
+                "privacy/claimed": {"statement": "none: a reference without noise", "value": None}}  # fmt: skip
+    results: dict[str, dict[str, Any]] = {
+        "hogs": {"accuracy/std": 0.011, "accuracy/per_repeat": [0.6, 0.62, 0.61], **WITH_NULLS},
+        "lpgnn": {"accuracy/test": 0.71, "accuracy/std": 0.02, "privacy/holds": public_edges,
+                  "privacy/claimed": {"statement": "1-LDP of features", "value": 1.0}, "reconstruction/edges": 10500,
+                  **ABOVE_NULLS},
+        "dp-fedavg": {"accuracy/test": 0.45, "accuracy/curator": None, "accuracy/device": 0.45,
+                      "privacy/trust": "trusted curator", "communication/rounds": 200, "seconds/train": 140.0,
+                      "privacy/holds": {**dict.fromkeys(holds, OPEN),
+                                        "central_node": {**holds["user"], "value": 3.2, "delta": 1e-5}},
+                      "communication/downlink_bytes_per_device": 9.1e6, "communication/uplink_bytes_per_device": 9.0e6,
+                      "reconstruction": dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae"))},
+        "mlp": {"accuracy/test": 0.52, **no_noise,
+                "privacy/holds": {**dict.fromkeys(holds, OPEN), "relationship": UNASKED, "bit_adjacency": UNASKED}},
+        "raw": {"accuracy/test": 0.85, **no_noise, "privacy/holds": dict.fromkeys(holds, OPEN)},
+    }  # fmt: skip
+    for name, changes in results.items():
+        write_result(tmp_path / "compare", f"{name}-0", {"method": name, "config/method": name, **changes})
+    return tmp_path / "compare"
 
 
 @pytest.fixture

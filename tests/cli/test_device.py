@@ -60,7 +60,6 @@ def start() -> Iterator[Start]:
         process = warm.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
         started.append(process)
         if wait:
-            assert process.stderr is not None
             assert any("serving" in line for line in process.stderr)
         return process
 
@@ -249,11 +248,7 @@ def test_a_policy_is_printed_and_obeyed(tmp_path: Path, own: Path, start: Start)
     facts.write_text(json.dumps({"facts": FACTS, "labels": {"0": 1}}))
     text = policy_text("--facts", facts, "--epsilon", 3, "--on-requery", "replay", "--cap", "user=1000")
     given = json.loads(text)
-    assert (
-        given["on_requery"] == "replay"
-        and given["user_cap"] == 1000.0
-        and set(given["caps"]) == {"adjacency", "features"}
-    )
+    assert (given["on_requery"], given["user_cap"], set(given["caps"])) == ("replay", 1000.0, {"adjacency", "features"})
     assert 0 < given["caps"]["adjacency"]["bit"] <= 3
     (tmp_path / "policy.json").write_text(text)
     path = tmp_path / "v"
@@ -268,9 +263,6 @@ def test_a_policy_is_printed_and_obeyed(tmp_path: Path, own: Path, start: Start)
     # without public labels the label is asked for too
     facts.write_text(json.dumps({"facts": FACTS}))
     assert "label" in json.loads(policy_text("--facts", facts, "--eps-labels", 1))["caps"]
-    for wrong, says in ((("--on-requery", "answer"), "one of refuse, replay"), (("--epsilon", 0), "a number above 0"),
-                        (("--method", "raw"), "asks nobody"), (("--cap", "life=1"), "level must be")):  # fmt: skip
-        assert says in error_of("policy", "--facts", facts, *wrong)
 
 
 @pytest.fixture
@@ -305,21 +297,6 @@ def test_a_vault_keeps_the_role_of_its_person(tmp_path: Path, volunteering: Path
         assert device.answer(other) is Refusal.POLICY_REFUSED
 
 
-def test_a_policy_comes_with_its_sheet(tmp_path: Path, volunteering: Path) -> None:
-    command = ["device", "policy", "--facts", str(volunteering), "--method", "vote", "--epsilon", "4"]
-    shown = CliRunner().invoke(app, command)
-    assert shown.exit_code == 0 and json.loads(shown.stdout)["volunteers"] == [0, 2, 3]
-    written = CliRunner().invoke(app, [*command, "--sheet", str(tmp_path / "sheet.md")])
-    assert written.stdout == shown.stdout and written.stderr == ""
-    text = (tmp_path / "sheet.md").read_text()
-    assert shown.stderr.strip() == text.strip() and text.startswith("# What your device is asked")
-    assert "## Volunteers (3 of 5 people)" in text and "## Everybody else (2 of 5 people)" in text
-    page = CliRunner().invoke(app, [*command, "--sheet", str(tmp_path / "sheet.html")])
-    assert page.exit_code == 0 and "<h2>Volunteers (3 of 5 people)</h2>" in (tmp_path / "sheet.html").read_text()
-    volunteering.write_text(json.dumps({"facts": FACTS, "volunteers": [0, 1]}))
-    assert "3 to 3 of 4 people can volunteer, not 2" in error_of(*command[1:])
-
-
 def test_a_vault_tells_its_person_before_the_first_answer(tmp_path: Path, own: Path, volunteering: Path) -> None:
     """It tells it at enrolment, of the policy alone, and of the person's own role alone."""
     enrol = ["enrol", "--data", str(own), "--state", str(tmp_path / "s")]
@@ -330,7 +307,9 @@ def test_a_vault_tells_its_person_before_the_first_answer(tmp_path: Path, own: P
     sheet, _, rest = made.stderr.partition("enrolled 1 devices")
     assert "every question" in sheet and "Everybody (4 people)" in sheet and rest
     policy = tmp_path / "policy.json"
-    policy.write_text(policy_text("--facts", volunteering, "--method", "vote", "--epsilon", 4))
+    page, command = tmp_path / "sheet.html", ("--facts", volunteering, "--method", "vote", "--epsilon", 4)
+    policy.write_text(policy_text(*command, "--sheet", page))
+    assert policy.read_text() == policy_text(*command) and "<h2>Volunteers (3 of 5 people)</h2>" in page.read_text()
     for person, mine, other in ((2, "Volunteers", "Everybody else"), (1, "Everybody else", "Volunteers")):
         record, path = _record(tmp_path / f"own-{person}.json", person, label=1), tmp_path / f"sheet-{person}.md"
         given = ["--policy", policy, "--state", tmp_path / f"s-{person}", "--sheet", path]
@@ -344,7 +323,6 @@ def test_devices_name_the_classes_that_the_simulation_scored(tmp_path: Path) -> 
     result = simulate(
         RunOptions(clients=200, method="vote", volunteers=0.3, out=tmp_path, nulls=False, reference=False)
     )
-    assert result.folder is not None
     bundle, state = result.folder / "bundle.json", result.folder / "state"
     shown = CliRunner().invoke(app, ["device", "predict", "--state", str(state), "--bundle", str(bundle)])
     assert shown.exit_code == 0, shown.stderr

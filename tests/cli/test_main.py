@@ -1,7 +1,4 @@
-"""The command line as a whole.
-
-It covers ``ldpsim.cli.errors`` too.
-"""
+"""The command line as a whole: what it imports, tells nobody, and says of an exception."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,13 +49,6 @@ def test_common_options_come_first_and_rare_ones_are_not_listed() -> None:
         stands = [bool(re.search(rf"^│ {spec.option} ", part, re.M)) for part in (first, rest)]
         listed = not spec.rare and spec.name != "seeds"
         assert stands == [listed and spec.common, listed and not spec.common], spec.option
-
-
-@pytest.mark.parametrize("command", [["--help"], ["run", "--help"], ["ledger", "show", "--help"], ["methods", "-h"]])
-def test_help_fits_a_terminal(command: list[str]) -> None:
-    shown = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(app, command)
-    assert shown.exit_code == 0
-    assert max(map(len, shown.output.splitlines())) <= 80
 
 
 def test_nothing_is_told_to_anybody() -> None:
@@ -143,3 +134,68 @@ def test_a_run_whose_output_is_closed_has_its_result(tmp_path: Path) -> None:
     assert done.returncode == 0
     (result,) = tmp_path.glob("*/result.json")
     assert b"ldpsim" in result.read_bytes()
+
+
+OWN = {"cli", "curator", "devices", "ldpsim", "strategies"}
+# What a local run uses of other people's packages, and what for. SciPy is counted by its parts.
+USED = {
+    "click": "the command line",
+    "cryptography": "the noise of devices",
+    "flwr": "messages between the curator and devices",
+    "numpy": "arrays",
+    "psutil": "memory of the machine, before a run that may not fit",
+    "rich": "what is printed",
+    "safetensors": "the stored network",
+    "scipy.linalg": "ridge regression, a null model",
+    "scipy.optimize": "the temperature of what devices predict from",
+    "scipy.sparse": "graphs",
+    "scipy.special": "intervals of the printed differences",
+    "threadpoolctl": "no thread of BLAS waits on the core of another training",
+    "tomli_w": "the stored options",
+    "torch": "training",
+    "typer": "the command line",
+}
+_LINE = re.compile(r"import time:\s+\d+ \|\s+\d+ \| ( *)(\S+)$")
+RUN = ["run", "--clients", "60", "--method", "hogs", "--feature-share", "0.3", "--set", "epochs=2", "--device", "cpu"]
+
+
+def importers(lines: str) -> Iterator[tuple[str, str]]:
+    """Yield (module, the module that imports it first) from what ``-X importtime`` writes: children before parents."""
+    inside: list[tuple[int, str]] = []
+    for found in map(_LINE.match, reversed(lines.splitlines())):
+        if found:
+            depth, name = len(found[1]), found[2]
+            while inside and inside[-1][0] >= depth:
+                inside.pop()
+            yield name, inside[-1][1] if inside else ""
+            inside.append((depth, name))
+
+
+def package(name: str) -> str:
+    """Return what counts as one package: ``torch`` for ``torch.nn``, but ``scipy.stats`` for ``scipy.stats.qmc``."""
+    return ".".join(name.split(".")[: 2 if name.startswith("scipy.") else 1])
+
+
+def unused(lines: str) -> list[str]:
+    """Return "MODULE, imported by MODULE" of packages that a local run does not use and a module of ours imports."""
+    known = OWN | USED.keys() | sys.stdlib_module_names | {"scipy"}
+    asked = [(name, by or "a function") for name, by in importers(lines) if package(by) in OWN | {""}]
+    return [f"{name}, imported by {by}" for name, by in asked if package(name) not in known]
+
+
+def child(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *words], cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, check=True
+    )
+
+
+def test_a_local_run_imports_only_what_it_uses(tmp_path: Path) -> None:
+    shown = child("-X", "importtime", "-m", "ldpsim.cli.main", *RUN, "--out", str(tmp_path), "--quiet").stderr
+    assert unused(shown) == []
+    loaded = {package(name) for name, _ in importers(shown)}
+    assert USED.keys() <= loaded  # power: what is used is seen
+    # Other packages may bring no part of SciPy that a run does not use, and none of these.
+    brought = {name for name in loaded if name.startswith("scipy.") and not name.startswith("scipy._")}
+    by_optimize = {"scipy.constants", "scipy.fft", "scipy.spatial"}
+    assert brought - USED.keys() <= {"scipy.version"} | by_optimize, sorted(brought)
+    assert not loaded & {"dp_accounting", "jinja2", "matplotlib", "pandas", "ray", "sklearn", "torch_geometric"}

@@ -1,8 +1,11 @@
-"""Words that a command refuses: exit code 2, one line that names the option and what is accepted, nothing written."""
+"""Words and files that a command refuses: exit code 2, one line that names the option, nothing written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -40,8 +43,12 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--dataset missing.npz", "missing.npz"),
         ("--dataset student --data-dir empty", "empty", "student.npz", "github.com"),
         ("--method hog", "hog", "hogs"),
+        ("--method vote --public-features --save-graph npz", "--save-graph npz: vote reconstructs no graph"),
+        ("--save-graph graph.pt", "a graph is saved as .npz, .graphml, .csv"),
+        ("--save-graph none/graph.npz", "the folder none does not exist"),
         ("--method raw --save-graph npz", "--save-graph npz: raw reads the true records, so no graph is reconstructed"),
         ("--epsilon=0", "--epsilon 0"),
+        ("--epsilon=-1", "--epsilon -1"),
         ("--epsilon=nan", "--epsilon nan"),
         ("--epsilon inf", "--epsilon inf", "at most 1,000,000"),
         ("--eps-features 1e308", "--eps-features 1e+308: ", "above 0 and at most 1,000,000"),
@@ -50,9 +57,13 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--method rgnn --epsilon 1e6", "is beyond what a 64-bit threshold can hold (about 44)"),
         ("--eps-adjacency=0", "--eps-adjacency 0"),
         ("--eps-features=0", "--eps-features 0"),
+        ("--eps-features=nan", "--eps-features nan"),
         ("--eps-labels=0", "--eps-labels 0"),
+        ("--eps-labels=-2", "--eps-labels -2"),
         ("--feature-share=1", "--feature-share 1"),
-        ("--feature-share=much", "--feature-share much"),
+        ("--feature-share=-0.1", "--feature-share -0.1"),
+        ("--feature-share=nan", "--feature-share nan"),
+        ("--feature-share=much", "--feature-share much: must be auto, or a number of 0 or more and below 1"),
         ("--out file/below", "--out", "file"),
         ("--state file/below", "--state", "file"),
         ("--state file", "--state", "file"),
@@ -68,11 +79,27 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--noise-seed new", "--noise-seed new", "os"),
         (f"--split-seed {1 << 63}", "--split-seed"),
         ("--dropout 1", "--dropout 1"),
+        ("--dropout=-0.1", "--dropout -0.1"),
         ("--label-rate 0", "--label-rate 0"),
         ("--repeats 0", "--repeats 0"),
+        ("--label-mechanism subset_selection", "hogs asks nobody for a label"),
+        ("--private-labels --label-mechanism subset_selection --eps-labels 60", "beyond what a 64-bit"),
+        ("--repeats 2 --state here", "--state with --repeats 2"),
+        ("--workers 0", "--workers 0"),
+        ("--clients 2147483648", "at most 2^31 - 1 are possible"),
+        ("--device tpu", "--device tpu"),
+        ("--reporting none", "--reporting none"),
+        ("--on-requery maybe", "--on-requery maybe"),
+        ("--engine local --ray-address a:1", "--ray-address with --engine local"),
+        ("--set tau=1.5", "--set tau=1.5", "between 0 and 1"),
+        ("--set epochs=1.5", "--set epochs=1.5: not a value of type int"),
+        ("--set lr=nan", "--set lr=nan"),
+        ("--set gat_heads=1", "--set gat_heads: a gcn has no attention heads"),
+        ("--set topology=ring", "--set topology=ring: must be one of"),
         ("--engine warp", "--engine warp", "local, ray, flower"),
         ("--split half", "--split half", "split42"),
-        ("--gnn gin", "--gnn gin", "gcn, sage, gat"),
+        ("--gnn gin", "--gnn gin", "gcn, sage, gat, or a class of your own as package:Class"),
+        ("--config code.toml", "--config code.toml: gnn is code of whoever wrote the file; give it yourself:"),
         ("--from-reports nowhere", "nowhere"),
         ("--config nowhere.toml", "--config", "nowhere.toml"),
         ("--config wrong.toml", "--config", "wrong.toml"),
@@ -81,11 +108,54 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--collector-key empty.key", "no secret key"),
         ("--collector-key open.key", "other users can read it"),
     ],
+    "run --clients 60 --private-labels --eps-labels 1": [
+        ("--label-mechanism nothing", "--label-mechanism nothing: must be one of grr, "),
+        ("--label-mechanism clear_label", "--label-mechanism clear_label: must be one of grr, "),
+        ("--label-mechanism one_bit", "--label-mechanism one_bit: must be one of grr, subset_selection"),
+    ],
+    "run --clients 60 --method": [  # options that a method does not read, and more than there is
+        ("hogs --eps-labels 3", "hogs asks nobody for a label without --private-labels"),
+        ("raw --epsilon 4", "--epsilon 4: raw does not read it; it is read by hogs, lpgnn, "),
+        ("lpgnn --eps-adjacency 2", "lpgnn does not read it without --set adjacency=private; it is"),
+        ("hogs --epsilon 4 --eps-adjacency 3 --eps-features 1", "beside --eps-adjacency and --eps-features"),
+        ("hogs --epsilon 4 --eps-adjacency 3 --public-features", "--epsilon 4: no part of it is left beside"),
+        ("rr --epsilon 4 --eps-adjacency 3", "--epsilon 4: no part of it is left beside --eps-adj"),
+        ("hogs --eps-features 1 --public-features", "--eps-features 1: features are public beside --public-f"),
+        ("hogs --repeats-vary noise", "--repeats-vary noise: there is one repeat (--repeats)"),
+        ("hogs --false-alarm 0.01", "--false-alarm 0.01: there is no --defence"),
+        ("vote --no-reference --gnn sage", "--gnn sage: vote trains no network"),
+        ("hogs --set degree_share=0.2", "--set degree_share=0.2: it is read beside topology=blink alone"),
+        ("hogs --set public_scaling=literal", "it is read beside public_features=true alone"),
+        ("rgnn --set alpha=0 --set C=4", "--set C=4: it is read beside alpha above 0 alone"),
+        ("isolate --set rounds=3", "--set rounds=3: isolate does not read it"),
+        ("fedavg-gnn --set server_lr=0.1", "it is read beside server_optimiser=adam alone"),
+        ("fedavg-mlp --set weight_decay=0", "--set weight_decay=0: fedavg-mlp does not read"),
+        ("fedavg-mlp --set epochs=5 --no-reference", "beside --no-reference"),
+        ("fedprox --set server_optimiser=adam", "server_optimiser=adam: must be one of average"),
+        ("fedavg-gnn --set server_optimiser=adam", "server_optimiser=adam: must be one of average"),
+        ("dp-fedavg --set noise_multiplier=1 --epsilon 3", "dp-fedavg does not read it"),
+        ("hogs --feature-share 0", "--feature-share 0: hogs cannot do without private features"),
+        ("rgnn --feature-share 0", "--feature-share 0: rgnn cannot do without private features"),
+        ("hogs --feature-share auto", "--feature-share auto: hogs has no rule for its share"),
+        ("sbp --eps-adjacency 3 --feature-share auto", "--feature-share auto with --eps-adjacency 3: nothing is left"),
+        ("sbp --feature-share 0 --public-features", "--feature-share 0: features are public beside --public-f"),
+        ("sbp --eps-adjacency 3 --eps-features 1 --feature-share 0.2", "nothing is left to divide beside --eps-adj"),
+        ("rgnn --set m=601", "--set m=601: of 600 features 1..600 can be sampled"),
+        ("rgnn --set m=201 --set group=4", "--set m=201: of 150 features 1..150 can be sampled"),
+        ("rgnn --set m=0", "--set m=0: must be 1.."),
+        ("rgnn --set C=61", "--set C=61: 60 nodes cannot be cut into more clusters than there are nodes"),
+        ("lpgnn --set m=0", "--set m=0: must be optimal, floor or a whole number of at least 1"),
+        ("lpgnn --set m=601", "--set m=601: of 600 features 1..600 can be sampled"),
+        ("solitude --set m=601", "--set m=601: of 600 features 1..600 can be sampled"),
+        ("ldpgen --set groups=61", "--set groups=61: there are only 60 people to group"),
+        ("fp-ldpgen --set first_groups=61", "--set first_groups=61: there are only 60 people to group"),
+    ],
     "sweep": [
         ("", "nothing to run"),
         ("nowhere.toml", "nowhere.toml: No such file"),
         ("wrong.toml", "wrong.toml"),
         ("twice.toml", "twice"),
+        ("code-grid.toml", "code-grid.toml: gnn is code of whoever wrote the file"),
         ("-g epsilom=3", "did you mean epsilon"),
         ("-g epsilon=3,3", "different values"),
         ("-g clients", "KEY=VALUE"),
@@ -98,9 +168,22 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
     "compare hogs --clients 60": [
         ("--match user", "--match"),
         ("--match user much", "--match"),
-        ("--match people 2", "--match people"),
+        ("--match people 2", "--match people: the level must be one of bit (a bit), relationship"),
         ("--state here", "--state here with compare: each method needs people of its own"),
         ("--engine flower", "--engine flower"),
+    ],
+    "compare --clients 60": [
+        ("hogs hogs", "hogs is named twice"),
+        ("hogs raw --set tua=1", "--set tua=1: none of hogs, raw reads it", "did you mean tau"),
+        ("lpgnn --set selection=loss", "selection=loss: lpgnn chooses its epoch by a rule"),
+        ("hogs raw --eps-labels 3", "--eps-labels 3: none of hogs, raw reads it (hogs asks nobody for a label without "
+         "--private-labels; raw does not read it)"),
+        ("raw mlp --epsilon 4", "--epsilon 4: none of raw, mlp reads it"),
+        ("hogs solitude --set lambda_1=2 --set structure_rate=0", "--set lambda_1=2: none of"),
+        ("vote lp-and --set epochs=3", "--set epochs=3: none of vote, lp-and reads it (vote trains no network"),
+        ("hogs --match user 0", "must be a finite number above 0"),
+        ("hogs --match user 1 --epsilon 2", "with --epsilon"),
+        ("raw --set epochs=-1", "no cell can run"),
     ],
     "tune hogs --clients 60 --set epochs=3": [
         ("--grid tua=.5", "--grid tua", "did you mean tau"),
@@ -125,11 +208,24 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("rr rr", "rr"),
         ("rr --set nothing=1", "nothing"),
         ("hogs --epsilon 1e-300", "--epsilon"),
+        ("hogs --eps-adjacency 9e-16", "--eps-adjacency 9e-16: no report says anything with less than 1e-15"),
+        ("hogs --clients 5", "--clients 5"),
     ],
     "poison hogs --clients 60": [
         ("--attack pair", "did you mean pairs"),
         ("--epsilon a", "--epsilon a: numbers joined by commas"),
         ("--defence weight", "--defence weight"),
+        ("--shares 1", "--shares 1: a share of all people"),
+        ("--shares 0.001", "--shares 0.001: is nobody of 60 people"),
+        ("--engine flower", "--engine flower: lying devices"),
+        ("--state here", "--state"),
+        ("--noise-seed os", "--noise-seed os: nobody is really asked"),
+    ],
+    "poison --clients 60": [
+        ("vote --volunteers 0.3 --join", "--join: accounts"),
+        ("privgnn", "privgnn: its records are in the hands of an owner"),
+        ("fedavg-mlp --defence degree", "--defence degree: fedavg-mlp takes no reports"),
+        ("lpgnn --attack largest-degree", "--attack largest-degree: lpgnn asks nobody for a list"),
     ],
     "stress": [
         ("--asks one", "--asks"),
@@ -180,6 +276,24 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("edges.csv --scale log", "--scale log: must be one of clip, binary, minmax"),
         ("edges.csv --out people.csv", "--out people.csv: the name of the file must end with .npz"),
         ("people.csv", "no edges: people.csv lists people"),
+        ("none.csv", "no such file: none.csv"),
+        ("edges.csv good.npz", "good.npz: a .npz or .pt holds a whole graph; give it alone"),
+        ("bytes.csv", "bytes.csv: is not text in UTF-8 (invalid start byte at byte 0)"),
+        ("bytes.gml", "bytes.gml: is not text in UTF-8"),
+        ("edges.csv --masks all", "--masks all: must be one of keep, drop"),
+        ("edges.csv --scale minmax --feature-range 0,1", "--scale minmax: the range is then 0 to 1"),
+        ("edges.csv --feature-range 1,0", "--feature-range 1,0: two finite numbers, the smaller one first"),
+        ("edges.csv --feature-range 0,inf", "--feature-range 0,inf: two finite numbers"),
+        ("edges.csv --class-names a,a", "--class-names: a name is given twice"),
+        ("edges.csv people.csv --one-hot city=A,A", "city: a name is given twice"),
+        ("edges.csv --missing guess", "--missing guess: must be one of refuse, zero, mean, drop"),
+    ],
+    "device policy --facts facts.json": [
+        ("--method hogs", "--eps-labels is needed: labels are private, and hogs's"),
+        ("--on-requery answer", "one of refuse, replay"),
+        ("--epsilon 0", "a number above 0"),
+        ("--method raw", "asks nobody"),
+        ("--cap life=1", "level must be"),
     ],
 }  # fmt: skip
 ROWS = [(f"{command} {words}", said) for command, rows in REFUSALS.items() for words, *said in rows]
@@ -196,10 +310,17 @@ def write_graph(path: str, **changed: np.ndarray) -> None:
     np.savez(path, **{**arrays, **changed})
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Be in a folder with the files that the rows name."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Be in a folder with the files that the rows name; no row changes it."""
+    place = tmp_path_factory.mktemp("mistakes")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(place)
+        write_files()
+        yield place
+
+
+def write_files() -> None:
     x = np.zeros((30, 8), np.float32)
     x[4, 2], x[9, 0] = np.nan, np.inf
     write_graph("nan.npz", x=x)
@@ -216,6 +337,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "empty/note.txt": "x",
         "wrong.toml": "epsilon = = 3",
         "key.toml": "epsilom = 3",
+        "code.toml": 'gnn = "mine:Net"\n',
+        "code-grid.toml": '[grid]\ngnn = ["gcn", "mine:Net"]\n',
+        "facts.json": '{"facts": {"n": 60, "d": 4, "classes": 3}, "labels": {}}',
         "twice.toml": "[fixed]\nclients = 60\n[grid]\nepsilon = [3, 8]\n[[cells]]\n",
         "empty.key": "nothing",
         "open.key": "nothing",
@@ -225,11 +349,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in texts.items():
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text(text)
+    for name in ("bytes.csv", "bytes.gml"):
+        Path(name).write_bytes(b"\xff\xfe")
     Path("empty.key").chmod(0o600)
     Path("open.key").chmod(0o640)
-    return tmp_path
 
 
+@pytest.mark.usefixtures("cells_in_this_process")
 @pytest.mark.parametrize(("words", "said"), ROWS)
 def test_a_mistake_is_one_line_and_changes_nothing(
     words: str, said: list[str], folder: Path, listing: Callable[[Path], dict[str, str]]
@@ -241,3 +367,55 @@ def test_a_mistake_is_one_line_and_changes_nothing(
     for text in said:
         assert text in shown.stderr
     assert listing(folder) == before
+
+
+SECONDS = 60  # of CPU or waiting; an endless file takes all of them
+
+
+@pytest.fixture
+def no_endless_read() -> Iterator[None]:
+    def stop(*_: object) -> None:
+        pytest.fail("it reads on and on")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("no_endless_read")
+@pytest.mark.parametrize("kind", ["zero", "full", "pipe.npz"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "--clients", "60", "--collector-key", "{}"],
+        ["run", "--config", "{}"],
+        ["run", "--dataset", "{}"],
+        ["sweep", "{}"],
+        ["import", "{}"],
+        ["device", "enrol", "--data", "{}", "--policy", "{}", "--state", "state"],
+        ["device", "policy", "--facts", "{}", "--method", "hogs", "--epsilon", "8"],
+    ],
+    ids=" ".join,
+)
+def test_no_device_and_no_pipe_is_read(
+    words: list[str], kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe.npz")
+    path = "pipe.npz" if kind == "pipe.npz" else f"/dev/{kind}"
+    shown = CliRunner().invoke(app, [word.format(path) for word in words])
+    assert shown.exit_code in (1, 2), shown.output
+    assert [line[:6] for line in shown.stderr.splitlines()] == ["error:"], shown.stderr
+    assert path in shown.stderr
+
+
+@pytest.mark.usefixtures("no_endless_read")
+def test_a_report_leaves_out_a_result_that_is_a_pipe(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    os.mkfifo(tmp_path / "a" / "result.json")
+    (tmp_path / "b" / "result.json").write_text(json.dumps({"schema": 0}))
+    shown = CliRunner().invoke(app, ["report", str(tmp_path), "--out", str(tmp_path / "page.html")])
+    assert shown.exit_code == 2 and "none of 2" in shown.output

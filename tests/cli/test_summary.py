@@ -1,14 +1,21 @@
+"""First screen of a run and its tables: short for every method, every figure on any width."""
+
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from ldpsim.cli.output import WIDTH, console
+from ldpsim.cli.output import console
 from ldpsim.cli.summary import first_screen, summary, verdict
-from ldpsim.curator.privacy.level import Level, OfOne
+from ldpsim.curator.methods import BUILT_IN
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.strategies.experiments.compare import guarantee_before
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.options import RunOptions
 
 
 def shown(record: dict[str, Any], folder: Path | None = Path("runs/a")) -> str:
@@ -41,20 +48,6 @@ def test_what_a_person_reads(record: dict[str, Any]) -> None:
         assert expected in text, expected
 
 
-def test_repeats_and_what_was_left_out(record: dict[str, Any]) -> None:
-    record["accuracy"] |= {"per_repeat": [0.6, 0.62], "std": 0.0141}
-    record["reference"]["nonprivate_test"] = None
-    record["privacy"]["collections"] = 2
-    record["privacy"]["holds"]["user"] = Level("bounded", 2.0, of_one=OfOne(1.0, 0.0, 2)).to_dict()
-    text = words(shown(record, folder=None))
-    assert "± 1.4 over 2 repeats" in text
-    assert "without noise not trained" in text
-    assert "best guess 73.2 %" in text and "best guess 88.1 %" not in text  # the words are those of one collection
-    assert "If 2 collections asked the same people, losses would add: " in text and "a person 2" in text
-    assert "over one collection, when this changes:" in text and "all 2" in text
-    assert "Result:" not in text
-
-
 def test_the_next_command_says_that_it_asks_again(record: dict[str, Any]) -> None:
     for seeded in (True, False):
         screen = Console(record=True, width=80)
@@ -67,43 +60,6 @@ def test_an_unbounded_or_unknown_life_is_not_made_small(record: dict[str, Any]) 
     record["privacy"]["lifetime_per_device"] |= {"user": {"max": None, "mean": None}, "complete": False}
     text = words(shown(record))
     assert "in the ledgers in clear; not all of it is known" in text
-
-
-def test_a_null_model_above_the_method_is_in_colour(with_nulls: dict[str, Any]) -> None:
-    def coloured() -> str:
-        screen = Console(width=WIDTH, force_terminal=True, color_system="standard", highlight=False, _environ={})
-        with screen.capture() as capture:
-            screen.print(summary(with_nulls, folder=None))
-        return capture.get()
-
-    assert "\x1b[1;31mLabels on the graph alone" in coloured()
-    with_nulls["nulls"]["graph_alone"] = None  # the method has no graph
-    with_nulls["verdict"] |= {"above_nulls": True, "margin": {"value": 0.01, "low": 0.005, "high": 0.015},
-                              "best_null": "shuffled_features"}  # fmt: skip
-    tables = coloured().partition("In detail")[2]
-    assert "\x1b[1;31m" not in tables and "\x1b[1;32mLabels" in tables
-    assert "graph alone" not in coloured().replace("the graph alone", "")
-
-
-def test_a_narrow_terminal_cuts_no_value(with_nulls: dict[str, Any]) -> None:
-    screen = Console(width=40, highlight=False)
-    with screen.capture() as capture:
-        screen.print(summary(with_nulls, folder=None))
-    text = words(capture.get())
-    assert max(map(len, capture.get().splitlines())) <= 40
-    assert "…" not in text
-    for value in ("61.2 %", "85.1 %", "30.1 %", "78.8 %", "55.0 %", "60.9 %", "33.1 %", "43,390.4"):
-        assert value in text, value
-
-
-def test_a_long_path_stays_in_one_line_and_a_delta_is_apart(record: dict[str, Any]) -> None:
-    record["privacy"]["holds"]["user"] |= {"delta": 1e-2}
-    folder = Path("a-folder-with-a-long-name/and-one-below-it/run-0")
-    screen = Console(width=40, highlight=False)
-    with screen.capture() as capture:
-        screen.print(summary(record, folder=folder), crop=False)
-    assert f"Result: {folder / 'result.json'}" in capture.get().splitlines()
-    assert " %, delta 1e-02" in words(capture.get())
 
 
 def printed(shown: object, width: int = 80) -> list[str]:
@@ -163,14 +119,51 @@ def test_each_standing_has_its_sentence(with_nulls: dict[str, Any], changes: dic
     assert expected in said(with_nulls)
 
 
-def test_a_run_without_null_models_reference_or_devices(record: dict[str, Any]) -> None:
-    record["reference"]["nonprivate_test"] = None
-    record["devices"]["asked"] = 0
-    text = said(record)
-    assert "accuracy 61.2 %; without noise not trained null models: not taken curator 61.2 %;" in text
-    assert text.endswith("cost nobody was asked; 14.2 s")
-
-
 def test_text_of_a_record_is_no_markup(record: dict[str, Any]) -> None:
     record["privacy"]["holds"]["label"] |= {"detail": "[bold]public[/bold]", "public": []}
     assert "in clear ([bold]public[/bold])" in said(record)
+
+
+LINES, WORDS = 17, 140
+PEOPLE = generate(3600, seed=0)
+
+
+def first_lines(record: Mapping[str, Any], width: int) -> list[str]:
+    screen = Console(width=width, highlight=False)
+    folder = Path("runs") / f"{record['method']}-generated-0123456789ab-0"
+    with screen.capture() as capture:
+        following = f"ldpsim compare {record['method']} hogs sbp vote raw --clients 3000 --epsilon 4"
+        screen.print(first_screen(record, folder=folder, next_command=following, more=True), crop=False)
+    return capture.get().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("method", "chance"), [*((method, False) for method in sorted(BUILT_IN)), ("hogs", True), ("vote", True)]
+)
+def test_it_is_short_for_every_method(with_nulls: dict[str, Any], method: str, chance: bool) -> None:
+    found = guarantee_before(set_up(RunOptions(method=method, clients=len(PEOPLE)), population=PEOPLE))
+    accuracy = {**with_nulls["accuracy"], "per_repeat": [0.6] * 10, "std": 0.0141}
+    with_nulls["verdict"]["above_chance"] = not chance
+    record = {**with_nulls, "method": method, "accuracy": accuracy}
+    record["nulls"] = {**with_nulls["nulls"], "device_alone": {"test": 0.672, "std": None}}
+    record["privacy"] = {**with_nulls["privacy"], **found.to_dict()}
+    lines = first_lines(record, 80)
+    words = [word for line in lines for word in line.split() if any(letter.isalnum() for letter in word)]
+    assert len(lines) <= LINES and len(words) <= WORDS, "\n".join(lines)
+    for width in (40, 80, 120):
+        lines = first_lines(record, width)
+        assert not any("…" in line for line in lines)
+        assert max(len(line) for line in lines if not line.startswith(("Result: ", "Next: "))) <= width
+
+
+def test_a_group_that_is_worse_off_costs_one_line(with_nulls: dict[str, Any]) -> None:
+    share = {"value": 0.5, "low": 0.4, "high": 0.6}
+    row = {"by": "labelled_neighbour", "group": "no", "people": 40, "worse": True, "best_null": None,
+           "more_lost": {"value": 0.2, "low": 0.1}, "method": share, "without_noise": share}  # fmt: skip
+    groups = {"rows": [{**row, "by": "everybody", "worse": None}, {**row, "without_noise": {**share, "value": 0.6}}]}
+    without, found = first_lines(with_nulls, 80), first_lines({**with_nulls, "groups": groups}, 80)
+    added = [line.strip() for line in found if line not in without]
+    assert added == ["worse off: no labelled neighbour -10.0 points by noise (all +0.0)"]
+    assert len(found) == len(without) + 1
+    fair = {"rows": [{**each, "worse": False} for each in groups["rows"]]}
+    assert first_lines({**with_nulls, "groups": fair}, 80) == without

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.strategies.engines.flower_private import assume_identity
-from tests.strategies.forks import Forks, forks
 
 SMALL = 40
 
@@ -55,11 +54,11 @@ def ask(population: Population) -> Callable[..., tuple[Question, ...]]:
 
 @pytest.fixture
 def enrolled(tmp_path: Path, population: Population, ask: Callable[..., tuple[Question, ...]]) -> Callable[..., State]:
-    """Return freshly enrolled folders; every one has the same seeded devices."""
+    """Return freshly enrolled folders, for HoGS's question or others; every one has the same seeded devices."""
     number = iter(range(100))
 
-    def make(**policy: object) -> State:
-        queries = [question.query for question in ask()]
+    def make(questions: Sequence[Question] = (), **policy: object) -> State:
+        queries = [question.query for question in questions or ask()]
         rules = policy_for(queries, population.facts, **policy)  # type: ignore[arg-type]
         return enrol(tmp_path / f"state-{next(number)}", population, rules, seed=5)
 
@@ -72,10 +71,3 @@ def short_perceptron(monkeypatch: pytest.MonkeyPatch) -> None:
     from ldpsim.curator.learning import training
 
     monkeypatch.setattr(training, "TrainingSettings", partial(training.TrainingSettings, epochs=5))
-
-
-@pytest.fixture(scope="module")
-def forked() -> Iterator[Forks]:
-    """A process whose forks run code that kills itself."""
-    with forks() as found:
-        yield found

@@ -1,6 +1,6 @@
 """A process that runs code in forks of itself: what a whole run imports is loaded once, and not for each fork.
 
-One JSON line in: ``{"code": TEXT, "args": [...]}``; one line out: the exit code, negative for a signal.
+One JSON line in: what the work is; one line out: its exit code, negative for a signal.
 """
 
 from __future__ import annotations
@@ -26,20 +26,15 @@ class Forks:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
 
-    def run(self, code: str, *args: object) -> int:
-        """Return the exit code of a Python program with these arguments, negative for a signal."""
-        return self.ask({"code": code, "args": [str(arg) for arg in args]})
-
     def ask(self, wanted: Any) -> int:
-        """Return the exit code of the work that a line wants."""
-        assert self.process.stdin is not None and self.process.stdout is not None
+        """Return the exit code of the work that a line wants, negative for a signal."""
         self.process.stdin.write(json.dumps(wanted) + "\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
 
 
 @contextmanager
-def forks(module: str = "tests.strategies.forks") -> Iterator[Forks]:
+def forks(module: str) -> Iterator[Forks]:
     """Start the process of a module, and end it."""
     command = [sys.executable, "-m", module]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
@@ -47,7 +42,6 @@ def forks(module: str = "tests.strategies.forks") -> Iterator[Forks]:
         command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         yield Forks(process)
-        assert process.stdin is not None
         process.stdin.close()
 
 
@@ -69,21 +63,3 @@ def serve(work: Callable[[Any], int]) -> None:
                 os._exit(code)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
-
-
-def main() -> None:
-    """Serve until the input ends."""
-    from ldpsim.strategies.runs import set_up, simulate
-
-    assert set_up and simulate  # loaded for all forks
-    serve(_program)
-
-
-def _program(wanted: Any) -> int:
-    sys.argv = ["-c", *wanted["args"]]
-    exec(compile(wanted["code"], "<fork>", "exec"), {"__name__": "__main__"})
-    return 0
-
-
-if __name__ == "__main__":
-    main()

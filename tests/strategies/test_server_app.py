@@ -1,7 +1,4 @@
-"""The ServerApp on a Grid whose nodes are not numbered like the devices.
-
-Covers flower_app/roster.
-"""
+"""The ServerApp on a Grid whose nodes are not numbered like the devices."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,17 +102,3 @@ def test_a_comparison_has_its_order_its_match_and_the_runs_of_its_last_command(c
         (comparison / "compare.json").write_text(json.dumps(broken))
         found = gather([comparison])
         assert [each.what for each in found.left_out] == ["compare.json"] and len(found.groups) == 5
-
-
-def test_failed_cells_of_a_sweep_are_named(tmp_path: Path, write_result: Callable[..., Path]) -> None:
-    write_result(tmp_path, "hogs-0")
-    (tmp_path / "table.csv").write_text("cell,status,method,error\n1,failed,rgnn,'=1+1\n")
-    assert [(each.what, each.why) for each in gather([tmp_path]).failed] == [("rgnn", "=1+1")]
-
-
-def test_a_copy_is_no_repeat(tmp_path: Path, write_result: Callable[..., Path]) -> None:
-    run = write_result(tmp_path, "hogs-0")
-    write_result(tmp_path, "hogs-1", {"config/seed": 1, "accuracy/test": 0.5, "accuracy/per_repeat": [0.5]})
-    shutil.copytree(run, tmp_path / "copy")
-    (group,) = gather([tmp_path]).groups
-    assert group.row["n"] == 2

@@ -1,3 +1,5 @@
+"""Pages of results and plans: one file that asks for nothing, with the figures of its results."""
+
 from __future__ import annotations
 
 import base64
@@ -16,7 +18,11 @@ from urllib.parse import unquote
 import pytest
 
 from ldpsim.cli.report.gather import gather
-from ldpsim.cli.report.page import packed_library, plotting_library, render, verdict, write_page
+from ldpsim.cli.report.page import packed_library, plotting_library, render, verdict
+from ldpsim.cli.report.plan_page import render_plan, write_plan_page
+from ldpsim.strategies.estimate.graph_facts import GraphFacts
+from ldpsim.strategies.planning.plan import RULE, Wishes, make_plan
+from ldpsim.strategies.setup.options import RunOptions
 
 
 def own(page: str) -> str:
@@ -63,7 +69,6 @@ def test_the_page_is_one_file_that_asks_for_nothing(comparison: Path) -> None:
 def test_the_policy_allows_these_two_scripts_and_nothing_else(comparison: Path) -> None:
     elements = Elements(render(gather([comparison])))
     (policy,) = [a["content"] for tag, a in elements.found if a.get("http-equiv") == "Content-Security-Policy"]
-    assert policy is not None
     rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split(";")}
     assert rules["default-src"] == ["'none'"]
     data, _, script = elements.scripts
@@ -72,20 +77,6 @@ def test_the_policy_allows_these_two_scripts_and_nothing_else(comparison: Path) 
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in both]
     assert rules["script-src"] == [f"'sha256-{digest}'" for digest in digests]
     assert json.loads(data)[0]["layer"]
-
-
-def test_every_method_is_on_the_page_with_its_command(comparison: Path) -> None:
-    page = render(gather([comparison]))
-    for name in ("hogs", "lpgnn", "dp-fedavg", "mlp", "raw"):
-        assert f"<span>{name}</span>" in page
-        assert f"ldpsim run --method {name} --dataset generated" in page
-
-
-def test_a_page_is_written_whole_for_others_to_read(comparison: Path) -> None:
-    path = comparison / "page.html"
-    write_page(path, gather([comparison]))
-    assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
-    assert path.stat().st_mode & 0o444 == 0o444
 
 
 def words(page: str, section: str) -> str:
@@ -144,29 +135,6 @@ def test_a_chart_has_a_line_for_each_method_and_none_is_left_out(comparison: Pat
     assert sent["params"] == [{"name": "shown", "value": "bytes"}]
 
 
-def test_a_sweep_over_budgets_and_seeds_has_one_row_a_budget(tmp_path: Path, write_result: Callable[..., Path]) -> None:
-    for seed in range(3):
-        for epsilon in (10.0, 2.0):
-            write_result(tmp_path, f"hogs-{epsilon:g}-{seed}", {
-                "config/seed": seed, "config/epsilon": epsilon, "dataset/digest": f"{seed:02}" * 32,
-                "accuracy/test": 0.5 + seed / 10, "accuracy/per_repeat": [0.5 + seed / 10],
-            })  # fmt: skip
-    page = own(render(gather([tmp_path])))
-    assert "<h1>generated: 1 method, 2 configurations on 3 populations of 3,000 people</h1>" in page
-    assert "mean of up to 3 scores" in page and "hogs ε 2 3 60.0 ± 10.0" in words(page, "glance")
-    assert page.count("ldpsim run --method hogs") == 6
-
-
-def test_the_sum_over_collections_of_the_same_people_stands_at_the_top(
-    tmp_path: Path, write_result: Callable[..., Path]
-) -> None:
-    for name in ("hogs", "vote"):
-        write_result(tmp_path, name, {"method": name, "simulation_seeded": False, "seeds/noise": None,
-                                      "devices/reports_sha256": name})  # fmt: skip
-    head = render(gather([tmp_path])).partition("<main>")[0]
-    assert "2 collections asked the same people (generated), and losses add:" in head and "a relationship 28.8" in head
-
-
 def test_csv_files_hold_all_figures_and_no_formula(tmp_path: Path, write_result: Callable[..., Path]) -> None:
     write_result(tmp_path, "=cmd", {"method": "=1+1"})
     links = dict(re.findall(r'download="(\w+).csv" href="data:text/csv;charset=utf-8,([^"]*)"',
@@ -196,3 +164,23 @@ def luminance(colour: str) -> float:
     parts = [int(code[place : place + 2], 16) / 255 for place in (0, 2, 4)]
     linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_the_page_is_one_file_without_a_script_and_has_every_row(tmp_path: Path) -> None:
+    made = make_plan(["hogs", "vote", "pate-m"], GraphFacts(40_000), Wishes(holds=4.0), RunOptions())
+    write_plan_page(tmp_path / "plan.html", made)
+    text = (tmp_path / "plan.html").read_text()
+    assert "<script" not in text and "default-src" in text
+    assert not re.search(r"""(src|href)=["'](?!data:)""", text)
+    said = " ".join(text.replace("\u00a0", " ").replace("&#39;", "'").split())
+    for row in made.rows:
+        assert row.command in said and f"Asks {row.asks}" in said
+    assert said.count('<span class="badge">choice</span>') == 1 and f"In this order: {RULE}." in said
+    assert "<small>(central)</small>" in said and "Its worth is not measured" in said
+
+
+def test_a_page_without_a_choice_says_why() -> None:
+    made = make_plan(["hogs"], GraphFacts(40_000), Wishes(max_bytes=1), RunOptions())
+    text = render_plan(made)
+    assert "<strong>No choice:</strong> none, because no method meets every wish" in text
+    assert "More than 1 bytes a device" in text and "badge" not in text.partition("<main>")[2]

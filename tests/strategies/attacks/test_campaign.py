@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ldpsim.strategies.attacks import campaign as module
-from ldpsim.strategies.attacks.campaign import Campaign, CampaignResult
+from ldpsim.strategies.attacks.campaign import Campaign
 from ldpsim.strategies.experiments.cells import Failed
 
 
@@ -67,8 +67,3 @@ def test_a_folder_is_named_after_settings_people_and_version(monkeypatch: pytest
     assert digest == halves(4).digest and len({digest, *(other.digest for other in others)}) == 3
     monkeypatch.setattr(module, "ldpsim_version", lambda: "another")
     assert halves(2).digest != digest
-
-
-def test_a_row_without_theory_passes() -> None:
-    rows = [{"passed": None}, {"passed": True}]
-    assert CampaignResult(rows, {}).passed and not CampaignResult([*rows, {"passed": False}], {}).passed

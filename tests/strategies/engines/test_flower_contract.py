@@ -2,8 +2,6 @@
 
 A new version of Flower that changes any of this fails here, by name, and not somewhere
 in a simulation.
-
-Covers flower_internals.
 """
 
 from __future__ import annotations
@@ -15,15 +13,12 @@ from pathlib import Path
 
 import pytest
 from flwr.app import Message, RecordDict
-from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 from flwr.supercore.task_identity import TaskIdentity
 from packaging.requirements import Requirement
 
-from ldpsim.devices.client_app import app
 from ldpsim.devices.wire import QUERY_TYPE
-from ldpsim.strategies.engines.flower import app_folder
 from ldpsim.strategies.engines.flower_private import (
     LOGGER,
     OneLine,
@@ -75,17 +70,6 @@ def test_a_mistake_of_the_person_is_one_line_of_flower_s_log(caplog: pytest.LogC
     assert fault.getMessage() == "Simulation raised an exception" and fault.exc_info
 
 
-def test_the_app_that_is_written_is_one_that_flower_s_hub_takes(tmp_path: Path) -> None:
-    folder = app_folder(tmp_path / "app", {})
-    written, own = (tomllib.loads((root / "pyproject.toml").read_text()) for root in (folder, ROOT))
-    app = written["tool"]["flwr"]["app"]
-    assert (app["fab-format-version"], written["project"]["license"]) == (1, {"file": "LICENSE"})
-    assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
-    (flower,) = written["project"]["dependencies"]
-    assert flower in own["project"]["dependencies"]  # the range is that of the package
-    assert Requirement(flower).specifier.contains(app["flwr-version-target"])
-
-
 def test_a_message_needs_the_identity_of_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_run_id", "_node_id", "_task_id"):
         monkeypatch.setattr(TaskIdentity, name, None)
@@ -115,10 +99,3 @@ def test_the_abstract_methods_are_the_known_ones() -> None:
     assert Strategy.__abstractmethods__ == {
         "configure_train", "aggregate_train", "configure_evaluate", "aggregate_evaluate", "summary",
     }  # fmt: skip
-
-
-def test_the_apps_are_what_pyproject_names() -> None:
-    from ldpsim.strategies.server_app import app as server
-
-    assert isinstance(app, ClientApp)
-    assert callable(server)

@@ -1,8 +1,6 @@
 """Flower's own simulation runtime: the same reports, the same refusals, and nothing left behind.
 
 Each test starts it once, about fifteen seconds. They are small, and part of every run.
-
-Covers flower_processes.
 """
 
 from __future__ import annotations
@@ -184,7 +182,6 @@ def test_a_killed_program_leaves_no_superlink(tmp_path: Path) -> None:
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
     home = process.stdout.readline().strip()
     assert home and marked()
     process.send_signal(signal.SIGKILL)

@@ -1,14 +1,19 @@
+"""Comparisons: the same people for everybody, and budgets that are made equal."""
+
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ldpsim.strategies.experiments.compare import Comparison, _name, compare
+from ldpsim.curator.owner.privacy.account import LabelRelease, account
+from ldpsim.devices.data.population import Population
+from ldpsim.strategies.experiments.compare import Comparison, compare, guarantee_before, match
+from ldpsim.strategies.results.in_words import held
+from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import load_population
 
 pytestmark = pytest.mark.usefixtures("cells_in_this_process")
 
@@ -41,14 +46,6 @@ def test_one_more_method_runs_that_one_alone(tmp_path: Path) -> None:
     assert other.folder != first.folder and other.found == 0
 
 
-def test_a_method_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
-    found = small(tmp_path, "rgnn", "raw", private_labels=True, eps_features=-0.0 or None, settings={"m": "100000"})
-    assert [record["method"] for record in found.records] == ["raw"]
-    ((name, failed),) = found.failures
-    assert name == "rgnn" and "m" in failed.line and failed.trace is None
-    assert json.loads((found.folder / "compare.json").read_text())["failures"] == {"rgnn": failed.line}
-
-
 def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:
     found = small(tmp_path, "hogs", "solitude", "lpgnn", "raw", matching=("relationship", 2.0))
     held = [record["privacy"]["holds"]["relationship"] for record in found.records]
@@ -57,35 +54,6 @@ def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:
     assert [entry["value"] for entry in held[:2]] == pytest.approx([4.0, 4.0], rel=1e-6)
     assert found.match is not None and set(found.match.unmatched) == {"lpgnn", "raw"}
     assert "edges are public" in found.match.unmatched["lpgnn"]
-
-
-@pytest.mark.parametrize(
-    ("methods", "more", "said"),
-    [
-        ([], {}, "at least one METHOD"),
-        (["hogs", "hogs"], {}, "hogs is named twice"),
-        (
-            ["hogs", "raw"],
-            {"settings": {"tua": "1"}},
-            "--set tua=1: none of hogs, raw reads it .*; did you mean tau",
-        ),
-        (
-            ["lpgnn"],
-            {"settings": {"selection": "loss"}},
-            "selection=loss: lpgnn chooses its epoch by a rule",
-        ),
-        (["hogs"], {"matching": ("user", 0.0)}, "must be a finite number above 0"),
-        (["hogs"], {"matching": ("user", 1.0), "epsilon": 2.0}, "with --epsilon"),
-        (["raw"], {"settings": {"epochs": "-1"}}, "no cell can run"),
-    ],
-)
-def test_a_mistake_is_one_line_and_nothing_is_written(
-    methods: list[str], more: dict[str, object], said: str, tmp_path: Path
-) -> None:
-    with pytest.raises(ValueError, match=said) as caught:
-        small(tmp_path, *methods, **more)  # type: ignore[arg-type]
-    assert "\n" not in str(caught.value)
-    assert not list(tmp_path.iterdir())
 
 
 def test_public_features_go_to_the_methods_that_have_them(tmp_path: Path) -> None:
@@ -110,24 +78,6 @@ def test_a_method_runs_without_the_options_that_it_does_not_read(tmp_path: Path)
     assert alone["config_hash"] == first.records[1]["config_hash"]
 
 
-@pytest.mark.parametrize(
-    ("methods", "more", "said"),
-    [
-        (("hogs", "raw"), {"eps_labels": 3.0}, "--eps-labels 3: none of hogs, raw reads it (hogs asks nobody for a "
-         "label without --private-labels; raw does not read it)"),
-        (("raw", "mlp"), {"epsilon": 4.0}, "--epsilon 4: none of raw, mlp reads it"),
-        (("hogs", "solitude"), {"settings": {"lambda_1": "2", "structure_rate": "0"}}, "--set lambda_1=2: none of"),
-        (("vote", "lp-and"), {}, "--set epochs=3: none of vote, lp-and reads it (vote trains no network"),
-    ],
-)  # fmt: skip
-def test_an_option_that_no_method_reads_is_refused(
-    methods: tuple[str, ...], more: dict[str, Any], said: str, tmp_path: Path
-) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
-        small(tmp_path, *methods, **more)
-    assert not list(tmp_path.iterdir())
-
-
 def kept_files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
@@ -141,11 +91,87 @@ def test_a_comparison_of_other_options_leaves_the_first_one_as_it_is(tmp_path: P
     assert kept_files(first.folder) == before
 
 
+@pytest.fixture(scope="module")
+def population() -> Population:
+    return load_population(RunOptions(clients=120, out=None))
+
+
+def options(method: str, **more: object) -> RunOptions:
+    return RunOptions(method=method, clients=120, out=None, **more)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
-    "given",
-    [{"dataset": "cora"}, {"clients": 70}, {"split": "split42"}, {"label_rate": 0.5}, {"seed": 1}, {"dropout": 0.1},
-     {"seeds": {"split": 1}}, {"repeats": 2}, {"repeats_vary": "noise"}, {"epsilon": 3.0}, {"gnn": "sage"},
-     {"tuned": True}, {"reference": False}, {"defence": "all"}, {"caps": {"bit": 9.0}}, {"on_requery": "replay"}],
-)  # fmt: skip
-def test_every_option_that_a_comparison_shows_names_the_folder(given: dict[str, object]) -> None:
-    assert _name(RunOptions(**given)) != _name(RunOptions())  # type: ignore[arg-type]
+    ("method", "level", "target", "epsilon"),
+    [
+        # an edge stands in two lists: 2 (1 - .1) epsilon = 2
+        ("hogs", "relationship", 2.0, 1 / 0.9),
+        ("hogs", "bit", 1.8, 2.0),
+        ("solitude", "relationship", 2.0, 1 / 0.9),
+        # 600 features at .1 epsilon each
+        ("hogs", "vector", 4.0, 4 / 60.0),
+        # 119 bits at .9 epsilon, 600 features at .1
+        ("hogs", "user", 8.0, 8 / (119 * 0.9 + 60.0)),
+        ("lpgnn", "vector", 0.5, 5.0),
+        ("blink", "relationship", 3.0, 1.5),
+        ("lp-and", "relationship", 3.0, 1.5),
+        ("rgnn", "vector", 3.0, None),
+        ("fp-blink", "vector", 3.0, None),
+    ],
+)
+def test_the_budget_is_the_one_worked_out_by_hand(
+    method: str, level: str, target: float, epsilon: float | None, population: Population
+) -> None:
+    found = match(options(method), population, level, target)
+    assert found.reason == ""
+    assert epsilon is None or found.options.epsilon == pytest.approx(epsilon, rel=1e-6)
+    assert found.holds is not None and target * (1 - 1e-6) <= found.holds <= target
+    run = guarantee_before(set_up(found.options, population=population))
+    assert held(run.to_dict()["holds"], level)["value"] == found.holds  # a run with this budget holds it
+
+
+def test_an_owners_knob_is_its_noise(population: Population) -> None:
+    found = match(options("privgnn", settings={"queries": "20"}), population, "central_node", 2.0)
+    scale = float(found.options.settings["lambda_"])
+    people = 48  # 40% of 120
+    classes = population.facts.classes
+    cost = account("privgnn", LabelRelease(queries=20, lambda_=scale, delta=1e-2, classes=classes, nodes=people))
+    assert cost.label == pytest.approx(2.0, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("method", "level", "said"),
+    [
+        ("raw", "user", "in clear at the level of a person: raw data, no noise"),
+        ("mlp", "relationship", "nothing is asked at the level of a relationship"),
+        ("lpgnn", "relationship", "in clear at the level of a relationship: edges are public"),
+        ("blink", "vector", "in clear at the level of all features: features are public"),
+        ("hogs", "central_node", "nothing is asked at the level of a person in owned data"),
+        ("privgnn", "user", "in clear at the level of a person"),
+    ],
+)
+def test_a_method_that_cannot_says_why(method: str, level: str, said: str, population: Population) -> None:
+    given = options(method, settings={"queries": "20"} if method == "privgnn" else {})
+    found = match(given, population, level, 2.0)
+    assert found.reason.startswith(said)
+    assert found.options == given and found.holds is None
+
+
+@pytest.mark.parametrize("method", ["vote", "hogs", "blink"])
+def test_public_features_leave_the_loss_of_the_reports_to_be_made_equal(method: str, population: Population) -> None:
+    given = options(method, public_features=method != "blink")  # its features are always public
+    found = match(given, population, "user", 4.0)
+    assert found.holds == pytest.approx(4.0, rel=1e-6)
+    assert "its features are public" in found.reason and found.reason.endswith("all that is reported is 4")
+    level = guarantee_before(set_up(found.options, population=population)).holds["user"]
+    assert (level.value, level.public) == (None, ("features",))
+    assert level.private_value == found.holds and found.of_reports
+    assert match(given, population, "vector", 4.0).holds is None
+
+
+def test_a_budget_given_by_its_parts_leaves_nothing_to_solve_for(population: Population) -> None:
+    found = match(options("hogs", eps_adjacency=3.0), population, "relationship", 2.0)
+    assert found.reason == "no budget gives it: its loss does not depend on the budget"
+    found = match(options("hogs", eps_adjacency=3.0), population, "relationship", 9.0)
+    assert found.reason.startswith("no budget gives it: the most that it loses below 9 is 6")
+    found = match(options("rr"), population, "relationship", 500.0)  # beyond what its mechanism can have
+    assert "loses below 500 is " in found.reason and "64-bit threshold" in found.reason

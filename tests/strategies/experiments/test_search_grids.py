@@ -1,7 +1,4 @@
-"""Every method has a grid of its own for ``tune``, and knows which parameters change what people are asked.
-
-Covers tune (with tests/cli/test_tune.py, which covers trial and tuned_file too).
-"""
+"""Every method has a grid of its own for ``tune``, and knows which parameters change what people are asked."""
 
 from __future__ import annotations
 

@@ -1,35 +1,24 @@
-"""Sweeps: cells, tables, and what is run again.
-
-Covers sweep_file.
-"""
+"""Sweeps: cells, tables, and what is run again."""
 
 from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from ldpsim.devices.atomic_files import exclusive_lock
 from ldpsim.strategies import RunOptions
+from ldpsim.strategies.engines.pool import WorkerDied
 from ldpsim.strategies.experiments import sweep
-from ldpsim.strategies.experiments.cells import Failed
+from ldpsim.strategies.experiments.cells import Failed, failure
 from ldpsim.strategies.experiments.sweep import run_sweep
 from ldpsim.strategies.experiments.sweep_file import Cell, read_sweep
-from ldpsim.strategies.results.rows import MEASURED
-from tests import warm
-from tests.waiting import wait_until
 
-ROOT = Path(__file__).parents[3]
 FIXED = "[fixed]\nclients = 60\nreference = false\nnulls = false\ndevice = 'cpu'\nsettings.epochs = 3\n"
 
 
@@ -42,11 +31,6 @@ def written(folder: Path, text: str) -> Path:
 def rows_of(table: Path) -> list[dict[str, str]]:
     with table.open() as file:
         return list(csv.DictReader(file))
-
-
-def lasting(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-    """Rows without what differs whenever a cell is run again."""
-    return [{key: value for key, value in row.items() if key not in MEASURED} for row in rows]
 
 
 # ---- the file ------------------------------------------------------------------------
@@ -109,21 +93,6 @@ def test_a_bad_file_is_one_line(text: str, said: str, tmp_path: Path) -> None:
         read_sweep(path)
     assert str(error.value).startswith(str(path))
     assert "\n" not in str(error.value)
-
-
-def test_a_setting_that_only_some_methods_have_is_no_mistake_of_the_file(tmp_path: Path) -> None:
-    assert len(read_sweep(written(tmp_path, "[grid]\nmethod = ['hogs', 'raw']\nsettings.tau = [0.5]"))) == 2
-
-
-def test_a_grid_of_the_command_line_stands_in_place_of_the_files(tmp_path: Path) -> None:
-    path = written(tmp_path, FIXED + "[grid]\nepsilon = [3, 4]\nseed = [0, 1]\n")
-    cells = read_sweep(path, {"epsilon": ("5", "0.5"), "clients": ("70",)})
-    assert [(cell.options.epsilon, cell.options.seed) for cell in cells] == [(5.0, 0), (5.0, 1), (0.5, 0), (0.5, 1)]
-    assert {cell.options.clients for cell in cells} == {70}
-    alone = read_sweep(None, {"method": ("hogs", "raw"), "public_features": ("true",), "settings.tau": ("0.5",)})
-    assert [cell.options.method for cell in alone] == ["hogs", "raw"] and alone[0].options.public_features
-    with pytest.raises(ValueError, match=r"^\[grid\] seed = x: must be a whole number"):
-        read_sweep(None, {"seed": ("x",)})
 
 
 # ---- running -------------------------------------------------------------------------
@@ -193,6 +162,7 @@ def test_a_failed_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path, monkeypa
     assert rows[2]["error"] == "RuntimeError: it broke"
     assert rows[2]["config_hash"] and not rows[0]["config_hash"]
     assert (rows[0]["method"], rows[0]["test"], rows[0]["param_C"]) == ("rgnn", "", "100000")
+    assert failure(WorkerDied()) == Failed("its process died (out of memory, or killed)")
     (_, known), (label, unknown) = result.failures
     assert label == "seed=1"
     assert known.trace is None and unknown.trace is not None and "it" in unknown.trace
@@ -201,27 +171,6 @@ def test_a_failed_cell_is_recorded_and_the_rest_goes_on(tmp_path: Path, monkeypa
     again = run_sweep(cells, tmp_path / "sweep")
     assert [row["status"] for row in again.rows] == ["failed", "done", "done"]
     assert again.found == 1
-
-
-@pytest.mark.usefixtures("cells_in_this_process")
-def test_nothing_is_written_where_no_cell_can_be_run_or_two_are_one(tmp_path: Path) -> None:
-    options = RunOptions(clients=60, settings={"epochs": "3"}, out=None)
-    same = [Cell(options, "a"), Cell(replace(options, epsilon=8.0), "b")]  # 8 is the default
-    with pytest.raises(ValueError, match="twice: a and b"):
-        run_sweep(same, tmp_path / "sweep")
-    bad = [Cell(replace(options, settings={"tau": "7"}), "a")]
-    with pytest.raises(ValueError, match=r"no cell can run \(a: --set tau=7"):
-        run_sweep(bad, tmp_path / "sweep")
-    with pytest.raises(ValueError, match="--engine flower: must be one of auto, local, ray"):
-        run_sweep(same, tmp_path / "sweep", engine="flower")
-    with pytest.raises(ValueError, match="--ray-address with --engine local"):
-        run_sweep(same, tmp_path / "sweep", engine="local", ray_address="10.0.0.1:6379")
-    with pytest.raises(ValueError, match="--workers 0"):
-        run_sweep(same, tmp_path / "sweep", workers=0)
-    assert list(tmp_path.iterdir()) == []
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="cannot be written"):
-        run_sweep(same[:1], tmp_path / "file" / "sweep")
 
 
 @pytest.mark.usefixtures("cells_in_this_process")
@@ -248,49 +197,6 @@ def test_a_result_without_a_part_does_not_do_where_it_is_asked_for(part: str, tm
 # ---- workers -------------------------------------------------------------------------
 
 
-# The third and the fourth cell never end. A worker reads this as well.
-KILLED = """
-import sys
-from pathlib import Path
-from ldpsim.strategies.experiments.sweep import run_sweep
-from ldpsim.strategies.experiments.sweep_file import read_sweep
-if __name__ == "__main__":
-    run_sweep(read_sweep(Path(sys.argv[1])), Path(sys.argv[2]), workers=2)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("cells_in_this_process")
-def test_a_killed_sweep_goes_on_and_ends_with_the_same_table(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(KILLED)
-    grid = written(tmp_path, FIXED + "[grid]\nseed = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]\n")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-
-    def start(folder: Path) -> subprocess.Popen[bytes]:
-        return warm.Popen([sys.executable, str(script), str(grid), str(folder)], env=environment)
-
-    killed = start(tmp_path / "killed")
-    found = (tmp_path / "killed").glob
-    wait_until(lambda: len(list(found("*/result.json"))) >= 2, needs=lambda: killed.poll() is None)
-    workers = _children(killed.pid)
-    killed.kill()
-    killed.wait()
-    assert workers
-    wait_until(lambda: not any(_alive(pid) for pid in workers))  # none outlives its sweep
-    kept = {path: path.read_bytes() for path in (tmp_path / "killed").glob("*/result.json")}
-    assert 2 <= len(kept) < 12
-    assert not (tmp_path / "killed" / "table.csv").exists()
-
-    run_sweep(read_sweep(grid), tmp_path / "killed")
-    assert all(path.read_bytes() == before for path, before in kept.items())
-    assert len(list((tmp_path / "killed").glob("*/result.json"))) == 12
-    run_sweep(read_sweep(grid), tmp_path / "whole")
-    again, whole = (rows_of(tmp_path / name / "table.csv") for name in ("killed", "whole"))
-    assert lasting(again) == lasting(whole)
-    assert [row["seed"] for row in again] == [str(seed) for seed in range(12)]
-
-
 @pytest.mark.usefixtures("cells_in_this_process")
 def test_a_copy_of_a_cell_is_not_taken_for_it(tmp_path: Path) -> None:
     (cell,) = read_sweep(written(tmp_path, FIXED + "[[cells]]\nmethod = 'mlp'\n"))
@@ -300,14 +206,3 @@ def test_a_copy_of_a_cell_is_not_taken_for_it(tmp_path: Path) -> None:
     shutil.copytree(own, first.folder / "a-copy")  # sorted before it
     again = run_sweep([cell], tmp_path / "sweep")
     assert (again.found, again.rows[0]["folder"], again.table.read_bytes()) == (1, own.name, table)
-
-
-def _children(pid: int) -> list[int]:
-    return [child.pid for child in psutil.Process(pid).children(recursive=True)]
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return "(zombie)" not in Path(f"/proc/{pid}/status").read_text().splitlines()[2]
-    except OSError:
-        return False

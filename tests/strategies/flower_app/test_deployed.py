@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,8 +19,11 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.strategies import Refused
 from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.flower_app import alone
 from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, results_folder, signed_config
 from ldpsim.strategies.server_app import run_on_grid
+from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.options import RunOptions
 
 Enrolled = Callable[..., State]
 
@@ -201,7 +206,6 @@ def test_only_public_labels_are_learned_from(facts: Path) -> None:
         ('{"facts": FACTS, "volunteers": [0, 1, "2"]}', "a list of different people, each 0 to 39"),
         ('{"facts": FACTS, "volunteers": [0, 1, true]}', "a list of different people, each 0 to 39"),
         ('{"facts": FACTS, "volunteers": [0, 1, 40]}', "a list of different people, each 0 to 39"),
-        ('{"facts": FACTS, "volunteers": [0, 1, -1]}', "a list of different people, each 0 to 39"),
         ('{"facts": FACTS, "volunteers": [0, 1, 1, 2]}', "a list of different people, each 0 to 39"),
         ('{"facts": FACTS, "volunteers": []}', "3 to 39 of 40 people can volunteer, not 0"),
         ('{"facts": FACTS, "volunteers": [0, 1]}', "3 to 39 of 40 people can volunteer, not 2"),
@@ -278,3 +282,83 @@ def test_volunteers_are_asked_in_clear_and_everybody_else_votes(
         assert sorted(given) == (["features", "label"] if device in VOLUNTEERS else ["adjacency", "features"])
     with pytest.raises(Refused, match="REPORT_COLLECTED': 9"):
         run_on_grid(LocalGrid(state.folder, 40), context(**settings, collection="another"))
+
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_app_of_the_checkout_lists_the_keys_that_are_read() -> None:
+    """The table in pyproject.toml is for `flwr run .`; an installed package writes it itself."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["flwr"]["app"]["config"]
+    assert listed == alone.default_config()
+    assert {key: type(value) for key, value in listed.items()} == {
+        key: type(value) for key, value in alone.default_config().items()
+    }
+    options = {spec.key: spec for spec in declared(RunOptions).values() if spec.flower}
+    assert set(listed) == {*alone.OWN_KEYS, *options}
+    for key, value in listed.items():
+        assert not value or value == options[key].default, f"{key}: empty text and 0 mean not given"
+
+
+class Told:
+    """What a run does with nodes that say these things of themselves: (device, whether its state is its own)."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, known: dict[int, tuple[int, bool]], connected: int) -> None:
+        self.expected: list[int] = []
+        self.simulated: list[tuple[Path, int]] = []
+        self.deployed: list[object] = []
+
+        def wait(grid: object, expected: int) -> list[int]:
+            self.expected.append(expected)
+            return list(range(connected))
+
+        monkeypatch.setattr(alone, "wait_for_nodes", wait)
+        monkeypatch.setattr(alone, "introduce", lambda grid, nodes, timeout: known)
+        monkeypatch.setattr(
+            alone, "_simulate", lambda config, state, enrolled, nodes, collect: self.simulated.append((state, nodes))
+        )
+        monkeypatch.setattr(alone, "run_deployed", lambda config, public, terms, *_: self.deployed.append(terms))
+
+    def run(self, **config: str | int) -> None:
+        alone.run_alone(None, SimpleNamespace(run_config=config, run_id=7))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("own", [(True, True), (True, False), (False, True)])
+def test_devices_of_nodes_are_not_enrolled_again(monkeypatch: pytest.MonkeyPatch, own: tuple[bool, bool]) -> None:
+    """Also where one node alone has devices: a curator who enrols them would hold their secrets."""
+    told = Told(monkeypatch, {1: (0, own[0]), 2: (1, own[1])}, connected=2)
+    with pytest.raises(ValueError, match="have devices of their own, which a curator does not enrol"):
+        told.run()
+    assert not told.simulated and not told.deployed
+
+
+def test_nodes_that_say_nothing_are_no_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told(monkeypatch, {}, connected=2)
+    with pytest.raises(ValueError, match="none of 2 nodes says which device it is"):
+        told.run()
+    assert not told.simulated
+
+
+@pytest.mark.parametrize(("dataset", "everybody"), [("", 300), ("cora", 2708)])
+def test_too_few_nodes_are_told_the_option_to_give(
+    monkeypatch: pytest.MonkeyPatch, dataset: str, everybody: int
+) -> None:
+    """Flower's own default is two nodes."""
+    monkeypatch.setattr(alone, "wait_for_nodes", lambda grid, expected: [5, 6])
+    monkeypatch.setattr(alone, "introduce", lambda grid, nodes, timeout: {node: (node, False) for node in nodes})
+    context = SimpleNamespace(run_config={"dataset": dataset}, run_id=7)
+    with pytest.raises(ValueError, match="2 SuperNodes are 2 people, too few") as caught:
+        alone.run_alone(None, context)  # type: ignore[arg-type]
+    assert f'--federation-config "num-supernodes={everybody} client-resources-num-cpus=1"' in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    (None, "No such file"), ("epsilon = ", "no configuration of a run"),
+    ("collector-key = 'key'", "no key collector-key"), ("epsilon = [1]", "no key epsilon of this kind"),
+])  # fmt: skip
+def test_a_bad_configuration_is_one_line(tmp_path: Path, text: str | None, says: str) -> None:
+    if text is not None:
+        (tmp_path / "run.toml").write_text(text)
+    with pytest.raises(ValueError, match=says) as caught:
+        alone.read_config(tmp_path / "run.toml")
+    assert "\n" not in str(caught.value)

@@ -6,7 +6,6 @@ About a minute and a gigabyte: ``make deployment``.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,7 +21,7 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.flower import MARK, Flower
+from ldpsim.strategies.engines.flower import Flower
 from ldpsim.strategies.setup.options import RunOptions
 
 pytestmark = pytest.mark.deployment
@@ -105,14 +104,3 @@ def test_four_devices_report_once(
         for device in range(24)
     }
     assert [device for device, report in held.items() if report] == [0, 1, 2, 3]
-
-
-def test_nothing_is_left_of_this_test_run() -> None:
-    left = []
-    for process in psutil.process_iter():
-        try:
-            if process.status() != psutil.STATUS_ZOMBIE and MARK in process.environ() and process.ppid() == os.getpid():
-                left.append(process)
-        except (psutil.Error, OSError):
-            continue
-    assert left == []

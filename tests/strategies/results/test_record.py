@@ -1,21 +1,36 @@
-"""Figures of a record over several repeats (the whole record: runs/test_simulate.py)."""
+"""Figures of a record, its keys and its flat row: none leaves or comes without a change of ``result_keys.txt``."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
+import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from ldpsim.curator.methods.base import Graph
 from ldpsim.curator.privacy.level import Level
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.datasets import load
+from ldpsim.devices.datasets.npz_file import write_npz_file
+from ldpsim.devices.facts import Split
 from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.outputs.run_lines import lines_of
+from ldpsim.strategies.results.evaluation import accuracy, auc, macro_f1, reconstruction
+from ldpsim.strategies.results.numbers import NONE, bytes_, count, duration, percent, plus_minus, points, seconds, size
 from ldpsim.strategies.results.outcome import Repeat, Score
 from ldpsim.strategies.results.record import assemble
+from ldpsim.strategies.results.rows import csv_text, data_frame, figures, row_of, write_table
 from ldpsim.strategies.runs.set_up import run_of, set_up
 from ldpsim.strategies.setup.run_setup import RunSetup
+from tests.cli.conftest import RECORD, WITH_NULLS
 
 
 def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,3 +132,182 @@ def test_an_owner_that_answers_again_loses_what_three_times_the_queries_lose() -
     alone, again, thrice = level(8, 1), level(8, 3), level(24, 1)
     assert (again.value, again.delta) == (thrice.value, alone.delta)
     assert (alone.value or 0) < (again.value or 0) < 3 * (alone.value or 0)
+
+
+LISTED = Path(__file__).with_name("result_keys.txt")
+# Kinds of run that have different parts, each with all that it can have.
+RUNS: dict[str, dict[str, Any]] = {
+    "one report": {"method": "hogs", "defence": "degree", "private_labels": True, "eps_labels": 1.0},
+    "a vote": {"method": "vote", "volunteers": 0.3},
+    "an owner": {"method": "privgnn", "clients": 200, "settings": {"epochs": "2", "queries": "10", "K": "5"}},
+    "an owner of the graph": {"method": "gap"},
+    "in rounds": {"method": "dp-fedavg", "settings": {"rounds": "2"}},
+    "silos": {"method": "silo-fedgcn", "settings": {"rounds": "2", "silos": "3"}},
+}
+# Parts whose keys are data: names of methods' parameters, of groups, levels, refusals and phases.
+OPEN = {"config.parameters", "config.provenance", "config.caps", "config.seeds", "config.budget", "config.settings",
+        "devices.refused_by_code", "communication.by_phase", "privacy.holds", "privacy.lifetime_per_device", "seconds",
+        "nulls", "verdict.bought", "verdict.over", "groups", "reconstruction"}  # fmt: skip
+
+
+def keys_of(value: Any, name: str = "") -> Iterator[str]:
+    """Yield the dotted names of all values."""
+    if isinstance(value, Mapping) and value and name not in OPEN:
+        for key, entry in value.items():
+            yield from keys_of(entry, f"{name}.{key}" if name else key)
+    else:
+        yield name
+
+
+def test_the_keys_are_those_that_are_listed() -> None:
+    found: dict[str, set[str]] = {}
+    for kind, given in RUNS.items():
+        settings = given.get("settings", {"epochs": "2"} if given["method"] != "vote" else {})
+        record = simulate(RunOptions(**{"clients": 60, "out": None, **given, "settings": settings})).record
+        for key in keys_of(record):
+            found.setdefault(key, set()).add(kind)
+    lines = [f"{key}: {'all' if len(kinds) == len(RUNS) else ', '.join(kind for kind in RUNS if kind in kinds)}"
+             for key, kinds in sorted(found.items())]  # fmt: skip
+    assert lines == LISTED.read_text().splitlines(), "\n".join(lines)
+
+
+@pytest.fixture
+def path_of_four() -> Population:
+    """0 - 1 - 2 - 3, with features 10, 01, 11 and none."""
+    return build_population(
+        "path", n=4, d=2, edges=np.array([[0, 1, 2], [1, 2, 3]]), feature_indptr=np.array([0, 1, 2, 4, 4]),
+        feature_indices=np.array([0, 1, 0, 1]), feature_values=None, labels=np.array([0, 0, 1, 1]), classes=2,
+    )  # fmt: skip
+
+
+def graph(features: list[list[float]], edges: list[list[int]], **notes: object) -> Graph:
+    nobody = np.zeros(0, np.int64)
+    both = np.array(edges, np.int64)
+    return Graph(
+        np.array(features, np.float32),
+        np.concatenate([both, both[::-1]], axis=1),
+        None,
+        np.zeros(4, np.int64),
+        nobody,
+        nobody,
+        notes,
+    )
+
+
+def test_hand_worked_errors(path_of_four: Population) -> None:
+    truth = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
+    exact = reconstruction(graph(truth, [[0, 1, 2], [1, 2, 3]]), path_of_four)
+    assert exact == {"edge_precision": 1.0, "edge_recall": 1.0, "edges": 3, "feature_mae": 0.0}
+    # edge 2-3 is missing, 0-3 is spurious; feature (3, 0) is .5 too high
+    wrong = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, 0.0]]
+    found = reconstruction(graph(wrong, [[0, 1, 0], [1, 2, 3]]), path_of_four)
+    assert found["edge_precision"] == found["edge_recall"] == pytest.approx(2 / 3)
+    assert found["feature_mae"] == pytest.approx(0.5 / 8)
+    assert reconstruction(graph(wrong, [[0], [1]]), path_of_four, own_features=True)["feature_mae"] == 0
+
+
+def test_an_edge_that_is_named_twice_is_refused(path_of_four: Population) -> None:
+    """Its recall was 199.9 % in a run of a method whose pairs came from both ends."""
+    twice = graph([[0.0, 0.0]] * 4, [[0, 0, 1], [1, 1, 2]])
+    with pytest.raises(ValueError, match="^the method's graph names an edge twice"):
+        reconstruction(twice, path_of_four)
+
+
+def test_standardised_features_are_compared_in_their_own_units(path_of_four: Population) -> None:
+    centre, scale = np.array([0.5, 0.25], np.float32), np.array([2.0, 4.0], np.float32)
+    truth = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
+    scaled = ((truth - centre) / scale).tolist()
+    found = reconstruction(
+        graph(scaled, [[0, 1, 2], [1, 2, 3]], feature_centre=centre, feature_scale=scale), path_of_four
+    )
+    assert found["feature_mae"] == pytest.approx(0, abs=1e-6)
+    for half in ({"feature_centre": centre}, {"feature_scale": scale}):  # one alone says nothing about their units
+        assert reconstruction(graph(truth.tolist(), [[0], [1]], **half), path_of_four)["feature_mae"] == 0
+
+
+def test_accuracy_and_macro_f1(path_of_four: Population) -> None:
+    split = Split(np.array([0]), np.array([1]), np.array([2, 3]))
+    assert accuracy(np.array([0, 1, 1, 0]), path_of_four, split) == {
+        "test": 0.5,
+        "val": 0.0,
+        "macro_f1": pytest.approx(1 / 3),
+    }
+    assert macro_f1(np.array([0, 0, 1]), np.array([0, 1, 1])) == pytest.approx(2 / 3)
+    assert macro_f1(np.zeros(0, int), np.zeros(0, int)) is None
+
+
+def test_auc_is_the_share_of_pairs_in_the_right_order() -> None:
+    scores = np.array([[0.9, 0.1], [0.6, 0.4], [0.6, 0.4], [0.2, 0.8], [0.5, 0.5]])
+    truth = np.array([0, 0, 1, 1, 0])
+    assert auc(scores, truth) == pytest.approx((3 + 1 + 0.5) / 6)  # six pairs: 3, 1 and a tie
+    assert auc(scores, np.zeros(5, int)) is None
+
+
+def test_auc_is_beside_accuracy_where_one_class_has_most_people(tmp_path: Path) -> None:
+    people = load("generated", clients=60, seed=1)
+    for share, key in ((0.7, False), (0.8, True)):
+        labels = (np.arange(60) >= 60 * share).astype(np.int64)
+        facts = replace(people.facts, classes=2, class_names=())
+        write_npz_file(replace(people, labels=labels, facts=facts), tmp_path / "skewed.npz")
+        for method in ("hogs", "fedavg-mlp"):
+            rounds = {"rounds": "2"} if method != "hogs" else {"epochs": "2"}
+            options = RunOptions(method=method, dataset=str(tmp_path / "skewed.npz"), out=None, settings=rounds)
+            record = simulate(options).record
+            assert ("auc" in record["accuracy"]) == key
+            (line, *_) = lines_of(record)
+            assert ("(AUC 0." in line.text) == key
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_row_has_claimed_and_held_and_nulls() -> None:
+    record: dict[str, Any] = {**RECORD, **{name: WITH_NULLS[name] for name in ("nulls", "verdict", "reference")}}
+    row = row_of(record, "hogs-0", 3)
+    assert (row["cell"], row["claimed"], row["holds_relationship"], row["holds_label_status"]) == (
+        3, 8.0, 14.4, "unprotected",
+    )  # fmt: skip
+    assert (row["shuffled_adjacency"], row["standing"], row["nonprivate_test"]) == (0.3311, "below", 0.8511)
+    assert (row["answered"], row["edges_kept"], row["folder"]) == (2900, 10238.0, "hogs-0")
+    found = dict(figures(record))
+    assert (found["test"], found["graph_alone"], found["holds_user"]) == (0.6124, 0.7884, 21797.6)
+    assert not {"cell", "epsilon", "noise_seed", "std", "holds_label", "method"} & set(found)
+    assert all(type(value) is float for value in found.values())
+
+
+def test_a_column_has_one_type_and_the_last_ones_stay_last() -> None:
+    rows = [{"cell": 1, "a": 1, "b": "x", "folder": "f", "error": None}, {"cell": 2, "a": 0.5, "b": 2, "c": True}, {}]
+    frame = data_frame(rows)
+    assert [str(frame[name].dtype) for name in "abc"] == ["float64", "string", "boolean"]
+    assert list(frame.columns) == ["cell", "a", "b", "c", "folder", "error"]
+    assert [row["a"] for row in rows_of(csv_text(frame))] == ["1.0", "0.5", ""]
+    assert [row["b"] for row in rows_of(csv_text(frame))] == ["x", "2", ""]
+    assert rows_of(csv_text(frame))[1]["c"] == "true"
+
+
+def test_no_cell_is_a_formula_and_a_table_is_written_whole(tmp_path: Path) -> None:
+    frame = data_frame([{"method": "=1+1", "margin": -0.5, "n": "-0.5"}])
+    write_table(tmp_path / "table.csv", frame)
+    assert (tmp_path / "table.csv").read_text() == "method,margin,n\n'=1+1,-0.5,-0.5\n"
+
+
+def test_shares_are_points_and_per_cent() -> None:
+    assert (points(0.8125), points(None), points(math.nan), points(0.5, 0)) == ("81.2", NONE, NONE, "50")
+    assert (percent(0.5), percent(None)) == ("50.0 %", NONE)
+    assert (plus_minus(0.0104), plus_minus(0.5, 0), plus_minus(None)) == (" ± 1.0", " ± 50", "")
+
+
+def test_bytes_seconds_and_counts() -> None:
+    assert [size(value) for value in (12, 1500, 2.5e6, 3e9, 2e16)] == ["12 B", "1.5 kB", "2.5 MB", "3.0 GB", "20.0 PB"]
+    assert (bytes_(0), bytes_(402)) == ("none", "402 B")
+    assert [seconds(value) for value in (None, 0, 0.01, 1.24, 1234.0)] == [NONE, "0.0", "<0.1", "1.2", "1,234"]
+    assert (count(1, "round"), count(1200, "round")) == ("1 round", "1,200 rounds")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.2, "0 s"), (99.4, "99 s"), (100, "2 min"), (5940, "99 min"), (6000, "1 h 40 min"), (7500, "2 h 05 min")],
+)
+def test_durations(value: float, words: str) -> None:
+    assert duration(value) == words

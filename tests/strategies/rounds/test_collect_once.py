@@ -1,4 +1,4 @@
-"""A collection: one question to each device, every reply counted once, messages kept no longer than needed."""
+"""A collection: one question to each device, every reply counted once, also hostile ones, and few messages kept."""
 
 from __future__ import annotations
 
@@ -21,14 +21,22 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.mechanisms.base import Mechanism
+from ldpsim.devices.mechanisms.bits import pack_integers
 from ldpsim.devices.policy.policy import policy_for
-from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content, reply
+from ldpsim.devices.query import Query
+from ldpsim.devices.report import Report, pack_parts, pack_report
+from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content, read_query, reply
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.engines.flower_private import set_message_id
-from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.engines.grids import DirectGrid, LocalGrid
+from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.rounds import messages as outbox
 from ldpsim.strategies.rounds.collect_once import CollectOnce, Stages, run_collection
 from ldpsim.strategies.rounds.messages import Outbox, Planned, Streamed, batches_of
+from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
+from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.read_options import read_alone
 from tests.fleets import fleet_of
 
 Ask = Callable[..., tuple[Question, ...]]
@@ -67,17 +75,16 @@ def test_one_question_to_each_device_and_every_reply_counted_once(
 
 def test_a_reply_that_is_no_report_is_a_failure_and_a_second_one_too(enrolled: Enrolled, ask: Ask) -> None:
     strategy, messages, replies = asked(enrolled, ask)
-    nonsense = [
-        Message(
-            RecordDict({"report": ConfigRecord({"report": b"?", "device": 7, "replayed": False})}), reply_to=messages[7]
-        ),
-        Message(RecordDict({"other": ConfigRecord({"x": 1})}), reply_to=messages[8]),
-        Message(Error(2, "something broke"), reply_to=messages[9]),
-    ]
-    kept = replies[:7] + nonsense + replies[10:30] + [replies[10]]
-    strategy.aggregate_train(1, kept)
+    lies = [{"report": b"?"}, {"device": -1}, {"device": 40}]
+    honest = dict(replies[7].content["report"])
+    contents = [RecordDict({"report": ConfigRecord({**honest, **lie})}) for lie in lies]
+    contents.append(RecordDict({"other": ConfigRecord({"x": 1})}))
+    nonsense = [Message(content, reply_to=message) for content, message in zip(contents, messages[7:11], strict=True)]
+    nonsense.append(Message(Error(2, "something broke"), reply_to=messages[11]))
+    strategy.aggregate_train(1, replies[:7] + nonsense + replies[12:30] + [replies[12]])
     c = strategy.collected
-    assert (c.reported, c.failed, c.silent) == (27, 4, 9)
+    assert (c.reported, c.failed, c.silent) == (25, 6, 9)
+    assert sorted(c.reports) == [*range(7), *range(12, 30)]
     assert c.asked == c.reported + c.replayed + sum(c.refused.values()) + c.silent + c.failed
 
 
@@ -99,13 +106,6 @@ def test_a_report_larger_than_the_question_allows_is_not_read(
     assert max(split) < report.most_bytes(ask()[0].query) < 1 << 21
 
 
-def test_nothing_is_evaluated_on_a_device(enrolled: Enrolled, ask: Ask) -> None:
-    grid = OneByOne(enrolled().folder, 40)
-    strategy = CollectOnce(ask(), range(1, 41))
-    assert list(strategy.configure_evaluate(1, ArrayRecord(), ConfigRecord(), grid)) == []
-    assert strategy.aggregate_evaluate(1, []) is None
-
-
 @pytest.mark.parametrize("victim", ["answers later", "is silent"])
 def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask, victim: str) -> None:
     """Node 6 sends its report under the number of device 6, whose own node is 7, before that node answers."""
@@ -124,15 +124,6 @@ def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask, victim: 
         assert 6 not in collected.reports and 6 not in collected.answers
     else:
         assert collected.reported == 39 and collected.reports[6] == own
-
-
-def test_a_number_that_no_device_has_is_a_failure(enrolled: Enrolled, ask: Ask) -> None:
-    strategy, messages, replies = asked(enrolled, ask)
-    for place, number in ((3, -1), (4, 40)):
-        claimed = {**dict(replies[place].content["report"]), "device": number}
-        replies[place] = Message(RecordDict({"report": ConfigRecord(claimed)}), reply_to=messages[place])
-    strategy.aggregate_train(1, replies)
-    assert strategy.collected.failed == 2 and sorted(strategy.collected.reports) == [*range(3), *range(5, 40)]
 
 
 def test_nobody_speaks_for_another_device_in_a_later_stage(population: Population, tmp_path: Path) -> None:
@@ -208,7 +199,6 @@ def test_a_batch_that_is_no_answer_of_its_node_is_a_failure(
 
 
 def same(one: Reports, other: Reports) -> None:
-    assert one.adjacency is not None and other.adjacency is not None
     for name in ("indptr", "indices", "data"):
         assert np.array_equal(getattr(one.adjacency, name), getattr(other.adjacency, name))
     assert np.array_equal(one.features, other.features) and np.array_equal(one.answered, other.answered)
@@ -353,3 +343,65 @@ def test_a_grid_of_batches_keeps_no_message(enrolled: Enrolled, ask: Ask, monkey
     collected = run_collection(CollectOnce(ask(), range(1, 41)), grid)
     assert collected.reported == 40 and len(alive) == 8
     assert max(alive) <= 2
+
+
+HOSTILE = range(0, 40, 4)
+
+
+class HostileGrid(DirectGrid):
+    """Sends its own bytes in the place of some devices' answers, as a part of the right form or as anything."""
+
+    def __init__(self, inner: DirectGrid, seed: int) -> None:
+        super().__init__(inner.size)
+        self._inner, self._rng = inner, random.Random(seed)
+
+    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
+        """Answer for the hostile devices."""
+        messages = list(messages)
+        for message in messages:
+            device = message.metadata.dst_node_id - 1
+            if device in HOSTILE:
+                data = self._data(Query.from_bytes(read_query(message)))
+                yield reply(Report(data, replayed=False), message, device=device)
+        yield from self._inner.deliver([m for m in messages if m.metadata.dst_node_id - 1 not in HOSTILE])
+
+    def _data(self, query: Query) -> bytes:
+        if self._rng.random() < 0.2:
+            return self._rng.randbytes(self._rng.randrange(60))
+        return pack_report(tuple(pack_parts(map(self._part, ask.mechanisms)) for ask in query.asks))
+
+    def _part(self, mechanism: Mechanism) -> bytes:
+        rng, name = self._rng, mechanism.name
+        if rng.random() < 0.3:
+            return rng.randbytes(rng.randrange(40))
+        if name in ("degree", "group_degrees", "noisy_row", "laplace", "analytic_gaussian"):
+            size = {"degree": 1, "group_degrees": getattr(mechanism, "groups", 1), "noisy_row": 39}.get(name, 256)
+            ends = (2**63 - 1, -(2**63), 2**31 - 1, -(2**31), 0, 39)
+            return pack_integers(np.array([rng.choice(ends) for _ in range(size)], np.int64))
+        if name in ("randomized_response", "clear_adjacency"):
+            return b"\0" + bytes([rng.choice((0, 255))] * 4) + bytes([rng.choice((0, 254))])
+        if name == "one_bit":
+            return bytes([rng.choice((0, 255))] * 32)
+        return rng.randbytes(2)
+
+
+@pytest.mark.parametrize(
+    ("method", "given"),
+    [("hogs", {}), ("hogs", {"reporting": "one-end"}), ("blink", {}), ("solitude", {}), ("rgnn", {}),
+     ("ldpgen", {}), ("ldpgcn", {}), ("vote", {}), ("hogs", {"private_labels": True, "eps_labels": 1.0}),
+     ("lpgnn", {"settings": {"epochs": "2", "mechanism": "laplace"}})],
+)  # fmt: skip
+def test_hostile_bytes_do_not_end_a_run(method: str, given: dict, tmp_path: Path) -> None:
+    """Two hostile collections, each with ten devices of forty that send what they like."""
+    for seed in range(2):
+        options = RunOptions(**{"method": method, "clients": 40, "nulls": False, "reference": False, "seed": seed,
+                                "out": None, "settings": {"epochs": "2"}, **given})  # fmt: skip
+        setup = set_up(read_alone(options)[0])
+        scene = set_scene(setup, 0, tmp_path, tmp_path / f"state-{seed}", quiet)
+        object.__setattr__(scene, "around", lambda grid, folder, seed=seed: HostileGrid(grid, seed))
+        outcome = run_of(setup.method).work(scene)
+        scene.end_collection()
+        counted = outcome.collected
+        assert outcome.predictions is not None and len(outcome.predictions) == 40
+        assert counted.asked == counted.reported + counted.replayed + counted.silent + counted.failed
+        assert counted.failed <= len(HOSTILE) and len(counted.reports_sha256) == 64

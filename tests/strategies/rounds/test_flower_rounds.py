@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,16 +59,8 @@ def test_the_weights_of_the_round_that_evaluated_best_are_returned() -> None:
     assert weights.tolist() == [2.0, 2.0] == best.weights.tolist()  # type: ignore[union-attr]  # the first of the best
     assert best.accuracy == 1.0
     assert told == [(number, float(number)) for number in range(6)]
-
-
-def test_the_last_weights_are_returned_where_nobody_evaluates() -> None:
-    weights, _ = rounds(None)
-    assert weights.tolist() == [5.0, 5.0]
-
-
-def test_rounds_go_on_from_those_that_were_run_before() -> None:
-    before = Best(0.5, np.full(2, 9, np.float32))
-    weights, told = rounds([], done=3, best=before)
+    assert rounds(None)[0].tolist() == [5.0, 5.0]  # nobody evaluates: the last ones
+    weights, told = rounds([], done=3, best=Best(0.5, np.full(2, 9, np.float32)))
     assert [number for number, _ in told] == [3, 4, 5]
     assert weights.tolist() == [9.0, 9.0]  # nothing was better than what evaluated best before
 
@@ -149,6 +141,22 @@ def test_every_reply_of_a_round_is_counted_for_what_it_is() -> None:
     assert RoundTally.from_dict(tally.to_dict()) == tally
 
 
+def test_draws_repeat_inside_and_go_on_outside() -> None:
+    def inside() -> tuple[float, float]:
+        with seeded(2**40 + 3):
+            return random.random(), float(np.random.random())
+
+    expected = []
+    for draw in (lambda: None, inside):
+        random.seed(7)
+        np.random.seed(7)
+        draw()
+        expected.append((random.random(), float(np.random.random())))
+    assert expected[0] == expected[1] and inside() == inside()
+    with seeded(3):  # all bits of the seed count
+        assert (random.random(), float(np.random.random())) != inside()
+
+
 KEY = ("config", "collection")
 
 
@@ -215,95 +223,3 @@ def test_a_damaged_checkpoint_is_left_aside(tmp_path: Path) -> None:
     path.write_bytes(whole)
     models.write_bytes(models.read_bytes()[:-1])
     assert CheckpointFile(tmp_path, 0, KEY).load() is None
-
-
-def test_what_a_killed_run_wrote_after_its_checkpoint_is_not_in_the_digest(tmp_path: Path) -> None:
-    kept = CheckpointFile(tmp_path, 0, KEY)
-    one, two = np.ones(3, np.float32), np.full(3, 2, np.float32)
-    kept.add_model(one)
-    kept.save(standing())
-    expected = kept.digest.copy()
-    kept.add_model(two)
-    again = CheckpointFile(tmp_path, 0, KEY)
-    assert again.load() is not None
-    again.add_model(one)
-    expected.update(one.tobytes())
-    assert again.digest.digest() == expected.digest()
-    again.save(standing())
-    last = CheckpointFile(tmp_path, 0, KEY)
-    assert last.load() is not None and last.digest.digest() == expected.digest()
-
-
-@pytest.mark.parametrize("killed_after", [1, 3, 4])
-def test_a_training_that_goes_on_returns_the_best_weights_of_all_rounds(tmp_path: Path, killed_after: int) -> None:
-    """Killed before or after the best round, the training ends with its weights, and runs each round once."""
-    asked: list[int] = []
-
-    def go_on(rounds: int) -> np.ndarray:
-        kept = CheckpointFile(tmp_path, 0, KEY)
-        start = kept.load() or Standing(np.zeros(2, np.float32))
-        grid = TrainingGrid(Counting([2]), train=lambda r: [1], evaluate=lambda r: [1])
-        return run_rounds(FedAvg(**EVERYBODY), grid, start, b"task", rounds=rounds, kept=kept,
-                               after=lambda number, weights: asked.append(number))  # fmt: skip
-
-    go_on(killed_after)
-    assert go_on(5).tolist() == [2.0, 2.0]
-    assert asked == [*range(killed_after + 1), *range(killed_after, 6)]
-    found = CheckpointFile(tmp_path, 0, KEY).load()
-    assert found is not None and found.weights.tolist() == [5.0, 5.0] and found.best.accuracy == 1.0
-
-
-def generators() -> tuple[object, list[int]]:
-    state: Any = np.random.get_state()
-    return random.getstate(), state[1].tolist()
-
-
-class Remembering(FedAvg):
-    """A strategy whose state counts its rounds."""
-
-    rounds = 0
-
-    def configure_train(self, *given: Any) -> Iterable[Message]:
-        self.rounds += 1
-        self.seen = getattr(self, "seen", None) or generators()
-        return super().configure_train(*given)
-
-    def state(self) -> dict[str, np.ndarray]:
-        return {"rounds": np.array(self.rounds)}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        self.rounds = int(state["rounds"])
-
-
-def test_a_round_is_saved_before_it_is_asked_and_told_after_it_was_saved(tmp_path: Path) -> None:
-    """The checkpoint has the state of the strategy, and the random numbers, as they were after the round."""
-    told: list[tuple[int, int, float, int]] = []
-    kept = CheckpointFile(tmp_path, 0, KEY)
-
-    def after(number: int, weights: np.ndarray) -> None:
-        found = CheckpointFile(tmp_path, 0, KEY).load()
-        assert found is not None
-        told.append((number, found.done, float(found.weights[0]), int(found.server["rounds"])))
-
-    def grid() -> TrainingGrid:
-        return TrainingGrid(Counting(), train=lambda r: [1])
-
-    start = Standing(np.zeros(2, np.float32), again=2, lost=5)
-    with seeded(3):
-        run_rounds(Remembering(**EVERYBODY), grid(), start, b"t", rounds=2, kept=kept, after=after)
-    assert told == [(0, 0, 0.0, 0), (1, 1, 1.0, 1), (2, 2, 2.0, 2)]
-    found = CheckpointFile(tmp_path, 0, KEY).load()
-    assert found is not None and (found.again, found.lost, found.tally.rounds_answered) == (2, 5, 2)
-    with seeded(8):
-        state = found.randomness = (random.Random(5).getstate(), np.random.RandomState(6).get_state())
-        strategy, more = Remembering(**EVERYBODY), grid()
-        kept = CheckpointFile(tmp_path, 0, KEY)
-        assert kept.load() is not None
-        run_rounds(strategy, more, found, b"t", rounds=4, kept=kept, after=after)
-        assert strategy.rounds == 4
-        random.setstate(state[0])
-        np.random.set_state(state[1])
-        assert strategy.seen == generators()
-    assert told[4:] == [(3, 3, 3.0, 3), (4, 4, 4.0, 4)] and more.tally.rounds_answered == 4
-    models = np.frombuffer((tmp_path / "checkpoint-0.models").read_bytes(), np.float32)
-    assert models.tolist() == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0]

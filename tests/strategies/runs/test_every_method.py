@@ -1,15 +1,35 @@
-"""Every method of the registry says what it is; golden runs have each as a whole run."""
+"""Every method says what it is; the curator knows what is public, and a reference reads what its method reads."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from ldpsim.curator.methods import OwnerMethod, Reference, find, table
+from ldpsim.curator.methods import LPGNN, HoGS, OwnerMethod, Reference, find, table
+from ldpsim.curator.methods.base import Method
+from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.device import Refusal
+from ldpsim.devices.facts import IntArray
+from ldpsim.devices.query import ATTRIBUTES
+from ldpsim.devices.wire import REASONS
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.people.owner_graphs import Division, sparse_features
+from ldpsim.strategies.people.shuffled import shuffled
+from ldpsim.strategies.progress import quiet
+from ldpsim.strategies.results.outcome import Predictions
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed, public_knowledge
+from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.setup.read_options import read_alone
+from ldpsim.strategies.setup.run_setup import RunSetup
 
 EVERY = sorted(table())
 SETTINGS: dict[str, dict[str, str]] = {"rgnn": {"C": "4"}, "lpgnn": {"k_x": "2", "k_y": "2"}}
@@ -50,3 +70,129 @@ def test_sbp_reads_the_answers_to_any_question(asks: str, tmp_path: Path) -> Non
     assert (
         record["reconstruction"]["posterior"]["answer"] in record["reconstruction"]["posterior"]["validation_accuracy"]
     )
+
+
+@pytest.mark.parametrize("method, given, labels, features, edges", [
+    (HoGS(), {}, True, False, False),
+    (HoGS(), {"private_labels": True}, False, False, False),
+    (HoGS(), {"public_features": True}, True, True, False),
+    (LPGNN(), {}, False, False, True),
+    (LPGNN(version="text"), {}, True, False, True),
+    (LPGNN(adjacency="private"), {}, False, False, False),
+])  # fmt: skip
+def test_the_curator_knows_what_is_public_and_no_test_label(
+    population: Population, method: Method, given: dict[str, bool], labels: bool, features: bool, edges: bool
+) -> None:
+    split = make_split("random", population, 0)
+    options = RunOptions(method=method.spec.name, **given)  # type: ignore[arg-type]
+    public = public_knowledge(population, split, options, method)
+    expected = np.full(len(population), -1)
+    if labels:
+        expected[split.labelled] = population.labels[split.labelled]
+    assert np.array_equal(public.labels, expected)
+    assert (public.labels[split.test] == -1).all() and len(split.test) == 10
+    assert (public.features is not None) == features and (public.edges is not None) == edges
+    if public.features is not None:
+        assert (public.features != sparse_features(population)).nnz == 0
+    if public.edges is not None:
+        assert np.array_equal(public.edges, population.edges)
+
+
+@pytest.mark.parametrize(("counts", "kind", "said"), [
+    ({"refused": Counter(REPORT_COLLECTED=1000, POLICY_REFUSED=200)}, Refused,
+     "refused: none of 1,200 devices reported (POLICY_REFUSED 200, REPORT_COLLECTED 1,000): "),
+    ({}, RunFailed, "none of 1,200 devices answered"),
+])  # fmt: skip
+def test_a_collection_without_a_report_says_why(counts: dict[str, Any], kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind) as raised:
+        simulate(
+            RunOptions(method="rr", clients=60, out=None), collect=lambda *_, **__: Collected(asked=1200, **counts)
+        )
+    line = str(raised.value)
+    assert line.startswith(said)
+    again = "a run without --state, or with a new folder there, enrols other devices"
+    assert line.endswith(again) == bool(counts)
+    if counts:
+        reasons = line.removeprefix(said).removesuffix(f"; {again}").split("; ")
+        assert sorted(reasons) == sorted([REASONS[Refusal.REPORT_COLLECTED], REASONS[Refusal.POLICY_REFUSED]])
+
+
+PEOPLE = generate(160, 30, 3, seed=2)
+GIVEN: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "private labels": {"private_labels": True, "eps_labels": 2.0},
+    "volunteers": {"volunteers": 0.3},
+    "volunteers and labels": {"volunteers": 0.3, "private_labels": True},
+}
+
+
+def runs() -> list[tuple[str, str]]:
+    """Return each method that asks people: without options, and with the last row of options that it reads all of."""
+    found = []
+    for name, kind in table().items():
+        if kind.spec.reads:
+            continue
+        unread = {words: read_alone(RunOptions(method=name, **more))[1] for words, more in GIVEN.items()}
+        rows = [words for words, more in GIVEN.items() if not set(more) & set(unread[words])]
+        found += [(name, words) for words in dict.fromkeys((*rows[:1], *rows[-1:]))]
+    return found
+
+
+@cache
+def setup_of(name: str, words: str) -> RunSetup:
+    queries = {"queries": "20"} if "queries" in vars(find(name)()) else {}
+    return set_up(RunOptions(method=name, settings=queries, **GIVEN[words]), population=PEOPLE)
+
+
+def read_by(setup: RunSetup) -> dict[str, list[IntArray]]:
+    """Return whose attributes the method reads, in groups: those who are asked, or the people who train."""
+    split, n = setup.repeats[0].split, len(setup.population)
+    if setup.method.spec.trained_by != "curator":
+        people = split.private if isinstance(split, Division) else split.train
+        lists = [] if getattr(setup.method.spec, "sees", "") == "own" else [people]
+        return {"adjacency": lists, "features": [people], "label": [people]}
+    found = {attribute: np.zeros(0, np.int64) for attribute in ATTRIBUTES}
+    for question in run_of(setup.method).questions(setup, split, "c"):
+        people = np.arange(n) if question.devices is None else question.devices
+        for name in {name for stage in question.query.plan for ask in stage for name in ask.attributes}:
+            found[name] = np.union1d(found[name], people)
+    label = [np.intersect1d(found["label"], part) for part in (split.ordinary, split.labelled)]
+    return {**{name: [people] for name, people in found.items()}, "label": label}
+
+
+def reference(setup: RunSetup, people: Population, home: Path) -> Predictions | None:
+    run, setup = run_of(setup.method), replace(setup, population=people)
+    scene = RepeatContext(setup, 0, home, home, None, "c", False, (), quiet)
+    settings = replace(run.reference_settings(setup)[0], epochs=15, lr=0.1)
+    return run.reference(scene, settings)
+
+
+@pytest.mark.parametrize(("name", "words"), runs())
+def test_a_reference_reads_everything_that_its_method_reads(name: str, words: str, tmp_path: Path) -> None:
+    """With an attribute of other people in those whose attribute the method reads, it says something else."""
+    setup = setup_of(name, words)
+    own = reference(setup, setup.population, tmp_path)
+    if own is None:
+        pytest.skip("it has no reference")
+    for attribute, groups in read_by(setup).items():
+        for among in groups:
+            if len(among) > 1:
+                other = reference(setup, shuffled(setup.population, [attribute], 3, among=among), tmp_path)
+                assert not np.array_equal(own, other), (attribute, len(among))
+
+
+def test_a_labelled_neighbour_is_one_whose_label_was_asked_or_given(tmp_path: Path) -> None:
+    """Witnesses, whose answer says whether the vote is the label, tell nobody their label."""
+    options = RunOptions(method="vote", clients=400, out=None, reference=False, **GIVEN["volunteers and labels"])
+    record = simulate(options).record
+    setup = set_up(options)
+    split, people = setup.repeats[0].split, setup.population
+    told = np.zeros(len(people), bool)
+    for question in setup.questions(split, "c"):
+        if any(ask.attribute == "label" for ask in question.query.plan[0]):
+            told[question.devices] = True
+    lists = np.split(people.neighbour_indices, people.neighbour_indptr[1:-1])
+    expected = sum(bool(told[lists[person]].any()) for person in split.test)
+    assert split.labelled.size < told.sum() < split.labelled.size + split.ordinary.size
+    rows = {row["group"]: row["people"] for row in record["groups"]["rows"] if row["by"] == "labelled_neighbour"}
+    assert rows == {"yes": expected, "no": len(split.test) - expected}

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sqlite3
 import struct
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,37 +18,20 @@ from ldpsim.curator.methods import table
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.federated.private import DPFedAvg
 from ldpsim.curator.privacy.federated import updates_epsilon
-from tests import warm
+from tests.strategies.forks import forks
 
 KILLED = -9
 FIGURES = ("claimed", "holds", "collections", "lifetime_per_device", "why_they_differ")
 
 
-@dataclass
-class Commands:
-    """Starts commands in the process of ``killing.py``."""
-
-    process: subprocess.Popen[str]
-
-    def __call__(self, args: list[str], moment: str | None = None, count: int = 1) -> int:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"args": args, "moment": moment, "count": count}) + "\n")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline())
+Commands = Callable[..., int]
 
 
 @pytest.fixture(scope="module")
 def start() -> Iterator[Commands]:
-    """The command ``ldpsim``, one start after another."""
-    program = Path(__file__).with_name("killing.py")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.strategies.runs.killing"]
-    with warm.Popen(
-        command, cwd=program.parents[3], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        yield Commands(process)
-        assert process.stdin is not None
-        process.stdin.close()
+    """The command ``ldpsim``, one start after another, in the process of ``killing.py``."""
+    with forks("tests.strategies.runs.killing") as process:
+        yield lambda args, moment=None, count=1: process.ask({"args": args, "moment": moment, "count": count})
 
 
 KINDS: dict[str, list[str]] = {

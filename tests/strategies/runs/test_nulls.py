@@ -94,12 +94,6 @@ def test_each_private_attribute_is_shuffled_alone_and_all_together(
     assert nulls_of(method=method, all_nulls=False)["shuffled"] == {"all": every["all"]} and collections == [both]
 
 
-def test_one_private_attribute_is_all_data_of_others_under_its_name() -> None:
-    record = simulate(options(None, public_features=True)).record
-    assert list(record["nulls"]["shuffled"]) == ["adjacency"]
-    assert "shuffled_adjacency" in record["verdict"]["ask_nobody"]
-
-
 @pytest.mark.parametrize("every", [True, False])
 def test_the_reference_with_settings_of_its_own_is_one_of_all(every: bool) -> None:
     found = simulate(options(None, reference=True, nulls=False, all_nulls=every)).record["reference"]

@@ -1,4 +1,4 @@
-"""PrivGnn, PATE and the baselines through ``simulate``: devices in owner mode, a student, three epsilons."""
+"""Owners of graphs through ``simulate``: PrivGnn, PATE and the baselines, GAP and ProGAP."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import Refused, RunOptions, simulate
-from ldpsim.strategies.people.owner_graphs import divide
+from ldpsim.strategies.people.owner_graphs import divide, handed_lists
+from ldpsim.strategies.rounds.batches import read_records
+from ldpsim.strategies.runs import graph_owner
 from ldpsim.strategies.runs import set_up as set_up_module
+from ldpsim.strategies.runs.set_up import set_up, temporary_scene
 
 QUICK = {"queries": "45", "K": "15", "epochs": "6", "hidden": "8"}
 
@@ -27,27 +31,13 @@ def options(out: Path | None, method: str = "privgnn", **more: Any) -> RunOption
     return RunOptions(method=method, clients=160, out=out, settings=settings, **{"nulls": False, "workers": 1, **more})
 
 
-def test_the_same_seed_gives_the_same_student_and_another_lambda_other_labels(tmp_path: Path) -> None:
-    first = simulate(options(tmp_path / "a")).record
-    again = simulate(options(tmp_path / "b")).record
-    assert first["accuracy"] == again["accuracy"] and first["teachers"] == again["teachers"]
-    other = simulate(options(tmp_path / "a", settings={"lambda_": "1.0"})).record["teachers"]
-    assert (other["reused"], other["labels_released_in_all"]) == (0, 45)
-    assert other["epsilon_in_all"] == other["epsilon"]["label"] > first["teachers"]["epsilon"]["label"]
-    assert other["labels_sha256"] != first["teachers"]["labels_sha256"]
-    unbounded = simulate(options(tmp_path / "a", settings={"scores": "log-posterior"})).record["teachers"]
-    assert unbounded["epsilon_in_all"] is None
-
-
-def test_only_its_owner_may_read_what_lies_in_clear(tmp_path: Path) -> None:
-    result = simulate(options(tmp_path / "out"))
-    assert result.folder is not None
-    assert (result.folder / "state").stat().st_mode & 0o077 == 0
-
-
 def test_devices_hand_over_once(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    simulate(options(tmp_path / "a", state=state))
+    given = simulate(options(tmp_path / "a", state=state)).record["teachers"]
+    assert (given["reused"], given["labels_released_in_all"]) == (0, 45)
+    assert given["epsilon_in_all"] == given["epsilon"]["label"] and state.stat().st_mode & 0o077 == 0
+    unbounded = simulate(options(tmp_path / "a", settings={"scores": "log-posterior"})).record["teachers"]
+    assert unbounded["epsilon_in_all"] is None
     with pytest.raises(Refused, match="REPORT_COLLECTED 64"):
         simulate(options(tmp_path / "b", state=state))
     open_state.cache_clear()
@@ -95,3 +85,53 @@ def divide_of(out: Path) -> Any:
 
     seeds = options(out).seeds_of(0)
     return divide(load("generated", clients=160, seed=seeds.population), seeds.split)
+
+
+NODE = {"level": "node", "batch": "20", "degree": "4", "epochs": "3"}
+
+
+def owned(
+    out: Path | None = None, method: str = "gap", settings: dict[str, str] | None = None, **more: Any
+) -> RunOptions:
+    given = {"reference": False, "nulls": False, "clients": 80, "epsilon": 8.0, **more}
+    return RunOptions(method=method, settings={"epochs": "5", **(settings or {})}, out=out, device="cpu", **given)
+
+
+def test_everybody_hands_over_and_the_levels_stand_beside_the_claim() -> None:
+    record = simulate(owned()).record
+    assert record["devices"]["asked"] == record["devices"]["reported"] == 80
+    holds, section = record["privacy"]["holds"], record["graph_owner"]
+    assert {name for name, level in holds.items() if level["status"] == "bounded"} == set()
+    assert section["published"]["relationship"] == pytest.approx(8.0, abs=1e-6)
+    assert section["published"]["person_joins"] is None
+    assert record["privacy"]["claimed"]["value"] == section["claimed"]
+    record = simulate(owned(settings=NODE)).record
+    held = record["privacy"]["holds"]["central_node"]
+    assert held["status"] == "bounded" and held["value"] <= 8.0
+    assert "own prediction reads the own row without noise" in held["detail"]
+    assert record["graph_owner"]["private_steps"] == 12
+
+
+def test_the_owners_lists_are_those_that_were_handed_over() -> None:
+    setup = set_up(owned())
+    with temporary_scene(setup, 0) as scene:
+        _, collected = graph_owner.ask_devices(scene)
+        answers = read_records(setup.population.facts, collected)
+        del answers[5]
+        data, whole = handed_lists(setup.population.facts, answers), graph_owner._raw(setup)
+    assert data.labels[5] == -1 and not data.features[[5]].nnz and 5 not in data.senders
+    kept = whole.senders != 5
+    assert np.array_equal(data.senders, whole.senders[kept]) and np.array_equal(data.names, whole.names[kept])
+    assert np.array_equal(np.delete(data.labels, 5), np.delete(whole.labels, 5))
+    rest = np.delete(np.arange(80), 5)
+    assert (data.features[rest] - whole.features[rest]).count_nonzero() == 0
+    assert data.arcs(0, None)[[5]].nnz == 0  # an arc needs the names of both ends
+
+
+@pytest.mark.parametrize("method", ["gap", "progap"])
+def test_the_first_weights_come_from_the_seed_of_the_training(method: str, tmp_path: Path) -> None:
+    models = []
+    for number, seed in enumerate((1, 1, 2)):
+        result = simulate(owned(tmp_path / str(number), method, seeds={"noise": 5, "training": seed}))
+        models.append((result.folder / "model.safetensors").read_bytes())
+    assert models[0] == models[1] != models[2]

@@ -1,20 +1,19 @@
-"""Whole runs, small: what the same, a changed and an interrupted command do.
-
-Covers run, set_up, one_report, asking, reference, results/outcome, results/record and setup/run_setup.
-"""
+"""Whole runs, small: what the same, a changed and an interrupted command do, also in threads."""
 
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from ldpsim.devices.client_app import open_state
+from ldpsim.curator.steps import track
 from ldpsim.devices.collector import generate
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import Refused, RunOptions, simulate
-from ldpsim.strategies.results.lifetime import lifetime
+from ldpsim.strategies.runs.nulls import side_by_side
 
 QUICK = {"epochs": "3"}
 
@@ -29,26 +28,16 @@ def listing(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def lifetime_in(folder: Path) -> object:
-    state = State(folder)
-    try:
-        return lifetime(state)
-    finally:
-        state.close()
-
-
 def test_a_run_writes_a_whole_result(tmp_path: Path) -> None:
     result = simulate(options(tmp_path, reference=True))
-    assert result.folder is not None
     assert {"bundle.json", "config.toml", "log.txt", "model.safetensors", "result.json", "state"} == {
         p.name for p in result.folder.iterdir()
     }
     record = json.loads((result.folder / "result.json").read_text())
     assert record == json.loads(json.dumps(result.record))
     devices = record["devices"]
-    assert (
-        devices["asked"] == 60 == sum(devices[name] for name in ("reported", "replayed", "refused", "silent", "failed"))
-    )
+    counted = [devices[name] for name in ("reported", "replayed", "refused", "silent", "failed")]
+    assert devices["asked"] == 60 == sum(counted)
     assert record["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
     assert record["privacy"]["holds"]["user"]["value"] == pytest.approx(59 * 7.2 + record["dataset"]["features"] * 0.8)
     assert record["privacy"]["lifetime_per_device"]["user"]["max"] == record["privacy"]["holds"]["user"]["value"]
@@ -91,26 +80,11 @@ def test_a_finished_run_is_left_alone_and_the_next_has_fresh_devices(tmp_path: P
     assert listing(first.folder) == before  # type: ignore[arg-type]
 
 
-def test_the_same_state_is_refused_and_nothing_moves(tmp_path: Path) -> None:
-    state = tmp_path / "people"
-    simulate(options(tmp_path, state=state))
-    loss = lifetime_in(state)
-    open_state.cache_clear()
-    before = listing(state)
-    for given in ({}, {"epsilon": 4.0}, {"epsilon": 20.0}, {"seed": 9, "seeds": {"population": 55153914974108}}):
-        with pytest.raises(Refused, match=r"none of 60 devices reported \((REPORT_COLLECTED|POLICY_REFUSED) 60\)"):
-            simulate(options(tmp_path, state=state, **given))
-        open_state.cache_clear()
-        assert listing(state) == before
-    assert lifetime_in(state) == loss
-
-
 def test_devices_that_replay_give_the_same_bytes(tmp_path: Path) -> None:
     state = tmp_path / "people"
     first = simulate(options(tmp_path, state=state, on_requery="replay")).record
-    again = simulate(
-        options(tmp_path, state=state, on_requery="refuse")
-    ).record  # enrolled so, and a later run changes nothing
+    # They were enrolled so, and a later run changes nothing.
+    again = simulate(options(tmp_path, state=state, on_requery="refuse")).record
     assert again["devices"]["replayed"] == 60
     assert again["devices"]["reports_sha256"] == first["devices"]["reports_sha256"]
     assert again["privacy"]["lifetime_per_device"] == first["privacy"]["lifetime_per_device"]
@@ -119,14 +93,44 @@ def test_devices_that_replay_give_the_same_bytes(tmp_path: Path) -> None:
             simulate(options(tmp_path, state=state, epsilon=epsilon))
 
 
-def test_a_damaged_ledger_answers_nothing(tmp_path: Path) -> None:
-    state = tmp_path / "people"
-    simulate(options(tmp_path, state=state))
-    open_state.cache_clear()
-    (state / "ledger.sqlite").write_bytes(b"rubbish" * 1000)
-    for extra in ("-wal", "-shm"):
-        (state / f"ledger.sqlite{extra}").unlink(missing_ok=True)
-    before = listing(state)
-    with pytest.raises(Refused, match="LEDGER_DAMAGED 60"):
-        simulate(options(tmp_path, state=state))
-    assert listing(state) == before
+def figures_of(seed: int) -> tuple[int, float, str]:
+    options = RunOptions(method="rr", clients=100, out=None, reference=False, nulls=False, groups=False,
+                         settings={"epochs": "5"}, seed=seed)  # fmt: skip
+    record = simulate(options).record
+    return record["devices"]["reported"], record["accuracy"]["test"], record["devices"]["refused"]
+
+
+def test_runs_at_once_have_the_results_that_they_have_alone() -> None:
+    """One run closed the ledgers of another before: a crash, or LEDGER_DAMAGED."""
+    alone = [figures_of(seed) for seed in (0, 1)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(figures_of, [0, 1] * 4)) == alone * 4
+    assert [reported for reported, *_ in alone] == [100, 100]
+
+
+def test_an_error_in_the_block_stops_what_runs_at_its_next_step() -> None:
+    begun, go_on, seen = threading.Event(), threading.Event(), []
+
+    def training() -> None:
+        for epoch in track(range(200), 200):
+            seen.append(epoch)
+            begun.set()
+            go_on.wait(5)
+
+    with pytest.raises(KeyboardInterrupt), side_by_side(2) as start:
+        running = start(training)
+        begun.wait()
+        threading.Timer(0.1, go_on.set).start()
+        raise KeyboardInterrupt
+    with pytest.raises(CancelledError):
+        running()
+    assert len(seen) < 200
+
+
+def test_the_thread_that_waits_does_what_no_other_has_begun() -> None:
+    go_on = threading.Event()
+    with side_by_side(2) as start:
+        busy, own = start(lambda: go_on.wait(30)), start(threading.get_ident)
+        assert own() == threading.get_ident()
+        go_on.set()
+        assert busy()

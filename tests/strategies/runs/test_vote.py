@@ -50,7 +50,6 @@ def test_everybody_is_asked_once_and_what_holds_is_what_the_ledgers_say(setting:
     options = _options(out=tmp_path, **SETTINGS[setting])
     result = simulate(options)
     record, folder = result.record, result.folder
-    assert folder is not None
     counts = record["devices"]
     assert (counts["asked"], counts["reported"], counts["silent"]) == (PEOPLE, PEOPLE, 0)
     state = State(folder / "state")

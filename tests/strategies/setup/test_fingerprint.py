@@ -1,33 +1,29 @@
+"""Hashes of configurations: what changes them, and that those in tables of results stay valid."""
+
 from __future__ import annotations
 
+import csv
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from ldpsim.cli.options import with_run_options
+from ldpsim.curator.methods import find
 from ldpsim.curator.methods.base import Budget
+from ldpsim.devices.data.population import Population
 from ldpsim.strategies.runs.set_up import set_up
-from ldpsim.strategies.setup import fingerprint
 from ldpsim.strategies.setup.fingerprint import hashed_budget, hashed_options
 from ldpsim.strategies.setup.options import RunOptions
-
-VARIED: dict[str, Any] = {
-    "label_rate": 0.5, "repeats": 2, "repeats_vary": "split", "eps_features": 2.0, "settings": {"epochs": "5"},
-    "on_requery": "replay", "caps": {"bit": 4.0}, "seeds": {"noise": None}, "dropout": 0.25, "seed": 3,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("options", "digest"),
-    [
-        (RunOptions(dataset="generated", clients=60), "511828da54da"),
-        (RunOptions(dataset="generated", method="lpgnn", clients=60, device="cpu", **VARIED), "6ae9382305e7"),
-        (RunOptions(dataset="generated", method="dp-fedavg", clients=60, split="split42", epsilon=3.0), "3dbbe3a3a8d4"),
-    ],
-)
-def test_hashes_of_stored_results_stay_valid(options: RunOptions, digest: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fingerprint, "ldpsim_version", lambda: "0.1.0")
-    assert set_up(options).digest == digest
+from ldpsim.strategies.setup.read_options import check_read
+from ldpsim.strategies.setup.run_setup import budget_of, load_population
+from ldpsim.strategies.setup.settings import resolve
 
 
 @pytest.mark.parametrize(
@@ -65,3 +61,60 @@ def test_a_new_field_of_the_budget_is_hashed_only_where_it_is_given() -> None:
 
     assert hashed_budget(Wider(epsilon=4.0)) == hashed_budget(Budget(epsilon=4.0))
     assert hashed_budget(Wider(eps_place=2.0)) == {**hashed_budget(Budget()), "eps_place": 2.0}
+
+
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
+
+
+@cache
+def stored() -> tuple[tuple[RunOptions, str], ...]:
+    """Return the options and the hash, often empty, of each row with a command."""
+    caught: list[RunOptions] = []
+    app = typer.Typer()
+
+    @app.command()
+    @with_run_options()
+    def run(*, options: RunOptions) -> None:
+        caught.append(options)
+
+    hashes = []
+    for path in sorted(RESULTS.glob("*.csv")):
+        for row in csv.DictReader(path.open()):
+            if (row.get("command") or "").startswith("ldpsim run "):
+                done = CliRunner(env={"LDPSIM_DATA": ""}).invoke(app, shlex.split(row["command"])[2:])
+                assert done.exit_code == 0, row["command"]
+                hashes.append(row.get("config_hash") or "")
+    return tuple(zip(caught, hashes, strict=True))
+
+
+def test_no_stored_command_is_refused() -> None:
+    rows = [options for options, _ in stored()]
+    assert len(rows) > 900 and len({options.method for options in rows}) >= 15
+    for options in rows:
+        method = find(options.method)
+        budget = budget_of(options, public_features=options.public_features or method.spec.public_features)
+        check_read(options, resolve(options, method, budget).method)
+
+
+@pytest.mark.slow
+def test_every_stored_hash_is_that_of_its_command_today(data_dir: Path) -> None:
+    checked = list(_same([row for row in stored() if row[1] and not row[0].dataset.endswith(".npz")], data_dir))
+    assert len(checked) > 700
+
+
+def test_stored_hashes_of_each_method_are_those_of_their_commands_today(data_dir: Path) -> None:
+    first: dict[str, tuple[RunOptions, str]] = {}
+    for options, digest in stored():
+        if digest and options.dataset == "cora":
+            first.setdefault(f"{options.method} {sorted(options.settings)}", (options, digest))
+    assert len(list(_same(list(first.values()), data_dir))) > 15
+
+
+def _same(rows: Sequence[tuple[RunOptions, str]], data_dir: Path) -> Iterator[str]:
+    people: dict[str, Population] = {}
+    for options, digest in rows:
+        given = RunOptions(**{**vars(options), "data_dir": data_dir})
+        if options.dataset not in people:
+            people[options.dataset] = load_population(given)
+        assert set_up(given, population=people[options.dataset]).digest == digest, options
+        yield digest

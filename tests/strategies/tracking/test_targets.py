@@ -159,18 +159,6 @@ def test_on_metric_hears_every_epoch_every_repeat_and_the_result() -> None:
     assert all(type(value) is float for _, value, _, _ in heard)
 
 
-def test_a_watched_run_gives_the_same_record_and_weights(tmp_path: Path) -> None:
-    def done(name: str, **more: Any) -> tuple[dict[str, Any], bytes]:
-        result = simulate(small(tmp_path / name), **more)
-        assert result.folder is not None
-        record = json.loads((result.folder / "result.json").read_text())
-        for part in ("seconds", "memory", "config"):
-            del record[part]
-        return record, (result.folder / "model.safetensors").read_bytes()
-
-    assert done("plain") == done("seen", on_metric=lambda *figure: None)
-
-
 def test_rounds_tell_the_validation_accuracy_that_the_server_hears() -> None:
     heard: list[Figure] = []
     settings = {"rounds": "4", "evaluate_every": "2", "fraction": "0.2"}

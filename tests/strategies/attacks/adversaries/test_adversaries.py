@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import itertools
+import os
+import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from flwr.app import ConfigRecord, Context, Error, Message, RecordDict
 
 from ldpsim.devices import draw
+from ldpsim.devices.client_app import app, open_state
 from ldpsim.devices.collector import CollectorKey, generate
+from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.ledger import decisions
 from ldpsim.devices.ledger.decisions import NewRelease
 from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.mechanisms import BUILT_IN, GRR, OneBit, RandomizedResponse
 from ldpsim.devices.noise import key_message
 from ldpsim.devices.policy.policy import Policy
-from ldpsim.devices.report import unpack_parts
-from ldpsim.devices.wire import TEXTS
-from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Target
+from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.report import Report, unpack_parts
+from ldpsim.devices.wire import TEXTS, read_reply
+from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator, Release, Target
+from ldpsim.strategies.attacks.adversaries.malformed import hostile_bytes, hostile_shot
+from ldpsim.strategies.attacks.adversaries.questions import every_mechanism, rebudgeted, two_stages
 from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES
 from ldpsim.strategies.results.lifetime import lifetime
 from tests.strategies.attacks.adversaries.conftest import loss_of
@@ -122,3 +133,125 @@ def test_the_attack_works_where_nothing_protects(
     assert found >= REPORTS_A_DEVICE[name] - 2, found
     learned, bound = losses(outcome, target)[9, "adjacency"]
     assert learned > 1.5 * bound
+
+
+N, D, C = 12, 10, 3
+BITS, TRUTH = OneBit.from_epsilon(1.0, d=D), GRR.from_epsilon(1.0, categories=C)
+QUERY = Query("c", ((Ask("features", (BITS,)), Ask("label", (TRUTH,))),))
+
+
+def test_a_staged_query_is_one_answer() -> None:
+    staged = two_stages(Query("c", ((Ask("adjacency", (RandomizedResponse.from_epsilon(1.0, n=N),)),),)), N)
+    outcome = AttackResult()
+    first, second = (tuple((j + s) % 3 for j in range(N)) for s in (0, 1))
+    outcome.releases |= {Release(0, staged, "adjacency", (b"1",)),
+                         Release(0, staged.at_stage(1, first), "adjacency", (b"2",))}  # fmt: skip
+    assert outcome.distinct_releases == 1 and loss_of(outcome, 0, "adjacency") == staged.loss("adjacency").vector
+    outcome.releases.add(Release(0, staged.at_stage(1, second), "adjacency", (b"2",)))  # to another question
+    assert outcome.distinct_releases == 2
+    assert two_stages(staged, N) == staged
+    pooled = AttackResult()
+    pooled.merge(outcome)
+    pooled.merge(outcome)
+    assert pooled.distinct_releases == 2
+
+
+def test_budgets_are_changed_whatever_the_mechanism() -> None:
+    facts = PublicFacts(N, D, C)
+    found = [(name, m) for name in ("adjacency", "features", "label") for m in every_mechanism(name, facts)]
+    assert {m.name for _, m in found} == set(BUILT_IN)
+    for attribute, mechanism in found:
+        query = Query("c", ((Ask(attribute, (mechanism,)),),))
+        smaller, larger = (rebudgeted(query, factor, facts) for factor in (0.5, 2.0))
+        if mechanism.name.startswith("clear"):
+            assert smaller == larger == query
+        else:
+            assert smaller.loss(attribute).vector < query.loss(attribute).vector < larger.loss(attribute).vector
+        assert rebudgeted(query, 1, facts) is query
+
+
+def test_what_is_no_report_is_noted() -> None:
+    target = Target(QUERY, None, 1, lambda: None)  # type: ignore[arg-type,return-value]
+    curator = Curator(target)
+    asked = Message(RecordDict(), 1, "query.report")
+    report = RecordDict({"report": ConfigRecord({"report": b"label 2", "device": 0, "replayed": False})})
+    for content in (report, RecordDict({"leak": ConfigRecord({"x": 1})})):
+        curator.hear(Message(content, reply_to=asked), 0, None)
+    curator.hear(Message(report, reply_to=asked), 0, QUERY)
+    assert curator.result.unasked == 3
+    curator.hear(Message(Error(0, "ValueError: label 2"), reply_to=asked), 0, QUERY)
+    assert curator.result.texts == {"ValueError: label 2"} and curator.result.answers["other"] == 2
+
+
+MESSAGES = 3_000
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    """All files that say something; SQLite's own index of a log says nothing, nor does an empty log."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith("-shm")]
+    return {str(path): data for path in paths if (data := path.read_bytes())}
+
+
+@pytest.mark.parametrize(("mode", "messages"), [("report", MESSAGES), ("owner", MESSAGES // 3)])
+def test_hostile_bytes_to_a_device(target_for: Callable[..., Target], mode: str, messages: int) -> None:
+    """Half of them before the first report, half after it; no exception, one code, nothing written."""
+    target = target_for("malformed")
+    device = open_state(str(target.home), os.getpid()).device(3)
+    rng = random.Random(1)
+    answer = device.answer if mode == "report" else device.hand_over
+    for half in range(2):
+        before = everything(target.home)
+        for _ in range(messages // 2):
+            assert answer(hostile_bytes(target.query, rng)) is Refusal.UNKNOWN_QUERY
+        assert everything(target.home) == before
+        said = device.answer(target.query.to_bytes())
+        assert isinstance(said, Report) and said.replayed == bool(half)
+
+
+def test_hostile_messages_to_the_app(target_for: Callable[..., Target]) -> None:
+    """Through Flower's ClientApp: only the fixed texts leave, whatever record or type of message comes."""
+    target = target_for("malformed")
+    rng = random.Random(2)
+    codes: Counter[str] = Counter()
+    before: dict[str, bytes] = {}
+    for number in range(MESSAGES // 2):
+        if number == MESSAGES // 4:
+            device = open_state(str(target.home), os.getpid()).device(3)
+            assert isinstance(device.answer(target.query), Report)
+            before.clear()
+        if not before:
+            before = everything(target.home)
+        shot = hostile_shot(target.query, rng)
+        context = Context(1, 4, {"partition-id": 3, "state-dir": str(target.home)}, RecordDict(), {})
+        reply = app(Message(shot.content or RecordDict(), 4, shot.kind), context)
+        answer = read_reply(reply)
+        assert isinstance(answer, Refusal) and reply.error.reason == TEXTS[answer] and not reply.has_content()
+        codes[answer.name] += 1
+        if number in (MESSAGES // 4 - 1, MESSAGES // 2 - 1):
+            assert everything(target.home) == before
+    assert set(codes) == {"UNKNOWN_QUERY", "MODE_REFUSED"} and codes["UNKNOWN_QUERY"] > MESSAGES // 4
+
+
+def test_hostile_questions_that_are_well_formed(target_for: Callable[..., Target]) -> None:
+    """Every number in a query changed at random: after the report each is refused by the policy or the ledger."""
+    target = target_for("malformed", wide=True)
+    device = open_state(str(target.home), os.getpid()).device(3)
+    honest = device.answer(target.query)
+    before = everything(target.home)
+    rng = random.Random(3)
+    data = target.query.to_bytes()
+    codes: Counter[str] = Counter()
+    while codes.total() < MESSAGES // 4:
+        changed = bytearray(data)
+        for _ in range(rng.randrange(1, 3)):
+            at = rng.randrange(len(changed))
+            if chr(changed[at]).isdigit():
+                changed[at] = ord(rng.choice("123456789"))
+        if bytes(changed) == data:
+            continue
+        answer = device.answer(bytes(changed))
+        assert isinstance(answer, Refusal)
+        codes[answer.name] += 1
+    assert set(codes) == {"UNKNOWN_QUERY", "POLICY_REFUSED", "REPORT_COLLECTED"}, codes
+    assert everything(target.home) == before
+    assert device.answer(data) == Report(honest.data, replayed=True)  # type: ignore[union-attr]

@@ -1,8 +1,4 @@
-"""Federated mode without noise: a gradient reveals features and label, and an evaluation the label.
-
-The same messages to devices that report are refused. Updates under noise
-are no such release: the attack finds nothing there.
-"""
+"""Federated mode without noise: a gradient reveals features and label, and an evaluation the label."""
 
 from __future__ import annotations
 
@@ -16,14 +12,13 @@ from flwr.app import ConfigRecord, Message
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.strategies.attacks.adversaries.curator import Target
-from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, crafted_models
-from ldpsim.strategies.engines.flower_private import assume_identity
+from ldpsim.devices.federated.wire import round_content, weights_record
+from ldpsim.devices.policy.policy import policy_for_training
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.attacks.adversaries.table import crafted_models
 from ldpsim.strategies.results.lifetime import lifetime
 from tests.fleets import fleet_of
 
-wire = pytest.importorskip("ldpsim.devices.federated.wire")
-tasks = pytest.importorskip("ldpsim.devices.training_task")
 HIDDEN = 4
 
 Ask = Callable[..., list[Message]]
@@ -32,17 +27,15 @@ Ask = Callable[..., list[Message]]
 @pytest.fixture
 def training(tmp_path: Path, people: Population) -> Callable[..., tuple[Any, Ask]]:
     """Enrol everybody for a training, and send each a model."""
-    from ldpsim.devices.policy.policy import policy_for_training  # type: ignore[attr-defined]
 
-    def make(noise: Any = None) -> tuple[Any, Ask]:
-        assume_identity(run_id=1)
-        task = tasks.Task("t", "own", people.facts.d, HIDDEN, people.facts.classes, 0.1, 1, "none", noise)
+    def make() -> tuple[Any, Ask]:
+        task = Task("t", "own", people.facts.d, HIDDEN, people.facts.classes, 0.1, 1, "none")
         policy = policy_for_training(task, people.facts, answers=10)
         enrol(tmp_path / "federated", people, policy, seed=5).close()
 
         def ask(weights: np.ndarray, kind: str) -> list[Message]:
             config = ConfigRecord({"task": task.to_bytes(), "server-round": 1})
-            content = wire.round_content(wire.weights_record(weights), config)
+            content = round_content(weights_record(weights), config)
             messages = [Message(content, person + 1, kind) for person in range(len(people))]
             replies = {r.metadata.src_node_id: r for r in fleet_of(tmp_path / "federated").answer(messages)}
             return [replies[person + 1] for person in range(len(people))]
@@ -97,8 +90,3 @@ def test_one_evaluation_of_each_constant_model_is_the_label(
     assert np.array_equal(found.argmax(axis=1), people.labels) and (found.sum(axis=1) == 1).all()
     # The ledger says so too: nothing bounds what was released.
     assert lifetime(State(tmp_path / "federated"))["user"] == {"max": None, "mean": None}
-
-
-def test_reporting_devices_take_no_model(target_for: Callable[..., Target]) -> None:
-    outcome = ADVERSARIES["train-and-evaluate"].attack(target_for("train-and-evaluate"), asks=1)
-    assert outcome.answers == {"MODE_REFUSED": 2 * 4 * 3 * 12, "reported": 12}

@@ -1,14 +1,47 @@
-"""A measurement: its cells, the rows over repeats, and options that do not fit."""
+"""A measurement of lies: its cells and rows; share 0 is a plain run, silence is a dropout, a defence sees the liars."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ldpsim.strategies.attacks.poison.campaign import PoisonOptions, campaign_of
+from ldpsim.strategies.attacks.poison.cell import PoisonCell, run_poison_cell
+from ldpsim.strategies.attacks.poison.lies import draw_liars
+from ldpsim.strategies.runs import set_up as set_up_module
+from ldpsim.strategies.runs.simulate import simulate
+from ldpsim.strategies.setup.options import RunOptions
+
+SMALL = 60
+
+
+@pytest.fixture(scope="session")
+def asked() -> Callable[..., PoisonOptions]:
+    """Return options of a small measurement."""
+
+    def options(*methods: str, run: dict[str, Any] | None = None, **given: Any) -> PoisonOptions:
+        settings = {"rounds": "2"} if "fed" in " ".join(methods) else {"epochs": "3"}
+        one = RunOptions(**{"clients": SMALL, "seed": 3, "nulls": False, "settings": settings, "workers": 1,
+                            **(run or {})})  # fmt: skip
+        return PoisonOptions(methods=methods or ("hogs",), run=one, **{"shares": (0.2,), **given})
+
+    return options
+
+
+@pytest.fixture(scope="session")
+def cells(asked: Callable[..., PoisonOptions]) -> Callable[..., dict[tuple[str, str], PoisonCell]]:
+    """Return cells by attack and defence."""
+
+    def found(*methods: str, **given: Any) -> dict[tuple[str, str], PoisonCell]:
+        return {
+            (cell.attack, cell.options.defence): cell for cell in campaign_of(asked(*methods, **given)).cells.values()
+        }
+
+    return found
+
 
 Asked = Callable[..., PoisonOptions]
 
@@ -45,20 +78,41 @@ def test_rows_are_over_repeats_and_paired(asked: Asked) -> None:
     assert row["std"] == pytest.approx(0.0707, abs=1e-4) and row["found"] is None
 
 
-@pytest.mark.parametrize(
-    ("methods", "given", "line"),
-    [
-        ((), {"shares": (1.0,)}, "--shares 1: a share of all people"),
-        ((), {"shares": (0.001,)}, "--shares 0.001: is nobody of 60 people"),
-        ((), {"run": {"engine": "flower"}}, "--engine flower: lying devices"),
-        ((), {"run": {"state": Path("x")}}, "--state and --from-reports"),
-        ((), {"run": {"seeds": {"noise": None}}}, "--noise-seed os: nobody is really asked"),
-        (("vote",), {"join": True, "run": {"volunteers": 0.3}}, "--join: accounts"),
-        (("privgnn",), {}, "privgnn: its records are in the hands of an owner"),
-        (("fedavg-mlp",), {"defences": ("degree",)}, "--defence degree: fedavg-mlp takes no reports"),
-        (("lpgnn",), {"attacks": ("largest-degree",)}, "--attack largest-degree: lpgnn asks nobody for a list"),
-    ],
-)
-def test_mistakes(methods: tuple[str, ...], given: dict[str, Any], line: str, asked: Asked) -> None:
-    with pytest.raises(ValueError, match=line):
-        campaign_of(asked(*methods, **given))
+Cells = Callable[..., dict[tuple[str, str], PoisonCell]]
+
+
+@pytest.mark.parametrize(("method", "join"), [("hogs", True), ("fedavg-mlp", False)])
+def test_share_0_is_the_run(cells: Cells, method: str, join: bool) -> None:
+    """The reports are the same bytes as those of `ldpsim run` with the same options."""
+    cell = cells(method, join=join)["none", "none"]
+    run = simulate(replace(cell.options, out=None), keep_graph=False)
+    assert run_poison_cell(cell)["reports_sha256"] == run.record["devices"]["reports_sha256"]
+
+
+def test_silence_is_a_dropout_of_the_same_devices(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = cells()["silent", "none"]
+    found = run_poison_cell(cell)
+    liars = frozenset(draw_liars(60, 0.2, cell.options.seeds_of(0).split, join=False).tolist())
+    assert found["liars"] == len(liars) == 12
+    monkeypatch.setattr(set_up_module, "silent_devices", lambda *_: liars)
+    run = simulate(replace(cell.options, dropout=0.2, out=None), keep_graph=False)
+    assert found["reports_sha256"] == run.record["devices"]["reports_sha256"]
+
+
+@pytest.mark.parametrize("join", [False, True])
+def test_every_kind_of_method_has_every_attack(cells: Cells, join: bool) -> None:
+    """Reports in stages and in batches, a public graph, and a training in rounds."""
+    for method in ("lpgnn", "vote") if join else ("ldpgen", "fedavg-mlp"):
+        found = cells(method, join=join, attacks=("largest-degree", "pairs"))
+        assert ("largest-degree", "none") in found or method in ("lpgnn", "fedavg-mlp")
+        for (attack, _), cell in found.items():
+            result = run_poison_cell(cell)
+            assert 0 <= result["accuracy"] <= 1 and result["liars"] == (0 if attack == "none" else 12)
+
+
+@pytest.mark.parametrize("join", [False, True])
+def test_a_defence_finds_colluders_and_nobody_else(cells: Cells, join: bool) -> None:
+    found = cells("rr", attacks=("largest-degree",), defences=("duplicates",), join=join, epsilons=(2.0,))
+    assert run_poison_cell(found["largest-degree", "none"])["found"] is None
+    guarded = run_poison_cell(found["largest-degree", "duplicates"])
+    assert (guarded["found"], guarded["false_alarms"]) == (1.0, 0.0)

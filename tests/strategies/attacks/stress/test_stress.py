@@ -6,14 +6,11 @@ shown by the rows without protection, which must fail the test of a protected de
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.strategies.attacks.campaign import CampaignResult
-from ldpsim.strategies.attacks.stress.campaign import StressOptions, agrees, record_of, stress
+from ldpsim.strategies.attacks.stress.campaign import StressOptions, agrees, stress
 from ldpsim.strategies.attacks.stress.recovery import Truth
 
 PEOPLE = 60
@@ -93,17 +90,6 @@ def test_registered_adversaries_and_faults() -> None:
     assert not next(row for row in found.rows if row["fault"] == "older-backup")["covered"]
     with pytest.raises(ValueError, match="only repeat"):
         stress(options(protections=("none",), adversaries=("growing-budgets",)))
-
-
-def test_a_result_on_disk(tmp_path: Path) -> None:
-    asked = options(protections=("none", "refuse"), asks=(1, 3))
-    result = stress(asked, tmp_path)
-    assert result.folder is not None
-    record = json.loads((result.folder / "result.json").read_text())
-    assert record["passed"] and record["rows"] == result.rows and record == record_of(result)
-    assert list(record["answers"]) == ["none new-run", "refuse new-run"]
-    table = (result.folder / "table.csv").read_text().splitlines()
-    assert len(table) == 1 + len(result.rows) and table[0].startswith("protection,adversary,fault,covered,attribute")
 
 
 def test_budgets_and_crowds_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import sys
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from typer.testing import CliRunner
 
 from ldpsim.cli.doctor import checks
+from ldpsim.cli.doctor.checks import Finding
+from ldpsim.cli.doctor.command import checked
+from ldpsim.cli.main import app
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_tested_versions_are_those_of_the_checkout() -> None:
@@ -93,3 +98,31 @@ def test_few_open_files_are_seen(limit: int, status: str) -> None:
     found = checks.open_files(limit)
     assert found.status == status
     assert ("ulimit -n" in found.remedy) == (status != "ok")
+
+
+def test_every_subject_has_its_line(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["doctor", "--json", "--out", str(tmp_path), "--state", str(tmp_path / "state")])
+    assert shown.exit_code == 0, shown.output
+    report = json.loads(shown.stdout)
+    names = [check["name"] for check in report["checks"]]
+    assert len(set(names)) == len(names)
+    wanted = "ldpsim python torch torch-geometric flwr ray numpy gpu results devices ledger"
+    assert {*wanted.split(), "flower runtime", "open files"} <= set(names)
+    for check in report["checks"]:
+        assert set(check) == {"name", "text", "status", "remedy"}
+        assert check["text"] and bool(check["remedy"]) == (check["status"] != "ok")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_problem_is_exit_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "open_files", lambda: Finding("open files", "3 at most", "problem", "ulimit -n 9"))
+    shown = CliRunner().invoke(app, ["doctor"])
+    assert shown.exit_code == 1 and "1 problem" in shown.stdout.splitlines()[-1]
+
+
+def test_a_check_that_fails_is_a_problem_in_one_line() -> None:
+    def fails() -> Finding:
+        raise OSError("no\nsuch device")
+
+    found = checked("disk", fails)
+    assert found.status == "problem" and "no such device" in found.text and found.remedy

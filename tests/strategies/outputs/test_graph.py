@@ -1,10 +1,10 @@
-"""Graph of a result: the arrays that trained, nothing of the truth, and its forms in memory.
-
-Covers graph_arrays and graph; its files are tested in test_graph_files.
-"""
+"""Graph of a result: the arrays that trained, nothing of the truth, and its forms in memory and in files."""
 
 from __future__ import annotations
 
+import csv
+import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,16 @@ import networkx
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 from torch_geometric.data import Data
 
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.methods import find
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices import datasets
-from ldpsim.strategies import RunOptions, RunResult, simulate
-from ldpsim.strategies.outputs.graph import NoGraph, ResultGraph
+from ldpsim.devices.datasets.npz_file import read_npz_file
+from ldpsim.strategies import RunFailed, RunOptions, RunResult, simulate
+from ldpsim.strategies.outputs.graph import FORMS, NoGraph, ResultGraph
 from ldpsim.strategies.runs.run import public_knowledge
 from ldpsim.strategies.runs.set_up import set_up
 
@@ -49,7 +51,6 @@ def test_the_graph_is_the_one_that_trained(method: str, monkeypatch: pytest.Monk
     assert graph.to_pyg().edge_index.numpy().tobytes() == got[0].edge_index.tobytes()
     assert graph.about["reports_sha256"] == result.record["devices"]["reports_sha256"]
     assert graph.about["edges"] == ("public" if method == "lpgnn" else "reconstructed")
-    assert result.folder is not None
     setup = set_up(RunOptions(method=method, clients=80, epsilon=6.0, out=None,
                               settings=QUICK if method in ("hogs", "blink", "lpgnn") else {}))  # fmt: skip
     public = public_knowledge(setup.population, setup.repeats[0].split, setup.options, setup.method)
@@ -113,3 +114,64 @@ def test_networkx_is_directed_only_where_the_edges_are() -> None:
     assert isinstance(one, networkx.DiGraph) and sorted(one.edges) == [(0, 1), (1, 2)]
     weighted = made([[0, 1], [1, 0]], np.array([0.25, 0.75], np.float32)).to_networkx()
     assert weighted.is_directed() and weighted.edges[1, 0]["weight"] == 0.75
+
+
+SMALL = {"clients": 60, "settings": {"epochs": "2"}, "reference": False, "nulls": False}
+
+
+def on_file(*, weighted: bool = False, sparse: bool = False) -> ResultGraph:
+    dense = np.array([[-1.5, 0], [0.5, 0], [0, 0], [0, 2.25]], np.float32)
+    weights = np.array([0.5, 0.5, 0.25, 0.25], np.float32) if weighted else None
+    trained = Graph(csr_array(dense) if sparse else dense, np.array([[0, 1, 1, 2], [1, 0, 2, 1]]), weights,
+                    np.array([0, 1, -1, -1]), np.array([0]), np.array([1]))  # fmt: skip
+    return ResultGraph(trained, np.array([1, 1, 1, 0]), np.array([2, 3]), 2, {"method": "hogs"})
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_an_npz_is_a_data_set(tmp_path: Path, sparse: bool) -> None:
+    """Labels are the curator's, and predictions elsewhere; all else is what trained."""
+    path = on_file(weighted=True, sparse=sparse).save(tmp_path / "graph.npz")
+    people = read_npz_file("graph", path)
+    assert people.labels.tolist() == [0, 1, 1, 0] and people.facts.classes == 2
+    assert people.edges.tolist() == [[0, 1], [1, 2]]
+    assert (people.facts.feature_low, people.facts.feature_high) == (-2, 3)
+    assert people.own_split is not None and people.own_split.test.tolist() == [2, 3]
+    with np.load(path, allow_pickle=False) as arrays:
+        assert arrays["label_known"].tolist() == [True, True, False, False]
+        assert arrays["predictions"].tolist() == [1, 1, 1, 0]
+        assert arrays["edge_index"].tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
+        assert arrays["edge_weight"].tolist() == [0.5, 0.5, 0.25, 0.25]
+        assert json.loads(str(arrays["about"])) == {"method": "hogs"}
+
+
+def test_networkx_reads_its_form_back(tmp_path: Path) -> None:
+    graph = on_file(weighted=True)
+    found = networkx.read_graphml(graph.save(tmp_path / "graph.graphml"))
+    wanted = graph.to_networkx()
+    assert {int(node): data for node, data in found.nodes.items()} == dict(wanted.nodes.items())
+    assert {frozenset(map(int, edge)): data["weight"] for edge, data in found.edges.items()} == {
+        frozenset(edge): data["weight"] for edge, data in wanted.edges.items()
+    }
+
+
+def test_a_csv_has_one_line_an_edge(tmp_path: Path) -> None:
+    assert on_file().save(tmp_path / "a.csv").read_text() == "source,target\n0,1\n1,2\n"
+    rows = list(csv.DictReader(on_file(weighted=True).save(tmp_path / "b.csv").open()))
+    assert rows[0] == {"source": "0", "target": "1", "weight": "0.5"}
+
+
+def test_a_form_alone_is_a_file_in_the_runs_folder(tmp_path: Path) -> None:
+    result = simulate(RunOptions(**SMALL, out=tmp_path), save_graph="csv")  # type: ignore[arg-type]
+    assert len((result.folder / "graph.csv").read_text().splitlines()) == result.graph.edges.shape[1] + 1
+    with pytest.raises(ValueError, match="the run has no folder"):
+        simulate(RunOptions(**SMALL, out=None), save_graph="csv")  # type: ignore[arg-type]
+
+
+def test_a_file_that_cannot_be_written_does_not_lose_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(graph: ResultGraph) -> bytes:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setitem(FORMS, ".npz", full)
+    with pytest.raises(RunFailed, match=r"graph\.npz cannot be written: No space left"):
+        simulate(RunOptions(**SMALL, out=tmp_path / "runs"), save_graph=tmp_path / "graph.npz")  # type: ignore[arg-type]
+    assert len(list((tmp_path / "runs").glob("*/result.json"))) == 1

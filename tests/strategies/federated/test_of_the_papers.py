@@ -1,7 +1,4 @@
-"""SCAFFOLD: its rounds are those of the paper, written out here in dense numpy, and FedAvg's where nobody drifts.
-
-It covers the control variates of ``devices/federated/local_steps.py``, and ``curator/methods/federated/fedavg.py``.
-"""
+"""Rounds of SCAFFOLD and FedNova are those of the papers, written out here in dense numpy."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType
 from flwr.serverapp.strategy import FedAvg
 
 from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.federated.local_steps import variate_size
@@ -23,7 +21,7 @@ from ldpsim.devices.network import softmax
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.federated import EVERYBODY, Scaffold
+from ldpsim.strategies.federated import EVERYBODY, NormalisedAverage, Scaffold
 from ldpsim.strategies.rounds.checkpoint import Standing, run_rounds
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
 
@@ -31,6 +29,11 @@ PEOPLE, D = 8, 20
 TASK = Task("first", "own", D, 3, 3, 0.3, 4, scaling="unit")
 REACH = TASK.steps * TASK.lr
 Nodes = Callable[[int], Sequence[int]]
+
+
+@pytest.fixture(scope="module")
+def people() -> Population:
+    return generate(PEOPLE, d=D, classes=3, seed=2, mean_degree=2.0, words=6)
 
 
 def everybody(number: int) -> Sequence[int]:
@@ -135,3 +138,39 @@ def test_a_control_variate_goes_with_an_update_in_clear_alone(people: Population
     (reply,) = LocalGrid(state.folder, PEOPLE).send_and_receive([message])
     assert reply.has_error() and reply.error.code == Refusal.UNKNOWN_QUERY.value
     assert not state.ledger(0).answers(0)
+
+
+FEW_STEPS = Task("first", "own", D, 3, 3, 0.3, 5, scaling="unit")
+NOVA_NODES = {1: [1, 2, 3, 5, 8], 2: [2, 4, 5, 6, 7], 3: [1, 2, 3, 4, 5, 6, 7, 8]}
+
+
+def nova_trained(folder: Path, people: Population, strategy: FedAvg) -> np.ndarray:
+    enrol(folder, people, policy_for_training(FEW_STEPS, people.facts, answers=100), seed=4).close()
+    grid = TrainingGrid(LocalGrid(folder, PEOPLE), train=lambda number: NOVA_NODES[number])
+    return run_rounds(
+        strategy, grid, Standing(FEW_STEPS.shape.initial(1, np.float64)), FEW_STEPS.to_bytes(), rounds=len(NOVA_NODES)
+    )
+
+
+def nova_of_the_paper(people: Population, strategy: NormalisedAverage) -> np.ndarray:
+    """Equation 5 with a_i = (1, ..., 1) and equal weights: the sum of d_i = (x - y_i) / (lr t_i), times lr t."""
+    x = FEW_STEPS.shape.initial(1, np.float64)
+    for number, nodes in NOVA_NODES.items():
+        steps = [strategy.steps(number, node) for node in nodes]
+        directions = []
+        for node, own in zip(nodes, steps, strict=True):
+            y = x.copy()
+            for _ in range(own):
+                y -= FEW_STEPS.lr * gradient(people, node - 1, y)
+            directions.append((x - y) / (FEW_STEPS.lr * own))
+        x = x - FEW_STEPS.lr * np.mean(steps) * np.mean(directions, axis=0)
+    return x
+
+
+def test_its_rounds_are_those_of_the_paper(people: Population, tmp_path: Path) -> None:
+    strategy = NormalisedAverage(1, 5, 3)
+    assert len({strategy.steps(1, node) for node in NOVA_NODES[1]}) > 1
+    expected = nova_of_the_paper(people, strategy)
+    assert np.abs(nova_trained(tmp_path / "nova", people, strategy) - expected).max() < 1e-12
+    plain = nova_trained(tmp_path / "plain", people, NormalisedAverage(1, 5, 3, normalised=False))
+    assert np.abs(plain - expected).max() > 1e-3  # power: the same updates without their weights

@@ -1,0 +1,182 @@
+"""Every local method: on graphs that are hard on it, with defences, and with label mechanisms of another package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ldpsim.curator.defences import DEFENCES, defend
+from ldpsim.curator.methods import OwnerMethod, Reference, find, table
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices import mechanisms
+from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.runs.run import public_knowledge
+from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.setup.read_options import read_alone
+from tests.curator.reports.kinds import Flags, Unequal
+from tests.devices.mechanisms.test_of_another_package import Entry
+
+N, D, CLASSES = 40, 12, 3
+LOCAL = sorted(
+    name
+    for name, kind in table().items()
+    if not issubclass(kind, OwnerMethod) and "rounds" not in {entry.name for entry in fields(kind)}  # nor federated
+)
+SMALL: dict[str, dict[str, str]] = {
+    "rgnn": {"C": "4", "m": "3"}, "ldpgen": {"graph": "one-sided"}, "lpgnn": {"k_x": "2", "k_y": "2"},
+}  # fmt: skip
+
+
+def _people(folder: Path, **changes: Any) -> Path:
+    rng = np.random.default_rng(3)
+    labels = np.arange(N) % CLASSES
+    same = labels[:, None] == labels
+    upper = np.triu(rng.random((N, N)) < np.where(same, 0.25, 0.03), 1)
+    features = (rng.random((N, D)) < np.where(np.arange(D) % CLASSES == labels[:, None], 0.6, 0.1)).astype(float)
+    split = {"train": np.arange(20), "val": np.arange(20, 30), "test": np.arange(30, N)}
+    arrays = {
+        "x": features, "edge_index": np.stack(np.nonzero(upper)), "labels": labels, "num_classes": CLASSES, **split,
+        **changes,
+    }  # fmt: skip
+    path = folder / "people.npz"
+    np.savez(path, **arrays)
+    return path
+
+
+HARD: dict[str, dict[str, Any]] = {
+    "pairs": {
+        "edge_index": np.array([[0, 1, 2, 25], [1, 2, 3, 31]]),
+        "labels": np.where(np.arange(N) < 30, np.arange(N) % 2, 2),
+        "x": np.where(np.arange(N)[:, None] % 4 == 0, 0.0, np.arange(N * D).reshape(N, D) % 3 == 0),
+    },
+    "nothing": {
+        "edge_index": np.zeros((2, 0), np.int64),
+        "x": np.zeros((N, D)),
+        "labels": np.where(np.arange(N) < 30, 1, np.arange(N) % CLASSES),
+    },
+}
+
+
+def _run(name: str, path: Path, **given: Any) -> dict[str, Any]:
+    settings = {"epochs": "2", **SMALL.get(name, {}), **given.pop("settings", {})}
+    options = RunOptions(
+        method=name, dataset=str(path), settings=settings, split="file", reference=False, nulls=False,
+        epsilon=40.0, **{"out": None, **given},
+    )  # fmt: skip
+    return simulate(read_alone(options)[0]).record
+
+
+@pytest.mark.parametrize("what", HARD)
+@pytest.mark.parametrize("name", LOCAL)
+def test_it_runs(name: str, what: str, tmp_path: Path) -> None:
+    settings = {"k_y": "0"} if (name, what) == ("lpgnn", "nothing") else {}
+    record = _run(name, _people(tmp_path, **HARD[what]), settings=settings)
+    assert 0 <= record["accuracy"]["test"] <= 1
+    if not issubclass(find(name), Reference):
+        assert record["devices"]["reported"] == N
+
+
+FEW: dict[str, dict[str, str]] = {"rgnn": {"C": "4"}, "lpgnn": {"k_x": "2", "k_y": "2"}}
+
+
+def _is_local(name: str) -> bool:
+    kind = find(name)
+    return not issubclass(kind, OwnerMethod | Reference) and "rounds" not in {entry.name for entry in fields(kind)}  # type: ignore[arg-type]
+
+
+DEFENDED = [name for name in sorted(table()) if _is_local(name)]
+
+
+def _options(name: str, **given: Any) -> RunOptions:
+    if find(name).spec.auto_share:
+        given["feature_share"] = 0.3
+    short = {"epochs": "2"} if find(name)().in_force().trains_network else {}
+    settings = {**short, **FEW.get(name, {})}
+    return RunOptions(**{"method": name, "clients": 60, "reference": False, "nulls": False, "out": None,
+                         "settings": settings, **given})  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEFENDED)
+def test_every_defence_composes_with_every_local_method(name: str, tmp_path: Path) -> None:
+    options = _options(name, defence="all", out=tmp_path, save_reports=True)
+    result = simulate(options)
+    part = result.record["defence"]
+    assert part["names"] == list(DEFENCES) and part["flagged"] == [] and part["false_alarm"] == 1e-3
+    assert set(part["notes"]) == set(DEFENCES)
+    reports, setup = Reports.load(result.folder / "reports"), set_up(options)
+    public = public_knowledge(setup.population, setup.repeats[0].split, options, setup.method)
+    for defence in DEFENCES:
+        kept = defend((defence,), reports, 1e-3)
+        assert not kept.flagged.any()
+        if kept.reports is not reports:  # else it is the graph of every run
+            assert setup.method.reconstruct(kept.reports, public).edge_index.shape[0] == 2
+
+
+def _with_a_liar(folder: Path, person: int = 5) -> None:
+    """Edit kept reports: a person says to have a million neighbours."""
+    reports = Reports.load(folder)
+    reports.with_arrays(degrees=np.where(np.arange(60) == person, 1_000_000, reports.arrays["degrees"])).save(folder)
+
+
+def test_a_liar_counts_as_silent_and_is_named(tmp_path: Path) -> None:
+    options = _options("blink", epsilon=6.0, out=tmp_path, save_reports=True)
+    folder = simulate(options).folder
+    _with_a_liar(folder / "reports")
+    again = replace(options, out=None, save_reports=False, from_reports=folder / "reports")
+    record = simulate(replace(again, defence="degree")).record
+    assert record["defence"]["flagged"] == [5] and record["defence"]["notes"]["degree"]["flagged"] == 1
+    assert "defence" not in simulate(again).record
+
+
+def test_null_models_have_the_same_defences(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def counted(names: Any, reports: Reports, *rest: Any) -> Any:
+        calls.append(int(reports.answered.sum()))
+        return defend(names, reports, *rest)
+
+    monkeypatch.setattr("ldpsim.strategies.runs.one_report.defend", counted)
+    record = simulate(_options("solitude", defence="both-ends", nulls=True)).record
+    shuffled = [name for name in record["nulls"] if name.startswith("shuffled")]
+    assert shuffled and len(calls) == 2  # the run, and all data of others
+
+
+SPECS = {name: kind.spec for name, kind in table().items()}
+ASKING = [name for name, spec in SPECS.items() if spec.trust == "untrusted curator" and "grr" in spec.mechanisms]
+ONE_WORKER = {"clients": 60, "dataset": "generated", "engine": "local", "workers": 1, "reference": False,
+              "device": "cpu", "out": None, "dropout": 0.05}  # fmt: skip
+
+
+@pytest.fixture
+def of_another_package(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    offered = [Entry(Unequal), Entry(Flags)]
+    mechanisms._installed.cache_clear()
+    monkeypatch.setattr(mechanisms, "entry_points", lambda group: offered if group == "ldpsim.mechanisms" else [])
+    yield
+    mechanisms._installed.cache_clear()
+
+
+def options(method: str, mechanism: str, **more: Any) -> RunOptions:
+    own = table()[method]()
+    given = {**ONE_WORKER, "method": method, "label_mechanism": mechanism, "epsilon": 8.0, "eps_labels": 1.0,
+             "private_labels": not own.in_force().asks_labels, "settings": {"epochs": "3"},
+             **more}  # fmt: skip
+    if not own.in_force().trains_network:
+        given["settings"] = {}
+    return RunOptions(**given)
+
+
+@pytest.mark.usefixtures("short_perceptron", "of_another_package")
+@pytest.mark.parametrize("method", ASKING)
+def test_a_mechanism_of_another_package_works_with_every_method(method: str) -> None:
+    """Its report is a row of flags, which was refused as an array element; now also null models read it."""
+    result = simulate(options(method, "flags"))
+    record = result.record
+    assert record["devices"]["reported"] > 0 and not record["devices"]["failed"]
+    assert 0 <= record["accuracy"]["test"] <= 1 and record["nulls"]
+    assert record["privacy"]["holds"]["label"]["value"] == pytest.approx(1.0, abs=1e-8)
