@@ -104,8 +104,6 @@ class OneReportRun(Run):
         heard = defended.reports if defended else reports
         evidence = self.known(scene, heard) if nulls or heard is not None else None
         parts = None if heard is None or evidence is None else bundle_parts(heard, known_to_curator(scene), evidence)
-        if nulls and evidence is not None:
-            scene.on_evidence(evidence)
         extra: dict[str, Mapping[str, Any]] = {}
         if defended is not None:
             assert reports is not None

@@ -18,7 +18,7 @@ import numpy as np
 
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import Method, Question, find
-from ldpsim.curator.nulls.models import NullEvidence, chance, features_alone, graph_alone, graph_learned
+from ldpsim.curator.nulls.models import chance, features_alone, graph_alone, graph_learned
 from ldpsim.curator.observer import Observer
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.reports.question import keys_of, volunteers_of
@@ -68,7 +68,6 @@ class RepeatContext:
         questions: The questions of this collection.
         tell: Called with a phase and the share of it that is done.
         watch: Called with figures of each epoch or round of the method's own training; None: nobody watches.
-        on_evidence: Called with what the null models may use, where that is there before the method's training.
     """
 
     setup: RunSetup
@@ -81,7 +80,6 @@ class RepeatContext:
     questions: tuple[Question, ...] = field(repr=False)
     tell: Progress = field(repr=False)
     watch: Observer | None = field(default=None, repr=False)
-    on_evidence: Callable[[NullEvidence], None] = field(default=lambda evidence: None, repr=False)
 
     @property
     def seeds(self) -> Seeds:
@@ -207,8 +205,13 @@ class Run:
             outcome: Outcome of its work.
             others: Enrols other people; not used where ``scene`` has no devices.
         """
-        if outcome.known is not None:
-            yield from nulls_of_evidence(scene, outcome.known)
+        evidence = outcome.known
+        if evidence is not None:
+            seed, device = scene.seeds.training, scene.setup.options.device
+            yield CHANCE, lambda: np.full(len(evidence.labels.labels), chance(evidence))
+            yield GRAPH_ALONE, lambda: graph_alone(evidence)
+            yield GRAPH_LEARNED, lambda: graph_learned(evidence, seed=seed, device=device)
+            yield FEATURES_ALONE, lambda: features_alone(evidence, seed=seed, device=device)
         if scene.state is not None:
             yield from self.shuffled(scene, outcome, others)
 
@@ -235,15 +238,6 @@ class Run:
     def people_to_shuffle(self, scene: RepeatContext) -> IntArray | None:
         """Return the people whose private data are shuffled among themselves; None: everybody."""
         return None
-
-
-def nulls_of_evidence(scene: RepeatContext, evidence: NullEvidence) -> Iterator[tuple[str, Predict]]:
-    """Yield name and predictions of the null models that need nothing but what the curator knows."""
-    seed, device = scene.seeds.training, scene.setup.options.device
-    yield CHANCE, lambda: np.full(len(evidence.labels.labels), chance(evidence))
-    yield GRAPH_ALONE, lambda: graph_alone(evidence)
-    yield GRAPH_LEARNED, lambda: graph_learned(evidence, seed=seed, device=device)
-    yield FEATURES_ALONE, lambda: features_alone(evidence, seed=seed, device=device)
 
 
 def without_noise(setup: RunSetup, split: Split, seed: int, settings: TrainingSettings) -> IntArray:

@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 
 from ldpsim.curator.linear.processor import threads_for
-from ldpsim.curator.nulls.models import NullEvidence
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.steps import on_progress
 from ldpsim.devices.atomic_files import write_atomically
@@ -41,7 +40,7 @@ from ldpsim.strategies.results.outcome import Predictions, Repeat, Score
 from ldpsim.strategies.results.record import assemble, stored_options
 from ldpsim.strategies.results.verdict import SHUFFLED, asks_nobody
 from ldpsim.strategies.runs.nulls import devices_scores, models_at_once, null_models, references, score, side_by_side
-from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed, nulls_of_evidence
+from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
 from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
 from ldpsim.strategies.setup.disk_space import naming_full_disk
 from ldpsim.strategies.setup.fingerprint import configuration
@@ -154,21 +153,14 @@ def simulate(
 
 
 def _repeat(scene: RepeatContext, on_accuracy: Callable[[float], None] | None, *, keep_graph: bool) -> Repeat:
-    """Do the work of one repeat, take the null models and score all of them.
-
-    While this thread asks and trains, one core is left for what needs no result of it: references need no report, and
-    some null models need the reports alone.
-    """
+    """Do the work of one repeat, take the null models and score all of them."""
     setup, state, run = scene.setup, scene.state, run_of(scene.setup.method)
     workers, facts = models_at_once(setup), setup.population.facts
     with threads_for(facts.n * facts.d), side_by_side(workers) as start:
-        early: dict[str, Callable[[], Predictions | None]] = {}
-
-        def begin(evidence: NullEvidence) -> None:
-            early.update((name, start(predict)) for name, predict in nulls_of_evidence(scene, evidence))
-
+        # References need no report. While this thread asks and trains, one core is left: they are one piece of work.
+        # A null model beside them would bring the run's end no nearer, and its first figure later.
         trained = start(partial(references, run, scene, told=False)) if workers > 1 else None
-        outcome = run.work(replace(scene, on_evidence=begin) if workers > 1 else scene)
+        outcome = run.work(scene)
         getattr(outcome.model, "forget_graph", lambda: None)()  # its matrices are as large as the features
         if outcome.predictions is None:
             assert outcome.accuracy is not None
@@ -189,9 +181,7 @@ def _repeat(scene: RepeatContext, on_accuracy: Callable[[float], None] | None, *
         nulls = {}
         if setup.options.nulls:
             scene.tell("nulls", None)
-            waiting = {}
-            for name, predict in null_models(scene, outcome):
-                waiting[name] = early.pop(name) if name in early else start(predict)
+            waiting = {name: start(predict) for name, predict in null_models(scene, outcome)}
             # The last ones take longest: this thread does those that no other thread has begun.
             made = {name: waiting[name]() for name in reversed(waiting)}
             nulls = {name: score(scene, classes) for name in waiting if (classes := made[name]) is not None}
