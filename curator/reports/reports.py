@@ -244,6 +244,7 @@ class Reports:
 
 
 _SPARSE = ("indptr", "indices", "data")
+CATEGORIES = ("labels", "votes")  # arrays of one number a person, -1 where no report came
 
 
 def _reports_of(mechanism: Mechanism, files: Mapping[str, NDArray], facts: PublicFacts, reported: NDArray) -> Any:
@@ -271,7 +272,7 @@ def _reports_of(mechanism: Mechanism, files: Mapping[str, NDArray], facts: Publi
         checked_array(name, array, "iuf", (facts.n, *array.shape[1:]))  # reports of any one shape
     elif checked_array(name, array, "biuf", nothing.shape).dtype != nothing.dtype:
         raise ValueError(f"{name}: the reports are of another type")
-    if name in ("labels", "votes") and array.ndim == 1:
+    if name in CATEGORIES and array.ndim == 1:
         checked_numbers(name, array[reported], facts.classes if name == "labels" else cast(Any, mechanism).values)
     if isinstance(mechanism, GRRFS) and np.any(array >= np.array(mechanism.domains)):
         raise ValueError(f"{name}: a category that there is not")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, triu, vstack
 
 from ldpsim.curator.reports.decoding import joined_reports
-from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.reports import CATEGORIES, Reports
 from ldpsim.devices.array_types import BoolArray, IntArray
 from ldpsim.devices.mechanisms import AdjacencyBits
 from ldpsim.devices.mechanisms.stacked_reports import ones_at
@@ -184,5 +184,5 @@ def _emptied(array: Any, who: BoolArray, name: str) -> Any:
             return kept
         return csr_array((array.data[~dropped], kept.indices, kept.indptr), shape=array.shape)
     left = array.copy()
-    left[who] = -1 if name == "labels" and left.ndim == 1 else 0
+    left[who] = -1 if name in CATEGORIES and left.ndim == 1 else 0
     return left

@@ -58,7 +58,6 @@ def test_without_pairs_the_homophily_is_the_constant() -> None:
 
 def test_labels_in_clear_stand_in_the_table_and_nothing_is_said_of_others_without_features() -> None:
     made = _parts(0.5).alone()
-    assert made is not None
     table = made.class_table
     unknown = table.unknown[table.codes]
     assert unknown[SPLIT.test].all() and not unknown[SPLIT.labelled].any()
@@ -69,7 +68,6 @@ def test_labels_in_clear_stand_in_the_table_and_nothing_is_said_of_others_withou
 def test_features_in_clear_teach_the_model_and_fill_the_table() -> None:
     edges = _edges(0.7)
     made = _parts(0.7, csr_array(FEATURES)).alone()
-    assert made is not None
     starts = np.arange(N + 1) * 6
     people = build_population(
         "made", n=N, d=6, edges=edges, feature_indptr=starts, feature_indices=np.tile(np.arange(6), N),

@@ -8,8 +8,8 @@ import pytest
 
 import ldpsim.curator.tuned
 from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.methods import BUILT_IN, Budget, find
-from ldpsim.curator.tuned import settings_of, stored
+from ldpsim.curator.methods import BUILT_IN, find
+from ldpsim.curator.tuned import settings_of
 
 STORED = [name for name in BUILT_IN if settings_of(name)]
 CONDITIONS = {
@@ -41,18 +41,3 @@ def test_every_setting_is_one_the_method_takes(name: str) -> None:
         own = {key: value for key, value in values.items() if key not in of_training}
         method.from_settings({**setting.get("when", {}), **own})
         assert setting["provenance"] == "published" or "collections" in setting or "search" not in setting["source"]
-
-
-@pytest.mark.parametrize(
-    ("budget", "named"),
-    [
-        (Budget(eps_features=1.0), "lpgnn, cora, sage, eps-features 1 \\("),
-        (Budget(), "lpgnn, cora, sage, epsilon 8 \\(the default\\) \\("),
-        (Budget(epsilon=5.5), "lpgnn, cora, sage, epsilon 5.5 \\("),
-        (Budget(epsilon=5.5, eps_labels=2.0), "lpgnn, cora, sage, epsilon 5.5, eps-labels 2 \\("),
-    ],
-)
-def test_a_setting_that_is_not_stored_is_named_by_the_budgets_that_were_given(budget: Budget, named: str) -> None:
-    with pytest.raises(ValueError, match=f"--tuned: no stored setting for {named}stored for lpgnn: ") as caught:
-        stored("lpgnn", dataset="cora", gnn="sage", split="random", budget=budget)
-    assert str(caught.value).endswith("; `ldpsim tune lpgnn --dataset cora` searches for one")

@@ -16,6 +16,7 @@ import pytest
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
 
+import ldpsim.devices.draw
 from ldpsim.devices import wire
 from ldpsim.devices.client_app import app, open_state
 from ldpsim.devices.data.population import Population, Record, build_population
@@ -23,6 +24,7 @@ from ldpsim.devices.device import Device, Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.fleet import Fleet
 from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
+from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.policy.policy import Cap, Policy
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report
@@ -139,7 +141,6 @@ class Devices:
         if reply.has_error():
             assert reply.error.reason in wire.TEXTS.values()
         read = wire.read_reply(reply)
-        assert read is not None
         return read[1] if isinstance(read, tuple) else read
 
     def rows(self, index: int = 3) -> list[tuple[object, ...]]:
@@ -170,6 +171,20 @@ def serving(state: State, path: Path, **options: Any) -> Iterator[Vault]:
 
 def raw_content(data: bytes) -> RecordDict:
     return RecordDict({"query": ConfigRecord({"query": data})})
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Return the keys of all noise that is drawn."""
+    heard: list[bytes] = []
+
+    class Listening(NoiseStream):
+        def __init__(self, key: bytes, stream: int = 0) -> None:
+            heard.append(key)
+            super().__init__(key, stream)
+
+    monkeypatch.setattr(ldpsim.devices.draw, "NoiseStream", Listening)
+    return heard
 
 
 @pytest.fixture

@@ -72,13 +72,10 @@ def test_json_and_back() -> None:
     assert PublicFacts.from_dict(json.loads(json.dumps(facts.to_dict()))) == facts
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"n": 0}, {"d": -1}, {"classes": -1}, {"feature_low": 1.0}, {"feature_high": float("nan")},
-        {"class_names": ("a",)},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("wrong", [
+    {"n": 0}, {"d": -1}, {"classes": -1}, {"feature_low": 1.0}, {"feature_high": float("nan")},
+    {"class_names": ("a",)},
+])  # fmt: skip
 def test_impossible_facts(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         PublicFacts(**{"n": 3, "d": 4, "classes": 2, **wrong})

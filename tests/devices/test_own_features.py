@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ldpsim.devices.draw
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Device, Refusal
 from ldpsim.devices.enrolment.state import State, enrol
@@ -18,7 +17,6 @@ from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote, OneBit, Randomized
 from ldpsim.devices.mechanisms.base import Mechanism
 from ldpsim.devices.mechanisms.class_table import UNIT, FeatureModel
 from ldpsim.devices.mechanisms.exact_loss import Loss
-from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.policy.policy import Cap, Policy, policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
 from ldpsim.devices.report import Report, unpack_report
@@ -173,17 +171,9 @@ def test_the_caps_of_both_attributes_hold(state: State, attribute: str, cap: Cap
 
 
 def test_new_data_of_either_attribute_draw_new_noise(
-    tmp_path: Path, state: State, population: Population, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, state: State, population: Population, keys: list[bytes]
 ) -> None:
     """On a ledger that is lost, the same noise on other data would tell the difference without any."""
-    keys: list[bytes] = []
-
-    class Listening(NoiseStream):
-        def __init__(self, key: bytes, stream: int = 0) -> None:
-            keys.append(key)
-            super().__init__(key, stream)
-
-    monkeypatch.setattr(ldpsim.devices.draw, "NoiseStream", Listening)
     record = population.record(5)
     words = replace(record, feature_indices=np.array([0], np.int32), feature_values=np.ones(1, np.float32))
     near = replace(record, neighbours=np.array([2], np.int32))

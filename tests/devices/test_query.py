@@ -124,15 +124,12 @@ def test_other_spellings_are_refused(data: bytes) -> None:
         Query.from_bytes(data)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"", b"null", b"[]", b"{}", b"0", b"NaN", b"Infinity", b'"', b"\x00", b"\xff\xfe", b"[" * 100_000,
-        b'{"a":' * 50_000, b"[" * 500 + b"]" * 500, b"1" * 10_000, b"-" + b"9" * 5000, b"x" * (MAX_BYTES + 1),
-        b'{"collection":"c","grouping":null,"plan":[],"stage":0,"v":1}',
-        b'{"collection":"c","grouping":null,"plan":[[]],"stage":0,"v":1}',
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("data", [
+    b"", b"null", b"[]", b"{}", b"0", b"NaN", b"Infinity", b'"', b"\x00", b"\xff\xfe", b"[" * 100_000,
+    b'{"a":' * 50_000, b"[" * 500 + b"]" * 500, b"1" * 10_000, b"-" + b"9" * 5000, b"x" * (MAX_BYTES + 1),
+    b'{"collection":"c","grouping":null,"plan":[],"stage":0,"v":1}',
+    b'{"collection":"c","grouping":null,"plan":[[]],"stage":0,"v":1}',
+])  # fmt: skip
 def test_what_is_no_question_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidQuery):
         Query.from_bytes(data)

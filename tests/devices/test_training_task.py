@@ -15,14 +15,11 @@ TASK = Task("first", "own", 40, 5, 3, 0.3, 4)
 NOISE = GaussianUpdate.from_epsilon(2.0, clip=1.0, delta=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("sees", "trained", "exchanged"),
-    [
-        ("own", ("features", "label"), ("features",)),
-        ("ego", ("adjacency", "features", "label"), ("adjacency", "features")),
-        ("sums", ("adjacency", "features", "label"), ("adjacency", "features")),
-    ],
-)
+@pytest.mark.parametrize(("sees", "trained", "exchanged"), [
+    ("own", ("features", "label"), ("features",)),
+    ("ego", ("adjacency", "features", "label"), ("adjacency", "features")),
+    ("sums", ("adjacency", "features", "label"), ("adjacency", "features")),
+])  # fmt: skip
 def test_an_answer_depends_on_what_the_device_looks_at(
     sees: str, trained: tuple[str, ...], exchanged: tuple[str, ...]
 ) -> None:

@@ -86,14 +86,6 @@ def test_the_program_reads_every_word(command: str, monkeypatch: pytest.MonkeyPa
         context.command.invoke(context)
 
 
-def test_a_wrong_word_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(click.Command, "invoke", lambda self, context: None)
-    for wrong in ("run --clents 3", "run --clients three", "rnu"):
-        with pytest.raises(click.UsageError):
-            with get_command(app).make_context("ldpsim", wrong.split()) as context:
-                context.command.invoke(context)
-
-
 def test_targets_of_make_are_there() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {shlex.split(command)[1] for _, command in commands() if command.startswith("make ")}

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from docs.docstrings import named, structured
+from docs.docstrings import structured
 from ldpsim.curator.methods.local import blink, hogs
 
 
@@ -19,13 +19,3 @@ def test_a_formula_is_not_changed(module: object) -> None:
     assert formulas and set(formulas) <= set(made)
     before = [made[number - 2] for number, line in enumerate(made) if line == formulas[0]]
     assert before == [".. code-block:: text"]
-
-
-def test_a_name_that_does_not_exist_is_seen() -> None:
-    """Power: of a module, of a class, of a field; a field without a default exists."""
-    assert named("Guarantee.to_dict", "ldpsim.curator.privacy.guarantee", None)
-    assert named("to_dict", "ldpsim.curator.privacy.guarantee", "Guarantee")
-    assert named("ldpsim.curator.privacy.guarantee.Claim.statement", None, None)
-    assert named("int", None, None) and named("TrainingSettings", "ldpsim.curator.methods.base", "Method")
-    for wrong in ("ldpsim.curator.privacy.guarantee.Claim.sentence", "curator.nowhere.Claim", "Statement"):
-        assert not named(wrong, "ldpsim.curator.privacy.guarantee", None), wrong

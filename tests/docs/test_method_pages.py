@@ -28,11 +28,6 @@ def test_no_page_is_for_a_method_that_is_not_there() -> None:
     assert set(pages_file()) == set(BUILT_IN)
 
 
-def test_a_method_of_which_nothing_is_said_is_named() -> None:
-    with pytest.raises(ValueError, match=r"docs/methods/pages.toml has no \[nothing\]"):
-        of_method("nothing")
-
-
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_every_setting_is_explained(name: str) -> None:
     kind = find(name)

@@ -108,15 +108,3 @@ def test_every_command_has_its_page() -> None:
         if name not in ("ledger", "device") and group != "epsilon":
             assert f"`{name}`" in kept, name
     assert "`epsilon`" in kept
-
-
-def test_each_kind_of_mistake_is_seen() -> None:
-    """Power: a command, an option of another command, a link, a file, a module."""
-    page = (
-        "`ldpsim walk`\n```sh\nldpsim run --asks 3  # comment\n```\nldpsim finds\n`ldpsim device serve --state DIR`\n"
-    )
-    assert wrong_commands(page) == ["ldpsim run --asks", "ldpsim walk"]
-    page = "[c](docs/start.md#the-panel) [d](docs/start.md#no-such-part)"
-    assert missing(page, ROOT) == ["docs/start.md#no-such-part"]
-    page = "[a](no.md) `devices/none.py` `python -m strategies.none` `devices/policy` [b](https://x.y/z)"
-    assert missing(page, ROOT) == ["no.md", "devices/none.py", "strategies.none"]

@@ -31,12 +31,6 @@ def reader() -> Any:
     return names["read_reports"]
 
 
-def test_the_reader_has_ten_lines_and_needs_numpy_alone() -> None:
-    assert len([line for line in SNIPPET.splitlines() if line.strip()]) <= 10
-    imported = re.findall(r"^(?:import|from) (.*)$", SNIPPET, re.MULTILINE)
-    assert imported == ["json, pathlib", "numpy as np"]
-
-
 @pytest.mark.parametrize("method, given", [
     ("hogs", {"private_labels": True, "eps_labels": 2.0, "dropout": 0.1}),  # bits, packed bits, labels, silent people
     ("lpgnn", {}),                                                           # values that are not sampled

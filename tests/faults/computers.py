@@ -130,6 +130,3 @@ class Computers:
         process.dead = True
         self.free(process)
         process.opened.clear()
-
-    def time(self) -> float:
-        return self.seconds

@@ -149,14 +149,6 @@ class Disk:
         self.now[path] = self.safe[path] = Content(bytearray(data))
         self.moves = [move for move in self.moves if move[1] != path]
 
-    def drop(self, name: str) -> None:
-        """Delete a file by hand."""
-        path = f"{self.root}/{name}"
-        os.unlink(path)
-        self.now.pop(path, None)
-        self.safe.pop(path, None)
-        self.moves = [move for move in self.moves if move[1] != path]
-
     def forget_what_is_gone(self) -> None:
         """Note the files that a process removed by other ways than those of the simulator."""
         for path in [path for path in self.now if not os.path.lexists(path)]:

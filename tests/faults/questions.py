@@ -95,8 +95,6 @@ def spoilt(question: Question, other: Question, way: str) -> bytes:
         return good[:10] + bytes(byte ^ 0x40 for byte in good[10:20]) + good[20:]
     if way == "with the terms of another question":
         return terms_for(other).ask(query_of(question).to_bytes())
-    if way == "cut off":
-        return good[:-3]
     return bytes_of(question)  # unsigned
 
 

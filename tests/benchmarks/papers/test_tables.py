@@ -27,10 +27,8 @@ from benchmarks.papers.cell import (
     look_up,
     row_of,
 )
-from benchmarks.papers.rgnn import BLOCK, prepare
 from benchmarks.study import read_rows
 from ldpsim.cli.main import app
-from ldpsim.devices import datasets
 
 HOME = ROOT / "runs" / "tables"
 LEVELS = ["bit_adjacency"]
@@ -141,15 +139,3 @@ def test_a_published_figure_counts_once() -> None:
 def test_every_page_of_results_stands_in_the_index_once() -> None:
     pages = sorted(path.name for path in RESULTS.glob("*.md") if path.name != "README.md")
     assert sorted(re.findall(r"^\| \[(.+?\.md)\]", (RESULTS / "README.md").read_text(), re.MULTILINE)) == pages
-
-
-def test_grouped_copies_are_ors_of_blocks(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LDPSIM_DATA", str(data_dir))
-    monkeypatch.setattr("benchmarks.papers.rgnn.BLOCK", {"cora": BLOCK["cora"]})
-    prepare(tmp_path)
-    people, grouped = datasets.load("cora"), datasets.load(str(tmp_path / "cora-25.npz"))
-    assert (len(grouped), grouped.facts.d, grouped.facts.classes) == (2708, 58, 7)
-    node = 17
-    ones = people.feature_indices[people.feature_indptr[node] : people.feature_indptr[node + 1]]
-    kept = grouped.feature_indices[grouped.feature_indptr[node] : grouped.feature_indptr[node + 1]]
-    assert sorted(set(ones // 25)) == kept.tolist()

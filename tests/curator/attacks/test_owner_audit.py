@@ -40,7 +40,6 @@ def test_the_trials_alone_show_noise_that_is_far_too_small(monkeypatch: pytest.M
     monkeypatch.setattr(owner_audit, "noisy_sums", lambda arcs, rows, deviation, draws: inner(
         arcs, rows, deviation / 20, draws))  # fmt: skip
     row = audit_owner(find("gap")(), Effort(trials=2000))[0]
-    assert row.lower_bound is not None and row.claimed is not None
     assert row.lower_bound > row.claimed and not row.passed
 
 

@@ -65,7 +65,6 @@ def test_flagged_people_are_silent_and_the_others_stay() -> None:
     found = defend(("duplicates",), reports_of(rows, epsilon), 1e-3)
     assert np.flatnonzero(found.flagged).tolist() == list(range(15)) and found.notes["duplicates"]["flagged"] == 15
     assert not found.reports.answered[:15].any() and found.reports.answered[15:].all()
-    assert found.reports.adjacency is not None
     assert np.array_equal(found.reports.adjacency.toarray()[15:], rows[15:])
 
 
@@ -210,15 +209,12 @@ D = 3
 BITS_OF_DUPLICATES = [np.array(bits) for bits in product((0, 1), repeat=D)]
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "reports"),
-    [
-        (OneBit.from_epsilon(1.0, d=D), [bits.astype(np.bool_) for bits in BITS_OF_DUPLICATES]),
-        (MultiBit.from_epsilon(1.0, d=D, m=2), [np.array(r) for r in product((-1, 0, 1), repeat=D) if r.count(0) == 1]),
-        (GRRFS.from_epsilon(1.0, facts=PublicFacts(9, D, 2), m=2), BITS_OF_DUPLICATES),
-        (Laplace.from_epsilon(1.0, d=D), [np.array(steps) for steps in product((0, 1, 64, 65), repeat=D)]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("mechanism", "reports"), [
+    (OneBit.from_epsilon(1.0, d=D), [bits.astype(np.bool_) for bits in BITS_OF_DUPLICATES]),
+    (MultiBit.from_epsilon(1.0, d=D, m=2), [np.array(r) for r in product((-1, 0, 1), repeat=D) if r.count(0) == 1]),
+    (GRRFS.from_epsilon(1.0, facts=PublicFacts(9, D, 2), m=2), BITS_OF_DUPLICATES),
+    (Laplace.from_epsilon(1.0, d=D), [np.array(steps) for steps in product((0, 1, 64, 65), repeat=D)]),
+])  # fmt: skip
 def test_no_report_is_more_likely(mechanism: Mechanism, reports: list[np.ndarray]) -> None:
     largest = max(
         mechanism.log_probability(report, value.astype(float)) for report in reports for value in BITS_OF_DUPLICATES

@@ -90,21 +90,6 @@ def test_with_every_weight_at_one_it_is_the_plain_network(gnn: str, loops: bool)
     assert set(learned.state_dict()) == {*plain.state_dict(), "spread.weight"}
 
 
-@pytest.mark.parametrize("gnn", ["gcn", "sage", "gat"])
-def test_training(gnn: str) -> None:
-    graph, settings = _graph(), TrainingSettings(gnn=gnn, epochs=40, lr=0.05)
-    given = {"settings": settings, "classes": CLASSES, "seed": 1, "device": "cpu"}
-    one, again = (train_with_edge_weights(graph, structure=_structure(graph), **given) for _ in range(2))  # type: ignore[arg-type]
-    weights, same = (trained.model.state_dict()["spread.weight"] for trained in (one, again))
-    assert np.array_equal(one.predictions, again.predictions) and torch.equal(weights, same)
-    assert ((weights >= 0) & (weights <= 1)).all() and weights.min() < 1
-    assert one.val_accuracy >= 0.75
-    with torch.no_grad():  # the weights that are kept are those of the best epoch, as theta is
-        assert np.array_equal(one.model().argmax(dim=1).numpy(), one.predictions)
-    still = train_with_edge_weights(graph, structure=_structure(graph, rate=0.0), **given)  # type: ignore[arg-type]
-    assert (still.model.state_dict()["spread.weight"] == 1).all()
-
-
 def test_a_graph_without_an_edge_trains() -> None:
     graph = _graph()
     alone = Graph(graph.features, graph.edge_index[:, :0], None, graph.labels, graph.train, graph.val)
@@ -202,14 +187,3 @@ def test_a_person_whose_edges_have_weight_0_moves_them_by_a_mean_of_1() -> None:
     found = edges @ torch.tensor([[0.0], [2.0], [3.0]])
     found.sum().backward()
     assert not found.any() and edges.weight.grad is not None and edges.weight.grad.tolist() == [2.0, 3.0]
-
-
-def test_the_epoch_is_that_of_the_selection() -> None:
-    graph = _graph()
-    found = {}
-    for selection in ("accuracy", "loss", "all-three"):
-        settings = TrainingSettings(gnn="sage", epochs=60, lr=0.05, selection=selection)
-        trained = train_with_edge_weights(graph, structure=_structure(graph), settings=settings, classes=CLASSES,
-                                          seed=1, device="cpu")  # fmt: skip
-        found[selection] = trained.best_epoch
-    assert len(set(found.values())) > 1

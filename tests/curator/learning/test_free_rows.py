@@ -33,7 +33,6 @@ def test_free_rows_are_p_by_hand_and_p_is_never_built(smoother: str, hops: int) 
     product = Product(found, torch.device("cpu")) @ weights
     np.testing.assert_allclose(product.detach().numpy(), expected @ weights.detach().numpy(), atol=1e-5)
     product[:, 0].sum().backward()
-    assert weights.grad is not None
     np.testing.assert_allclose(weights.grad[:, 0].numpy(), expected.sum(axis=0), atol=1e-6)
 
 

@@ -10,8 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.learning import node_evidence as module
-from ldpsim.curator.learning import training
-from ldpsim.curator.learning.node_evidence import fit_perceptron, node_evidence, unit_rows
+from ldpsim.curator.learning.node_evidence import node_evidence, unit_rows
 from ldpsim.curator.posterior.estimate import graph_components, spectrum
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.facts import Split
@@ -80,13 +79,10 @@ def test_a_perceptron_joins_where_it_helps_and_leaves_training_rows_alone(monkey
     assert np.array_equal(good.log_probability[SPLIT.train], none.log_probability[SPLIT.train])
 
 
-@pytest.mark.parametrize(
-    ("case", "features"),
-    [
-        ("no label", csr_array(TEXT)), ("one label", DENSE), ("two labels", csr_array(TEXT)), ("two labels", DENSE),
-        ("no validation", csr_array((N, 4))), ("a class is missing", csr_array(TEXT)), ("a class is missing", DENSE),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("case", "features"), [
+    ("no label", csr_array(TEXT)), ("one label", DENSE), ("two labels", csr_array(TEXT)), ("two labels", DENSE),
+    ("no validation", csr_array((N, 4))), ("a class is missing", csr_array(TEXT)), ("a class is missing", DENSE),
+])  # fmt: skip
 def test_poor_data(case: str, features: Any) -> None:
     labels = LABELS.copy()
     if case in ("no label", "one label", "two labels"):
@@ -101,6 +97,7 @@ def test_poor_data(case: str, features: Any) -> None:
     np.testing.assert_allclose(np.exp(found.log_probability).sum(axis=1), 1)
 
 
+<<<<<<< HEAD
 N_MLP, CLASSES_MLP = 60, 3
 
 
@@ -143,6 +140,8 @@ def test_noise_is_learned_by_heart_early_so_patience_changes_no_model(monkeypatc
     assert np.array_equal(short, whole) and trained[0].best_epoch == trained[1].best_epoch < 200
 
 
+=======
+>>>>>>> main
 N_LINKED, D_LINKED, CLASSES_LINKED = 200, 30, 3
 
 

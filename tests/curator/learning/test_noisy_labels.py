@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -10,9 +9,7 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.networks import Network
 from ldpsim.curator.learning.noisy_labels import (
-    MORE_IN_TRAINING,
     Bags,
     Drop,
     LabelNoise,
@@ -20,14 +17,12 @@ from ldpsim.curator.learning.noisy_labels import (
     denoised,
     make_bags,
     metis_clusters,
-    train_denoised,
 )
-from ldpsim.curator.learning.own_network import make_network
-from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
 from ldpsim.curator.methods.base import Graph
 from ldpsim.curator.reports.labels import LabelEvidence
 from tests.curator.reports.kinds import one_category
+from tests.curator.worlds import labelled_graph
 
 CPU = torch.device("cpu")
 
@@ -36,13 +31,7 @@ N, CLASSES = 40, 3
 
 
 def _graph(seed: int = 0) -> Graph:
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, CLASSES, N)
-    left, right = np.nonzero(np.triu(rng.random((N, N)) < np.where(labels[:, None] == labels, 0.3, 0.03), 1))
-    edges = np.stack([np.r_[left, right], np.r_[right, left]]).astype(np.int64)
-    features = (np.eye(CLASSES)[labels] + rng.normal(0, 0.5, (N, CLASSES))).astype(np.float32)
-    known = np.where(np.arange(N) < 30, labels, -1).astype(np.int64)
-    return Graph(features, edges, None, known, np.arange(20), np.arange(20, 30))
+    return labelled_graph(N, CLASSES, inside=0.3, outside=0.03, seed=seed)[0]
 
 
 def test_denoised_labels_by_hand() -> None:
@@ -90,51 +79,23 @@ def test_the_loss_is_the_papers(hops: int, truth: float) -> None:
     assert float(drop.loss(read)) == pytest.approx(wanted, rel=1e-4)
 
 
+EPOCHS = [  # right of ten reports, certainty, share in training; whether the rule accepts it, or the loss alone
+    (4, 1.0, 0.3, True, True), (5, 0.5, 0.4, True, True), (6, 1.0, 0.2, False, True),  # less in training
+    (4, 2.0, 0.5, False, False), (7, 1.0, 0.4, False, True), (5, 4.0, 0.5, False, False),  # a tie in training; the loss
+    (9, 1.0, 0.5, False, True), (7, 1.5, 0.85, False, False), (8, 2.0, 0.84, True, True),  # above p, above 1.05 p
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("by_loss", [False, True])
 def test_the_epoch_is_chosen_on_reported_labels_of_validation_nodes(by_loss: bool) -> None:
-    """The rule, applied by hand to trainings that end after each epoch (no dropout: a pass in training scores too)."""
     graph = _graph(1)
-    rng = np.random.default_rng(7)
-    known = graph.labels.copy()
-    lies = rng.random(30) < 0.4
-    known[:30] = np.where(lies, rng.integers(0, CLASSES, 30), known[:30])
-    graph = dataclasses.replace(graph, labels=known)
-    truth = 0.8
-    told = one_category(known, CLASSES, truth)
-    noise = LabelNoise(told, kprop_matrix(adjacency_matrix(N, graph.edge_index)), 0, by_loss=by_loss)
-
-    def make(where: torch.device) -> Network:
-        return make_network("gcn", graph, hidden=8, classes=CLASSES, device=where)
-
-    def after(epochs: int, val: np.ndarray) -> TrainedNetwork:
-        given = dataclasses.replace(graph, val=val)
-        settings = TrainingSettings(epochs=epochs, lr=0.05, gnn_dropout=0.0)
-        return train_denoised(make, given, noise=noise, settings=settings, classes=CLASSES, seed=2, device="cpu")
-
-    def judged(nodes: np.ndarray) -> int:
-        """Return the epoch that the rule chooses on these nodes."""
-        best, chosen = (np.inf, -1.0, -1.0), 0
-        in_training = share_of_train(fresh)
-        for number, scores in enumerate(every, start=1):
-            said = other + (truth - other) * torch.softmax(scores, dim=1).double().numpy()
-            loss = -np.mean(np.log(said[nodes, known[nodes]]))
-            hits = np.mean(said[nodes].argmax(axis=1) == known[nodes])
-            new = float(loss), float(hits), in_training  # the last pass in training is that before the step
-            named = best[1] < new[1] <= truth and best[2] < new[2] <= MORE_IN_TRAINING * truth
-            if number == 1 or (new[0] < best[0] and (by_loss or named)):
-                best, chosen = new, number
-            in_training = share_of_train(scores)
-        return chosen
-
-    def share_of_train(scores: torch.Tensor) -> float:
-        return float(np.mean(scores.argmax(dim=1).numpy()[graph.train] == known[graph.train]))
-
-    other = (1 - truth) / (CLASSES - 1)
-    torch.manual_seed(2)
-    fresh = make(CPU)().detach()
-    # without a validation node the last epoch counts
-    every = [after(epochs, graph.val[:0]).model().detach() for epochs in range(1, 26)]
-    assert after(25, graph.val).best_epoch == judged(graph.val) != judged(graph.train)
+    matrix = kprop_matrix(adjacency_matrix(N, graph.edge_index))
+    drop = Drop(graph, LabelNoise(one_category(graph.labels, CLASSES, 0.8), matrix, 0, by_loss=by_loss), CPU)
+    for hits, sure, in_training, by_rule, by_the_loss in EPOCHS:
+        said = (graph.labels[graph.val] + (np.arange(10) >= hits)) % CLASSES
+        drop.in_training = in_training
+        scores = torch.from_numpy(sure * np.eye(CLASSES)[said]).float()
+        assert drop.better(scores, 0.0, 0.0) == (by_the_loss if by_loss else by_rule), (hits, sure, in_training)
 
 
 def test_clusters_at_the_edges_of_what_there_is() -> None:

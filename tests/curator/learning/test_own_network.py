@@ -83,16 +83,13 @@ def test_it_learns_and_a_seed_gives_the_same_bytes() -> None:
     assert list(one.model.state_dict()) == ["network.out.weight", "network.out.bias"]
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        ("mine:Nothing", "mine has no Nothing"), ("nowhere:Net", "there is no module nowhere"),
-        ("bad:number", "number is not callable"), ("bad:function", "is no class that inherits from torch.nn.Module"),
-        ("bad:OneArgument", "raised TypeError: OneArgument.__init__() takes 2"),
-        ("bad:Narrow", "must return scores, float32 (people, classes), not torch.float32 (4, 1) for 4 people"),
-        ("bad:Frozen", "its scores depend on no weight"), ("gcnn", "must be one of gcn, sage, gat, or a class"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "line"), [
+    ("mine:Nothing", "mine has no Nothing"), ("nowhere:Net", "there is no module nowhere"),
+    ("bad:number", "number is not callable"), ("bad:function", "is no class that inherits from torch.nn.Module"),
+    ("bad:OneArgument", "raised TypeError: OneArgument.__init__() takes 2"),
+    ("bad:Narrow", "must return scores, float32 (people, classes), not torch.float32 (4, 1) for 4 people"),
+    ("bad:Frozen", "its scores depend on no weight"), ("gcnn", "must be one of gcn, sage, gat, or a class"),
+])  # fmt: skip
 def test_a_bad_class_is_one_line_before_anybody_is_asked(module: Path, name: str, line: str) -> None:
     with pytest.raises(ValueError, match=re.escape(line)) as caught:
         ldpsim.simulate(clients=60, gnn=name, out=module / "runs")

@@ -1,4 +1,4 @@
-"""Scaled columns, strips of columns, and rows of length 1."""
+"""Scaled columns, strips of columns, rows of length 1, and adjacency matrices."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
+from ldpsim.curator.linear.propagation import adjacency_matrix, bit_strips, label_propagation
 from ldpsim.curator.linear.scaling import (
     columns_at_once,
     is_text,
@@ -15,16 +16,6 @@ from ldpsim.curator.linear.scaling import (
     strips,
     weighted_rows,
 )
-
-
-def test_standardise_in_place() -> None:
-    rng = np.random.default_rng(0)
-    columns = (rng.random((200, 5)) * 3 + 10).astype(np.float32)
-    columns[:, 2] = 0.1  # constant
-    expected = (columns - columns.mean(axis=0)) / columns.std(axis=0)
-    standardise(columns)
-    expected[:, 2] = 0
-    np.testing.assert_allclose(columns, expected, atol=1e-4)
 
 
 def test_rows_that_do_not_count_become_the_mean() -> None:
@@ -96,3 +87,23 @@ def test_sparse_features_with_negative_entries_stay_sparse() -> None:
     rows = standardised_rows(signs)
     assert issparse(rows) and rows.dtype == np.float32
     np.testing.assert_allclose(rows.toarray(), [[1, 0, 0], [0, -1, 0], [0, 0, 0], [-1, 0, 0]], atol=1e-6)
+
+
+def test_adjacency_matrix_puts_the_target_in_the_row() -> None:
+    edges = np.array([[0, 0, 2], [1, 1, 0]])
+    matrix = adjacency_matrix(3, edges, np.array([1, 2, 5]))
+    assert np.array_equal(matrix.toarray(), [[0, 0, 5], [3, 0, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("d", [1, 8, 127, 128, 129, 300])
+def test_strips_of_bits_cover_every_column_once(d: int) -> None:
+    bits = np.random.default_rng(0).random((5, d)) < 0.5
+    strips = list(bit_strips(np.packbits(bits, axis=1), d))
+    assert np.array_equal(np.concatenate([strip for _, strip in strips], axis=1), bits)
+    assert [columns.start for columns, _ in strips] == [0] + [columns.stop for columns, _ in strips[:-1]]
+
+
+def test_a_node_that_no_label_reaches_gets_the_most_frequent_class() -> None:
+    alone = csr_array((4, 4), dtype=np.float32)
+    labels = np.array([2, 2, 1, -1])
+    assert label_propagation(alone, labels, np.arange(3), classes=3)[3] == 2

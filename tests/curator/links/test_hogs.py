@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ldpsim.curator.links import similarity as near_duplicates
 from ldpsim.curator.links.hogs import likely_links
 from ldpsim.curator.links.similarity import BitRows, RealRows, Rows, candidates, public_rows
 from ldpsim.curator.reports.rows import FlippedRows
+from tests.curator import dense_hogs
 
 
 def _bits(ones: Any, reported: np.ndarray, one_end: bool, odds: float) -> FlippedRows:
@@ -54,19 +54,20 @@ def _case(seed: int) -> tuple[FlippedRows, np.ndarray, np.ndarray, Rows]:
 
 
 @pytest.mark.parametrize("block", range(6))
-def test_every_path_equals_the_dense_algorithm(
-    block: int, dense_hogs: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_path_equals_the_dense_algorithm(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles, all pairs in blocks of 8 rows, and searches whose ones are looked at in parts."""
     monkeypatch.setattr(hogs_topology, "TILE", 16)
     monkeypatch.setattr(hogs_topology, "_ROWS_AT_ONCE", 8)
     unreported = taken = 0
     for seed in range(20 * block, 20 * (block + 1)):
+        monkeypatch.setattr(hogs_topology, "_ONES_AT_ONCE", 10 if seed % 2 else 1 << 20)
         bits, noisy, values, rows = _case(seed)
         expected = dense_hogs.link_probability(noisy, bits.reported, values, bits.odds, bits.one_end)
         for least in (0.05, 0.5, 0.7, 0.9, 0.99):
             wanted = dense_hogs.edges(expected, least)
             for path in ("auto", "pairs", "tiles"):
                 links = likely_links(bits, rows, least, path=path)
+
                 got = np.zeros_like(wanted)
                 got[links.left, links.right] = got[links.right, links.left] = True
                 assert np.array_equal(got, wanted), (seed, least, path)
@@ -75,22 +76,6 @@ def test_every_path_equals_the_dense_algorithm(
                 taken += len(links.left)
             unreported += int((wanted & ~noisy & ~noisy.T).sum())
     assert taken > 300 and unreported > 60  # the cases do hold edges that nobody reported
-
-
-def test_a_search_in_parts_finds_the_same_edges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hogs_topology, "_ROWS_AT_ONCE", 8)
-    found = 0
-    for seed in range(30):
-        bits, _, _, rows = _case(seed)
-        whole = likely_links(bits, rows, 0.3, path="pairs")
-        with monkeypatch.context() as few:
-            few.setattr(hogs_topology, "_ONES_AT_ONCE", 10)
-            parts = likely_links(bits, rows, 0.3, path="pairs")
-        for name in ("left", "right", "probability"):
-            assert np.array_equal(getattr(whole, name), getattr(parts, name)), seed
-        assert whole.looked_at == parts.looked_at
-        found += len(whole)
-    assert found > 100
 
 
 def test_a_pair_without_reports_is_never_an_edge() -> None:
@@ -170,44 +155,3 @@ def test_too_many_candidates_are_left_to_the_caller() -> None:
     rows = BitRows(np.ones((50, 1), np.uint8))
     assert candidates(rows, 0.0, 1000) is None
     assert len(_found(rows, 0.0)) == 50 * 49 // 2
-
-
-def _bits_of_similarity(seed: int = 0, n: int = 60, d: int = 131, share: float = 0.2) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    bits = rng.random((n, d)) < share
-    bits[3] = False
-    bits[5] = bits[6]
-    return bits
-
-
-@pytest.mark.parametrize("d", [1, 7, 8, 9, 64, 65, 131])
-def test_pairs_and_blocks_of_bits_give_the_same_double(d: int) -> None:
-    bits = _bits_of_similarity(d=d)
-    rows = BitRows(np.packbits(bits, axis=1))
-    left, right = (side.ravel() for side in np.indices((60, 60)))
-    block = rows.block(slice(0, 60), slice(0, 60))
-    assert np.array_equal(rows.cosine(left, right), block.ravel())
-    counts = bits.astype(int) @ bits.T.astype(int)
-    assert np.array_equal(rows.common(left, right), counts.ravel())
-    norms = np.linalg.norm(bits, axis=1)
-    with np.errstate(invalid="ignore"):
-        expected = np.nan_to_num(counts / np.outer(norms, norms))
-    np.testing.assert_allclose(block, expected, rtol=1e-12)
-
-
-def test_identical_rows_have_cosine_one_exactly() -> None:
-    rng = np.random.default_rng(0)
-    for ones in (1, 2, 3, 7, 1003, 4714):
-        bits = np.zeros((2, 5000), bool)
-        bits[:, rng.permutation(5000)[:ones]] = True
-        assert BitRows(np.packbits(bits, axis=1)).cosine(np.array([0]), np.array([1]))[0] == 1
-    real = rng.random((1, 300)) * 1e-3
-    rows = RealRows(csr_array(np.repeat(real, 2, axis=0)))
-    assert rows.cosine(np.array([0]), np.array([1]))[0] == 1
-
-
-def test_binary_public_features_are_packed_and_real_ones_are_not() -> None:
-    bits = _bits_of_similarity()
-    packed = public_rows(csr_array(bits.astype(np.float32)))
-    assert isinstance(packed, BitRows) and np.array_equal(packed.packed, np.packbits(bits, axis=1))
-    assert isinstance(public_rows(csr_array(bits * 0.5)), RealRows)

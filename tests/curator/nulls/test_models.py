@@ -20,10 +20,14 @@ from ldpsim.curator.nulls.models import (
     graph_alone,
     graph_learned,
     known_from_graph,
+    known_from_reports,
 )
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.labels import LabelEvidence
-from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import GRR
+from ldpsim.devices.query import Ask
 
 N, D, CLASSES = 60, 30, 3
 RNG = np.random.Generator(np.random.PCG64(3))
@@ -70,8 +74,6 @@ def test_validation_labels_teach_where_the_method_learns_from_them_too() -> None
     assert spread is not None and np.array_equal(spread, TRUTH)
 
 
-# Four classes of two groups each, a ring of groups: neighbours are of another class, which label spreading cannot use.
-GROUP = np.arange(N) % 12
 RINGS = np.stack([np.repeat(np.arange(N), 2), (np.repeat(np.arange(N), 2) + np.tile([1, 12], N)) % N])
 
 
@@ -89,7 +91,6 @@ def test_of_the_graph_alone_validation_labels_choose_spreading_or_a_network(monk
     assert poor is not None and np.mean(found[val] == unlike[val]) >= np.mean(poor[val] == unlike[val])
     # where validation labels teach, spreading is judged by what training labels alone give
     taught = graph_learned(known(edges=both.edges, taught_by_validation=True), seed=0)
-    assert taught is not None
     learned = np.mean(found[val] == unlike[val]) > np.mean(poor[val] == unlike[val])
     assert np.array_equal(taught, found) if learned else np.array_equal(taught[val], unlike[val])
     seen: list[Any] = []
@@ -135,12 +136,10 @@ REPORTED = frozenset({"features"})
 
 def test_the_better_on_validation_is_chosen_and_a_tie_goes_to_ridge(monkeypatch: pytest.MonkeyPatch) -> None:
     by_ridge = features_alone(known(Split(SPLIT.train, NOBODY, SPLIT.test)), seed=0)  # nobody to choose by
-    assert by_ridge is not None
     hits = int(np.sum(by_ridge[SPLIT.val] == TRUTH[SPLIT.val]))
     for more, ridge_wins in ((-1, True), (0, True), (1, False)):
         monkeypatch.setattr(models, "fit_perceptron", lambda *a, more=more, **k: _perceptron(hits + more))
         found = features_alone(known(reported=REPORTED), seed=0)
-        assert found is not None
         assert np.array_equal(found[SPLIT.test], by_ridge[SPLIT.test]) is ridge_wins
 
 
@@ -188,15 +187,56 @@ def test_the_perceptron_sees_no_edge_and_learns_from_training_labels(monkeypatch
 
 
 def test_scrambled_test_labels_change_nothing() -> None:
-    facts = PublicFacts(N, D, CLASSES)
     scrambled = TRUTH.copy()
     scrambled[SPLIT.test] = np.random.Generator(np.random.PCG64(5)).permutation(TRUTH[SPLIT.test])
     assert (scrambled != TRUTH).any()
     answers = []
     for labels in (TRUTH, scrambled):
-        owned = OwnedGraph(facts, SPLIT, csr_array(WORDS), RING, labels)
+        owned = OwnedGraph(FACTS, SPLIT, csr_array(WORDS), RING, labels)
         seen = known_from_graph(owned, ("adjacency", "features", "label"))
         assert (seen.labels.labels[SPLIT.test] == -1).all()
         answers.append((np.array([chance(seen)]), graph_alone(seen), features_alone(seen, seed=0)))
     for one, other in zip(*answers, strict=True):
         assert one is not None and other is not None and np.array_equal(one, other)
+
+
+# --- what they know ------------------------------------------------------------------------
+
+FACTS = PublicFacts(N, D, CLASSES)
+
+
+def reports(**given: Any) -> Reports:
+    everybody = np.ones(N, np.bool_)
+    asks = {"label": Ask("label", (GRR.from_epsilon(1.0, categories=CLASSES),))} if given else {}
+    return Reports(FACTS, asks, dict.fromkeys(asks, everybody), everybody, given)
+
+
+def test_public_knowledge_is_used_as_it_is() -> None:
+    features = csr_array(WORDS)
+    found = known_from_reports(reports(), PublicKnowledge(FACTS, SPLIT, TRUTH, features, RING))
+    assert found.edges is RING and found.features is features and found.labels.classes == CLASSES
+    assert np.array_equal(found.labels.labels, np.where(np.isin(np.arange(N), SPLIT.test), -1, TRUTH))
+    assert not found.reported
+    nothing = known_from_reports(reports(), PublicKnowledge(FACTS, SPLIT, np.full(N, -1)))
+    assert nothing.edges is None and nothing.features is None
+    assert (nothing.labels.labels == -1).all() and not len(nothing.labels.known(SPLIT.train))
+
+
+def test_reported_labels_of_test_nodes_are_dropped() -> None:
+    """Reports of an earlier run may have been split in another way."""
+    told = np.where(np.arange(N) == SPLIT.train[0], -1, TRUTH[::-1])
+    given = reports(labels=told)
+    found = known_from_reports(given, PublicKnowledge(FACTS, SPLIT, np.full(N, -1)))
+    assert np.array_equal(found.labels.labels, np.where(np.isin(np.arange(N), SPLIT.test), -1, told))
+    assert found.labels.known(SPLIT.train).tolist() == SPLIT.train[1:].tolist() and found.reported == {"label"}
+    assert np.array_equal(given.labels, told)
+
+
+@pytest.mark.parametrize("reads", [(), ("label",), ("adjacency", "features"), ("adjacency", "features", "label")])
+def test_an_owner_knows_what_it_reads(reads: tuple[str, ...]) -> None:
+    owned = OwnedGraph(FACTS, SPLIT, csr_array(WORDS), RING, TRUTH)
+    found = known_from_graph(owned, reads)
+    assert (found.edges is RING) == ("adjacency" in reads)
+    assert (found.features is owned.features) == ("features" in reads)
+    shown = np.where(np.isin(np.arange(N), SPLIT.labelled), TRUTH, -1)
+    assert np.array_equal(found.labels.labels, shown if "label" in reads else np.full(N, -1))

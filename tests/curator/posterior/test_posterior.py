@@ -1,4 +1,4 @@
-"""Answer of sbp: the block model, the estimate and the guard."""
+"""Evidence of sbp, its estimate and the guard of its answer."""
 
 from __future__ import annotations
 
@@ -8,45 +8,35 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.evidence.evidence import Evidence
-from ldpsim.curator.posterior.estimate import (
-    LIKELY,
-    POOL,
-    TOLERANCE,
-    Estimate,
-    SparsePosterior,
-    estimate,
-    fit_block_model,
-    guarded_answer,
-)
+from ldpsim.curator.posterior.estimate import LIKELY, POOL, Estimate, estimate, guarded_answer
 from ldpsim.curator.reports.labels import LabelEvidence
-from tests.curator.posterior.worlds import CLASSES, SPLIT, world
+from tests.curator.worlds import CLASSES, SPLIT, world
 
 
-def fitted(evidence: Evidence) -> SparsePosterior:
-    return fit_block_model(
-        evidence.links, evidence.people.log_probability, evidence.own(evidence.train),
-        evidence.class_estimates(evidence.train), evidence.scores, seed=0,
-    )  # fmt: skip
-
-
-def test_links_add_to_features_and_the_edges_are_found() -> None:
-    reports, public, labels = world(epsilon=2.5, words=0.14)  # words that leave something to the links
+def test_public_labels_are_certain_and_those_of_others_are_nothing() -> None:
+    reports, public, labels = world()
     evidence = Evidence(reports, public)
-    model = fitted(evidence)
-    alone = evidence.people.log_probability.argmax(axis=1) == labels
-    together = model.beliefs.total.argmax(axis=1) == labels
-    assert together[SPLIT.test].mean() > alone[SPLIT.test].mean() + 0.05
-    same = np.sum(np.bincount(labels) ** 2)
-    edges = 0.15 * same / 2 + 0.01 * (150**2 - same) / 2
-    assert abs(model.probability.sum() - edges) < 0.25 * edges
-    assert (np.diag(model.affinity) > 1).all() and model.stopped == "beliefs settled" and model.change <= TOLERANCE
+    own = evidence.own(evidence.train)
+    assert np.array_equal(evidence.train, SPLIT.train) and np.array_equal(evidence.val, SPLIT.val)
+    assert (own[SPLIT.train].argmax(axis=1) == labels[SPLIT.train]).all() and np.isneginf(own).sum() == 75 * 2
+    assert not own[SPLIT.val].any() and not own[SPLIT.test].any()
+    np.testing.assert_array_equal(evidence.class_estimates(evidence.train)[:75], np.eye(CLASSES)[labels[:75]])
 
 
-def test_a_heterophilous_graph_is_read_the_other_way() -> None:
-    reports, public, labels = world(public=False, inside=0.01, outside=0.12)
-    model = fitted(Evidence(reports, public))
-    assert (np.diag(model.affinity) < 1).all()
-    assert (model.beliefs.total.argmax(axis=1) == labels)[SPLIT.test].mean() > 0.8
+def test_what_is_public_is_taken_even_if_it_was_reported_too() -> None:
+    reports, public, _ = world(public=True, bits=True)
+    assert reports.features is not None and public.features is not None
+    evidence, alone = Evidence(reports, public), Evidence(reports.with_arrays(features=None), public)
+    assert evidence.bits is None and evidence.scores is not None and alone.scores is not None
+    pairs = np.array([1, 2]), np.array([2, 4])
+    np.testing.assert_array_equal(evidence.scores(*pairs), alone.scores(*pairs))
+    np.testing.assert_array_equal(evidence.people.log_probability, alone.people.log_probability)
+
+
+def test_neither_reports_nor_a_graph_is_refused() -> None:
+    reports, public, _ = world(public_graph=True, private_labels=True)
+    with pytest.raises(ValueError, match="no adjacency"):
+        _ = Evidence(reports, dataclasses.replace(public, edges=None)).links
 
 
 SETTINGS: dict[str, dict] = {
@@ -69,13 +59,6 @@ def test_it_reads_whatever_was_asked(setting: dict) -> None:
     assert (found.probability >= LIKELY).all() and (found.left < found.right).all()
     notes = found.notes()
     assert notes["answer"] == found.answer.chosen and notes["stopped"] and notes["pairs"] >= len(found.left)
-
-
-def test_the_largest_class_is_a_candidate_without_features() -> None:
-    reports, public, labels = world(public=False, inside=0.03, outside=0.03)
-    found = estimate(Evidence(reports, public))
-    largest = np.bincount(labels[SPLIT.train]).argmax()
-    assert found.answer.accuracy["largest class"] == pytest.approx(np.mean(labels[SPLIT.val] == largest))
 
 
 def test_flipping_one_label_has_no_special_effect_on_its_owner() -> None:

@@ -18,17 +18,14 @@ from ldpsim.curator.reports.estimates import (
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, GRRFS, ClearFeatures, Laplace, Mechanism, MultiBit, OneBit
-from ldpsim.devices.query import Ask
+from tests.curator.worlds import reports_of
 
 N, D = 5, 300
 
 
 def _reports(mechanism: Mechanism, features: object, silent: tuple[int, ...] = ()) -> Reports:
-    answered = np.ones(N, np.bool_)
-    answered[list(silent)] = False
-    facts = PublicFacts(N, D, 2)
-    asked = {"features": np.ones(N, np.bool_)}
-    return Reports(facts, {"features": Ask("features", (mechanism,))}, asked, answered, {"features": features})
+    answered = np.isin(np.arange(N), silent, invert=True)
+    return reports_of(PublicFacts(N, D, 2), {"features": mechanism}, answered=answered, features=features)
 
 
 @pytest.mark.parametrize("kind", ["multi_bit", "one_bit", "laplace", "clear"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -58,6 +57,12 @@ def test_everything_is_that_of_the_law(mechanism: Mechanism) -> None:
     np.testing.assert_allclose(named.sum(axis=1) @ law, np.full(K, found.whole))
 
 
+def test_a_mechanism_that_states_no_evidence_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GRR, "evidence", lambda mechanism, report: None)
+    with pytest.raises(ValueError, match="^grr states no evidence of a label"):
+        told(KINDS[0], [1, 2])
+
+
 def test_silent_people_and_labels_in_clear() -> None:
     mechanism = SubsetSelection.from_epsilon(0.2, categories=K)
     rows = np.array([[True, True, False, False], [False] * 4])
@@ -73,15 +78,3 @@ def test_silent_people_and_labels_in_clear() -> None:
     assert clear.soft is None and (clear.truth, clear.lie) == (1, 0) and clear.labels.tolist() == [1, 3, -1]
     not_asked = label_evidence(Reports(facts, {}, {}, who), public)
     assert not_asked.soft is None and not_asked.labels.tolist() == [3, 3]
-
-
-def test_a_mechanism_that_states_no_evidence_is_named() -> None:
-    @dataclass(frozen=True)
-    class Mute(GRR):
-        name = "mute"
-
-        def evidence(self, report: int) -> None:
-            return None
-
-    with pytest.raises(ValueError, match="^mute states no evidence of a label"):
-        told(Mute.from_epsilon(1.0, categories=K), [1, 2])

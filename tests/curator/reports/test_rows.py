@@ -16,16 +16,15 @@ from ldpsim.curator.reports.rows import agreed_edges, agreed_pairs, flipped_rows
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, Degree, RandomizedResponse
 from ldpsim.devices.query import Ask, Query
+from tests.curator import worlds
 from tests.curator.defences.lies import reports_of
 
 
 def _reports(ones: list[tuple[int, int]], n: int, silent: list[int], reporting: str = "both") -> Reports:
-    rows, columns = np.array(ones).T
-    matrix = csr_array((np.ones(len(ones), np.bool_), (rows, columns)), shape=(n, n))
-    asks = {"adjacency": Ask("adjacency", (RandomizedResponse.from_epsilon(2, n=n, reporting=reporting),))}  # type: ignore[arg-type]
-    answered = np.ones(n, np.bool_)
-    answered[silent] = False
-    return Reports(PublicFacts(n, 1, 2), asks, {"adjacency": np.ones(n, np.bool_)}, answered, {"adjacency": matrix})
+    matrix = csr_array((np.ones(len(ones), np.bool_), tuple(np.array(ones).T)), shape=(n, n))
+    response = RandomizedResponse.from_epsilon(2, n=n, reporting=reporting)
+    answered = np.isin(np.arange(n), silent, invert=True)
+    return worlds.reports_of(PublicFacts(n, 1, 2), {"adjacency": response}, answered=answered, adjacency=matrix)
 
 
 def test_agreed_pairs_are_those_whose_every_report_is_a_one() -> None:

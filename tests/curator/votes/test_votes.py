@@ -1,18 +1,37 @@
-"""The law of a vote, its batches, and the model of own features."""
+"""Laws of votes, their batches, the model of own features, and volunteers with one vote of everybody else."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.ridge import ridge
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.learning.ridge import folds_of, ridge
+from ldpsim.curator.methods.base import Question
+from ldpsim.curator.reports.labels import LabelEvidence, label_evidence
+from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes.knowledge import FOLDS, PRIOR_COUNT, log_likelihood, people_of_batch
 from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
-from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.curator.votes.volunteered import (
+    ClassReports,
+    VolunteerQuestions,
+    law_of_the_model,
+    law_of_witnesses,
+    next_voters,
+    right_votes,
+    volunteer_knowledge,
+)
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.splits import make_split
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import NeighbourhoodVote
 from ldpsim.devices.mechanisms.class_table import UNIT, whole_features
+from ldpsim.devices.noise import NoiseStream
 
 
 @pytest.mark.parametrize("soft", [False, True])
@@ -106,3 +125,184 @@ def test_a_change_of_words_changes_the_answer_of_the_model_for_accounts(columns:
     rows = np.concatenate([np.zeros((1, columns)), np.ones((1, columns)), np.eye(columns)]).astype(np.int64)
     best = model_for_accounts(columns, classes).evidence(rows, words=True).argmax(axis=1)
     assert best[0] == 0 and (best[1:] != 0).all()
+
+
+# --- volunteers ---------------------------------------------------------------------------
+
+N, CLASSES = 90, 3
+PEOPLE: Population = generate(N, 20, CLASSES, seed=1)
+SPLIT: Split = make_split("random", PEOPLE, 0, volunteers=0.3)
+ASKED = VolunteerQuestions("c", 4.0, 0.8, "both", "both", batches=2)
+
+
+def public() -> PublicKnowledge:
+    return PublicKnowledge(PEOPLE.facts, SPLIT, np.full(N, -1))
+
+
+def answers(questions: Sequence[Question]) -> dict[int, dict[str, tuple[bytes, ...]]]:
+    """Everybody's answers, as a device gives them."""
+    found: dict[int, dict[str, tuple[bytes, ...]]] = {}
+    for question in questions:
+        for device in question.devices.tolist():
+            for ask in question.query.asks:
+                noise = [NoiseStream(bytes([device]) * 32, stream) for stream in range(len(ask.mechanisms))]
+                given = tuple(m.respond([PEOPLE.record(device)], [stream], devices=[device])[0]
+                              for m, stream in zip(ask.mechanisms, noise, strict=True))  # fmt: skip
+                found.setdefault(device, {})[ask.attribute] = given
+    return found
+
+
+def asked(batches: int, by: VolunteerQuestions = ASKED) -> tuple[list[Question], Reports | None]:
+    questions: list[Question] = []
+    reports = None
+    for _ in range(batches):
+        made = by.next(public(), reports)
+        questions += [replace(each, part=len(questions) + place) for place, each in enumerate(made)]
+        reports = Reports.from_bytes(PEOPLE.facts, questions, answers(questions))
+    return questions, reports
+
+
+def test_volunteers_are_asked_first_and_everybody_else_once() -> None:
+    questions, reports = asked(3)
+    assert ASKED.next(public(), reports) == ()
+    first, *votes = questions
+    assert np.array_equal(first.devices, SPLIT.labelled) and first.query.in_clear
+    others = np.concatenate([vote.devices for vote in votes])
+    assert np.array_equal(np.sort(others), np.setdiff1d(np.arange(N), SPLIT.labelled))
+    assert all(vote.query.in_clear is False and vote.query.attributes == ("adjacency", "features") for vote in votes)
+    planned = ASKED.for_accounts(PEOPLE.facts, SPLIT)
+    assert np.array_equal(planned[1].devices, np.sort(others))
+    assert planned[1].query.loss("features") == votes[0].query.loss("features") == votes[1].query.loss("adjacency")
+
+
+def test_the_table_knows_volunteers_and_earlier_answers_alone() -> None:
+    _, reports = asked(2)
+    known = volunteer_knowledge(reports, public())
+    rows = known.table
+    assert np.array_equal(rows[SPLIT.labelled], np.eye(CLASSES)[PEOPLE.labels[SPLIT.labelled]])
+    told = reports.arrays["votes"] >= 0
+    assert rows[told].sum(axis=1) == pytest.approx(1)
+    told[SPLIT.labelled] = True
+    assert not rows[~told].any()
+
+
+def test_the_law_of_an_answer_is_counted_on_volunteers_who_answer_nothing() -> None:
+    _, reports = asked(3)
+    known = volunteer_knowledge(reports, public())
+    labels = PEOPLE.labels[SPLIT.labelled]
+    said = known.own.log_probability.argmax(axis=1)
+    of_said, of_labels = (np.bincount(each, minlength=CLASSES) / len(labels) for each in (said, labels))
+    by_chance = sum(of_said[c] * of_labels[c] for c in range(CLASSES))
+    right, overall = (
+        (np.mean(said == labels) - by_chance) / (1 - by_chance),
+        (of_said * len(labels) + 1) / (len(labels) + 3),
+    )
+    shares = (np.bincount(labels, minlength=CLASSES) + 1) / (len(labels) + CLASSES)
+    truth = np.exp(4.0) / (np.exp(4.0) + CLASSES - 1)
+    for person in (5, 60, 88):
+        if person in SPLIT.labelled:
+            continue
+        odds = []
+        for c in range(CLASSES):
+            chosen = [right * (v == c) + (1 - right) * overall[v] for v in range(CLASSES)]
+            told = [
+                truth if v == reports.arrays["votes"][person] else (1 - truth) / (CLASSES - 1) for v in range(CLASSES)
+            ]
+            odds.append(shares[c] * float(np.dot(chosen, told)))
+        assert known.probability[person] == pytest.approx(np.array(odds) / sum(odds), abs=1e-6)
+    log_p, exponents = known.posterior(SPLIT.labelled)
+    assert np.exp(log_p) == pytest.approx(known.probability) and exponents == {}
+
+
+@pytest.mark.parametrize(("said", "labels", "expected"), [
+    ([0, 1, 2], [0, 1, 2], 1.0), ([0, 0, 0], [0, 1, 2], 0.0), ([1, 2, 0], [0, 1, 2], 0.0), ([0, 0], [0, 0], 0.0),
+    ([0, 0, 1, 1], [0, 0, 1, 0], 0.5),
+])  # fmt: skip
+def test_a_model_vouches_for_votes_by_its_agreement_beyond_chance(
+    said: list[int], labels: list[int], expected: float
+) -> None:
+    law = law_of_the_model(np.array(said), np.array(labels), 3)
+    shares = (np.bincount(said, minlength=3) + 1) / (len(said) + 3)
+    assert law == pytest.approx(expected * np.eye(3) + (1 - expected) * shares)
+    assert law_of_the_model(np.array(said), np.array(labels), 3, 0.8)[0, 0] == pytest.approx(0.8 + 0.2 * shares[0])
+
+
+def test_people_who_know_their_label_answer_it_in_place_of_a_vote() -> None:
+    """Or they are witnesses, and nobody is asked twice."""
+    by = replace(ASKED, labels=True)
+    questions, reports = asked(3, by)
+    assert reports is not None and by.next(public(), reports) == ()
+    in_clear, labels, first, witnesses, second = questions
+    assert np.array_equal(in_clear.devices, SPLIT.labelled)
+    assert labels.query.attributes == ("label",) and labels.query.in_clear is False
+    assert labels.devices is not None and witnesses.devices is not None
+    assert len(witnesses.devices) == len(SPLIT.ordinary) // 8
+    assert np.array_equal(np.sort(np.concatenate([labels.devices, witnesses.devices])), SPLIT.ordinary)
+    assert witnesses.query.attributes == ("adjacency", "features", "label")
+    voters = np.sort(np.concatenate([vote.devices for vote in (first, second)]))
+    assert np.array_equal(voters, SPLIT.test)
+    assert {question.query.total() for question in questions[1:]} == {4.0}
+    vote, about_it = (question.query.asks[0].mechanisms[0] for question in (first, witnesses))
+    assert isinstance(vote, NeighbourhoodVote) and isinstance(about_it, NeighbourhoodVote)
+    assert replace(about_it, agreement=False, lie=vote.lie) == vote  # a witness speaks of the vote that others give
+    planned = by.for_accounts(PEOPLE.facts, SPLIT)
+    people = [in_clear.devices, labels.devices, voters, witnesses.devices]
+    assert all(np.array_equal(p.devices, of) for p, of in zip(planned, people, strict=True))  # type: ignore[arg-type]
+    assert [p.query.total() for p in planned[1:]] == [4.0] * 3 and [p.part for p in planned] == [0, 1, 2, 3]
+
+
+def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table_of_votes() -> None:
+    by = replace(ASKED, labels=True)
+    questions, reports = asked(1, by)
+    known = volunteer_knowledge(reports, public())
+    labels, told = PEOPLE.labels[SPLIT.labelled], questions[1].devices
+    shares = (np.bincount(labels, minlength=CLASSES) + 1) / (len(labels) + CLASSES)
+    truth = np.exp(4.0) / (np.exp(4.0) + CLASSES - 1)
+    for person in told.tolist():
+        law = np.where(np.arange(CLASSES) == reports.labels[person], truth, (1 - truth) / (CLASSES - 1))
+        assert known.table[person] == pytest.approx(shares * law / np.sum(shares * law), abs=1e-6)
+    assert np.array_equal(known.table[SPLIT.labelled], np.eye(CLASSES)[labels])  # nobody doubts a volunteer's
+    assert not known.table[np.setdiff1d(np.arange(N), np.concatenate([told, SPLIT.labelled]))].any()
+    assert np.array_equal(np.flatnonzero(label_evidence(reports, public()).labels >= 0), SPLIT.labelled)
+
+
+def test_witnesses_say_how_often_votes_are_right() -> None:
+    """Their answers decide the law of a vote, without the noise, and beyond the chance of independent draws."""
+    _, reports = asked(2, replace(ASKED, labels=True))
+    witnesses = reports.parts[3]
+    said = witnesses.arrays["votes"][witnesses.arrays["votes"] >= 0]  # type: ignore[index]
+    assert set(said.tolist()) <= {0, 1} and len(said) == len(SPLIT.ordinary) // 8
+    lie = 1 / (np.exp(4.0) + 1)
+    mean = (said.sum() + 1) / (len(said) + 2)
+    error = np.sqrt(mean * (1 - mean) / len(said))
+    assert right_votes(reports) == pytest.approx((mean - error - lie) / (1 - 2 * lie), abs=1e-6)
+    votes, shares = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
+    for right, agreed in ((1.0, 1.0), (0.0, 0.0), (votes @ shares, 0.0)):
+        wanted = agreed * np.eye(CLASSES) + (1 - agreed) * votes
+        assert law_of_witnesses(float(right), votes, shares) == pytest.approx(wanted, abs=1e-9)
+
+
+def test_shares_of_votes_are_without_the_noise() -> None:
+    votes = ClassReports(np.arange(1000), np.repeat([0, 1, 2], [700, 200, 100]), kept=0.6)
+    expected = np.array([(0.7 - 0.4 / 3) / 0.6, (0.2 - 0.4 / 3) / 0.6, 0.0]) * 1000 + 1
+    assert votes.shares(3) == pytest.approx(expected / expected.sum())
+
+
+def test_next_voters_are_dealt_to_batches_without_a_look_at_them() -> None:
+    volunteers, done = np.array([2, 5]), np.zeros(20, np.bool_)
+    seen = []
+    while len(people := next_voters(20, volunteers, done, batches=4)):
+        seen.append(people)
+        done[people] = True
+    assert [len(people) for people in seen] == [5, 5, 4, 4]
+    assert sorted(np.concatenate(seen)) == sorted(set(range(20)) - {2, 5})
+    dealt = folds_of(18, 4, seed=0)
+    assert np.array_equal(seen[0], np.setdiff1d(np.arange(20), volunteers)[dealt == 0])
+
+
+def test_nobody_who_volunteered_answered() -> None:
+    _, reports = asked(1)
+    silent = Reports(reports.facts, reports.asks, reports.asked, np.zeros(N, np.bool_),
+                     {"features": csr_array((N, 20)), "labels": np.full(N, -1)})  # fmt: skip
+    with pytest.raises(ValueError, match="no volunteer has given a label"):
+        volunteer_knowledge(silent, public())

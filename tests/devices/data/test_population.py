@@ -49,31 +49,28 @@ def test_records() -> None:
     assert population.feature_values.dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"feature_values": np.array([0.25, np.nan, 0, 0])}, "tiny: row 0, column 0: feature that is not a finite"),
-        ({"feature_values": np.array([0.25, 1, 0, -np.inf])}, "row 3, column 1: feature that is not a finite"),
-        ({"feature_values": np.array([0.25, 1, 0, 1.5])}, r"row 3, column 1: feature outside \[0, 1\]"),
-        ({"feature_values": np.array([0.25, 1, -1, 0])}, r"row 2, column 1: feature outside \[0, 1\]"),
-        ({"feature_values": np.ones(3)}, "4 feature positions but 3 values"),
-        ({"feature_indices": np.array([2, 0, 3, 1])}, r"row 2, column 3: feature column outside 0\.\.2"),
-        ({"feature_indices": np.array([2, 2, 1, 1])}, "row 0, column 2: feature given twice"),
-        ({"feature_indptr": np.array([0, 2, 2, 4])}, "the feature rows do not describe 4 people"),
-        ({"feature_indptr": np.array([0, 2, 1, 3, 4])}, "the feature rows do not describe 4 people"),
-        ({"edges": np.array([[0, 1], [1, 4]])}, r"edge 1 joins 1 and 4, but nodes are 0\.\.3"),
-        ({"edges": np.array([[-1], [1]])}, "edge 0 joins -1 and 1"),
-        ({"labels": np.array([0, 1, 2, 0])}, r"node 2 has label 2, but classes are 0\.\.1"),
-        ({"labels": np.array([0, 1, -2, 0])}, "node 2 has label -2"),
-        ({"labels": np.array([0, 1])}, "labels for 4 people"),
-        ({"feature_range": (1.0, 1.0)}, "range .* is empty"),
-        (
-            {"feature_range": (0.25, 1.0), "feature_values": np.full(4, 0.5)},
-            r"row 0, column 1: feature 0 outside \[0.25, 1\]",
-        ),
-        ({"class_names": ("a",)}, "1 class names for 2 classes"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"feature_values": np.array([0.25, np.nan, 0, 0])}, "tiny: row 0, column 0: feature that is not a finite"),
+    ({"feature_values": np.array([0.25, 1, 0, -np.inf])}, "row 3, column 1: feature that is not a finite"),
+    ({"feature_values": np.array([0.25, 1, 0, 1.5])}, r"row 3, column 1: feature outside \[0, 1\]"),
+    ({"feature_values": np.array([0.25, 1, -1, 0])}, r"row 2, column 1: feature outside \[0, 1\]"),
+    ({"feature_values": np.ones(3)}, "4 feature positions but 3 values"),
+    ({"feature_indices": np.array([2, 0, 3, 1])}, r"row 2, column 3: feature column outside 0\.\.2"),
+    ({"feature_indices": np.array([2, 2, 1, 1])}, "row 0, column 2: feature given twice"),
+    ({"feature_indptr": np.array([0, 2, 2, 4])}, "the feature rows do not describe 4 people"),
+    ({"feature_indptr": np.array([0, 2, 1, 3, 4])}, "the feature rows do not describe 4 people"),
+    ({"edges": np.array([[0, 1], [1, 4]])}, r"edge 1 joins 1 and 4, but nodes are 0\.\.3"),
+    ({"edges": np.array([[-1], [1]])}, "edge 0 joins -1 and 1"),
+    ({"labels": np.array([0, 1, 2, 0])}, r"node 2 has label 2, but classes are 0\.\.1"),
+    ({"labels": np.array([0, 1, -2, 0])}, "node 2 has label -2"),
+    ({"labels": np.array([0, 1])}, "labels for 4 people"),
+    ({"feature_range": (1.0, 1.0)}, "range .* is empty"),
+    (
+        {"feature_range": (0.25, 1.0), "feature_values": np.full(4, 0.5)},
+        r"row 0, column 1: feature 0 outside \[0.25, 1\]",
+    ),
+    ({"class_names": ("a",)}, "1 class names for 2 classes"),
+])  # fmt: skip
 def test_bad_input_names_the_first_offender(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         _build(**changes)

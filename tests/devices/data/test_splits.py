@@ -79,17 +79,6 @@ def test_label_rate(population: Population, kind: str) -> None:
     np.testing.assert_array_equal(few.val, full.val)
 
 
-def test_the_nodes_of_a_label_rate_are_drawn(population: Population) -> None:
-    """One split, twenty seeds: the kept nodes change, and none of the training nodes has an advantage."""
-    full = make_split("split42", population, seed=0).train
-    kept = [make_split("split42", population, seed=seed, label_rate=0.2).train for seed in range(20)]
-    assert len({tuple(nodes.tolist()) for nodes in kept}) == 20
-    places = np.concatenate([np.searchsorted(full, nodes) for nodes in kept])
-    # the mean place of 41 drawn of 101, twenty times; 4.9 standard deviations are a false alarm of 1e-6
-    deviation = np.sqrt((101**2 - 1) / 12 * (101 - 41) / (101 - 1) / (20 * 41))
-    assert len(full) == 101 and abs(places.mean() - 50) < 4.9 * deviation
-
-
 @pytest.mark.parametrize("kind", ["random", "split42"])
 def test_volunteers_are_some_of_the_labelled_people(population: Population, kind: str) -> None:
     whole, some, few = (make_split(kind, population, seed=3, volunteers=share) for share in (None, 0.4, 0.2))

@@ -62,13 +62,10 @@ def mounted(monkeypatch: pytest.MonkeyPatch, kinds: dict[str, str]) -> None:
     monkeypatch.setattr("psutil.disk_partitions", lambda all: mounts)
 
 
-@pytest.mark.parametrize(
-    ("place", "kind"),
-    [
-        ("/srv/counters", ""), ("/homes", ""), ("/home/me/own disk/counters", ""), ("/home/me", "nfs4"),
-        ("/home/me/own", "nfs4"), ("/over/x", "cifs"), ("/mnt/ssh", "fuse.sshfs"), ("/shared/a/../b", "9p"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("place", "kind"), [
+    ("/srv/counters", ""), ("/homes", ""), ("/home/me/own disk/counters", ""), ("/home/me", "nfs4"),
+    ("/home/me/own", "nfs4"), ("/over/x", "cifs"), ("/mnt/ssh", "fuse.sshfs"), ("/shared/a/../b", "9p"),
+])  # fmt: skip
 def test_a_folder_of_another_machine_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, kind: str
 ) -> None:

@@ -41,32 +41,29 @@ def test_values_and_disagreeing_neighbours(tmp_path: Path) -> None:
     assert population.record(3).label == -1
 
 
-@pytest.mark.parametrize(
-    ("records", "says"),
-    [
-        ({}, "no record"),
-        ([], "nothing else"),
-        ({"4": RECORD}, "person 4"),
-        ({"-1": RECORD}, "person -1"),
-        ({"x": RECORD}, "person x"),
-        ({"1": RECORD, "01": RECORD}, "given twice"),
-        ({"1": []}, "a record has features"),
-        ({"1": {"features": []}}, "a record has features"),
-        ({"1": {**RECORD, "name": "Ann"}}, "a record has features"),
-        ({"1": {**RECORD, "features": [8]}}, "feature column 8"),
-        ({"1": {**RECORD, "features": [1, 1]}}, "column 1 is given twice"),
-        ({"1": {**RECORD, "features": 3}}, "a list of columns"),
-        ({"1": {**RECORD, "features": {"1": "x"}}}, "not a number"),
-        ({"1": {**RECORD, "features": {"1": 10**400}}}, "not a number in the public range"),
-        ({"1": {**RECORD, "features": {"1": 1.5}}}, "row 1, column 1: feature outside"),
-        ({"1": {**RECORD, "features": {"1": float("nan")}}}, "row 1, column 1: feature that is not a finite"),
-        ({"1": {**RECORD, "neighbours": [4]}}, "neighbour 4"),
-        ({"1": {**RECORD, "neighbours": [True]}}, "neighbour True"),
-        ({"1": {**RECORD, "neighbours": "03"}}, "a list of people"),
-        ({"1": {**RECORD, "label": 3}}, "label 3"),
-        ({"1": {**RECORD, "label": -1}}, "label -1"),
-    ],
-)
+@pytest.mark.parametrize(("records", "says"), [
+    ({}, "no record"),
+    ([], "nothing else"),
+    ({"4": RECORD}, "person 4"),
+    ({"-1": RECORD}, "person -1"),
+    ({"x": RECORD}, "person x"),
+    ({"1": RECORD, "01": RECORD}, "given twice"),
+    ({"1": []}, "a record has features"),
+    ({"1": {"features": []}}, "a record has features"),
+    ({"1": {**RECORD, "name": "Ann"}}, "a record has features"),
+    ({"1": {**RECORD, "features": [8]}}, "feature column 8"),
+    ({"1": {**RECORD, "features": [1, 1]}}, "column 1 is given twice"),
+    ({"1": {**RECORD, "features": 3}}, "a list of columns"),
+    ({"1": {**RECORD, "features": {"1": "x"}}}, "not a number"),
+    ({"1": {**RECORD, "features": {"1": 10**400}}}, "not a number in the public range"),
+    ({"1": {**RECORD, "features": {"1": 1.5}}}, "row 1, column 1: feature outside"),
+    ({"1": {**RECORD, "features": {"1": float("nan")}}}, "row 1, column 1: feature that is not a finite"),
+    ({"1": {**RECORD, "neighbours": [4]}}, "neighbour 4"),
+    ({"1": {**RECORD, "neighbours": [True]}}, "neighbour True"),
+    ({"1": {**RECORD, "neighbours": "03"}}, "a list of people"),
+    ({"1": {**RECORD, "label": 3}}, "label 3"),
+    ({"1": {**RECORD, "label": -1}}, "label -1"),
+])  # fmt: skip
 def test_a_bad_record_is_one_line(tmp_path: Path, records: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says) as caught:
         read_own_data(write(tmp_path, records))

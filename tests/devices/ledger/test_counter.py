@@ -50,16 +50,13 @@ def chain_of(*seals: bytes) -> Callable[[], list[Answer]]:
 ONE, TWO, OTHER = Head(1, b"a"), Head(2, b"b"), Head(1, b"x")
 
 
-@pytest.mark.parametrize(
-    ("counted", "seals", "agrees"),
-    [
-        (Head(), (), True), (ONE, (b"a",), True), (TWO, (b"a", b"b"), True),  # they end together
-        (Head(), (b"a",), True), (Head(), (b"a", b"b"), True), (ONE, (b"a", b"b"), True),  # the ledger goes on
-        (ONE, (), False), (TWO, (b"a",), False), (TWO, (), False),  # the ledger is an old one
-        (OTHER, (b"a",), False), (OTHER, (b"a", b"b"), False), (TWO, (b"a", b"x"), False),  # another copy's answer
-        (Head(0, b"a"), (), False), (Head(0, b"a"), (b"a",), False),  # no state of a counter
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("counted", "seals", "agrees"), [
+    (Head(), (), True), (ONE, (b"a",), True), (TWO, (b"a", b"b"), True),  # they end together
+    (Head(), (b"a",), True), (Head(), (b"a", b"b"), True), (ONE, (b"a", b"b"), True),  # the ledger goes on
+    (ONE, (), False), (TWO, (b"a",), False), (TWO, (), False),  # the ledger is an old one
+    (OTHER, (b"a",), False), (OTHER, (b"a", b"b"), False), (TWO, (b"a", b"x"), False),  # another copy's answer
+    (Head(0, b"a"), (), False), (Head(0, b"a"), (b"a",), False),  # no state of a counter
+])  # fmt: skip
 def test_the_table_of_states(counted: Head, seals: tuple[bytes, ...], agrees: bool) -> None:
     counter = Memory(d3=counted)
     comparison = CounterCheck(counter)

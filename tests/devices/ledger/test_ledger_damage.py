@@ -10,14 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ldpsim.devices.draw
 from ldpsim.devices.data.population import Population, Record
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger import schema
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
 from ldpsim.devices.ledger.rows import head_of
-from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, unpack_report
 from tests.devices.conftest import ask_for, flipped, policy_of
@@ -27,14 +25,11 @@ from tests.fleets import lone_device
 TRIGGER = "CREATE TRIGGER t AFTER INSERT ON answer BEGIN DELETE FROM answer; END"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        TRIGGER, "CREATE VIEW v AS SELECT * FROM answer", "CREATE INDEX i ON answer (collection)",
-        "CREATE TABLE more (x)", "ALTER TABLE answer ADD COLUMN more", "DROP TABLE answer",
-        "PRAGMA application_id=7", "PRAGMA user_version=3", "PRAGMA user_version=5",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("change", [
+    TRIGGER, "CREATE VIEW v AS SELECT * FROM answer", "CREATE INDEX i ON answer (collection)",
+    "CREATE TABLE more (x)", "ALTER TABLE answer ADD COLUMN more", "DROP TABLE answer",
+    "PRAGMA application_id=7", "PRAGMA user_version=3", "PRAGMA user_version=5",
+])  # fmt: skip
 def test_a_ledger_of_another_form_is_not_opened(ledger: Ledger, change: str) -> None:
     release(ledger, ask_for(attributes="a"))
     harm(ledger, change)
@@ -138,16 +133,8 @@ def test_no_statement_reads_the_tables_of_another_form(tmp_path: Path) -> None:
     assert run == ["PRAGMA application_id", "PRAGMA user_version", schema._OBJECTS]
 
 
-def test_after_a_lost_ledger(tmp_path: Path, population: Population, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_lost_ledger(tmp_path: Path, population: Population, keys: list[bytes]) -> None:
     """Same question, same data: same bytes. Otherwise another key, so noise that has nothing in common with it."""
-    keys: list[bytes] = []
-
-    class Listening(NoiseStream):
-        def __init__(self, key: bytes, stream: int = 0) -> None:
-            keys.append(key)
-            super().__init__(key, stream)
-
-    monkeypatch.setattr(ldpsim.devices.draw, "NoiseStream", Listening)
     state = enrol(tmp_path / "s", population, policy_of(population), seed=1)
     own, numbers = population.record(3), count()
 

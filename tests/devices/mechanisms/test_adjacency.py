@@ -12,18 +12,14 @@ import math
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms import ClearAdjacency, Degree, GroupDegrees, NoisyRow
 from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.counts import random_grouping
 from ldpsim.devices.noise import NoiseStream
+from tests.devices.mechanisms.examples import person
 
 N = 5
 GROUPS = (0, 1, 1, 0, 1)
-
-
-def record(neighbours: list[int]) -> Record:
-    return Record(np.zeros(0, np.int32), np.zeros(0, np.float32), np.array(neighbours, np.int32), 0)
 
 
 def lists(device: int, reporting: str) -> list[list[int]]:
@@ -49,7 +45,7 @@ def test_losses_by_enumeration(kind: str, device: int, reporting: str) -> None:
     every = lists(device, reporting)
     logs = []
     for neighbours in every:
-        value = mechanism.value_of(record(neighbours), device=device, grouping=GROUPS)
+        value = mechanism.value_of(person(near=neighbours), device=device, grouping=GROUPS)
         logs.append([mechanism.log_probability(r, value) for r in window(mechanism)])
     table = np.array(logs)
     assert np.exp(table).sum(axis=1) == pytest.approx(1, abs=1e-5)
@@ -82,8 +78,8 @@ def test_what_is_counted(reporting: str) -> None:
     for device in range(N):
         for neighbours in lists(device, "both"):
             counted = [j for j in neighbours if reporting == "both" or j < device]
-            assert degree.value_of(record(neighbours), device=device) == len(counted)
-            found = groups.value_of(record(neighbours), device=device, grouping=GROUPS)
+            assert degree.value_of(person(near=neighbours), device=device) == len(counted)
+            found = groups.value_of(person(near=neighbours), device=device, grouping=GROUPS)
             assert found.tolist() == [sum(GROUPS[j] == g for j in counted) for g in (0, 1)]
 
 
@@ -96,7 +92,7 @@ def test_a_one_ended_report_does_not_read_later_entries(kind: str) -> None:
         "clear": ClearAdjacency(N, "one-end"),
     }[kind]
     answers = {
-        mechanism.respond([record([0, *later])], [NoiseStream(bytes([1]) * 32)], devices=[2])[0]
+        mechanism.respond([person(near=[0, *later])], [NoiseStream(bytes([1]) * 32)], devices=[2])[0]
         for later in ([], [3], [4], [3, 4])
     }
     assert len(answers) == 1

@@ -164,7 +164,6 @@ def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanis
     if mechanism.name in ("degree", "group_degrees", "neighbourhood_vote", "grr_fs", "analytic_gaussian"):
         assert found is None and mechanism.weight is None
         return
-    assert found is not None
     if mechanism.in_clear:
         assert set(np.abs(found).tolist()) <= {0.0, IN_CLEAR}
         return
@@ -281,14 +280,11 @@ class Chosen(NoiseStream):
         return np.array(self.all[:size], "<u4").tobytes()
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        GRR.from_epsilon(1.0, categories=4), SubsetSelection.from_epsilon(0.5, categories=7),
-        MultiBit.from_epsilon(4.0, d=D, m=4),
-        GRRFS.from_epsilon(1.0, facts=PublicFacts(N, 10, 2, domains=(3, 3, 4)), m=2),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("mechanism", [
+    GRR.from_epsilon(1.0, categories=4), SubsetSelection.from_epsilon(0.5, categories=7),
+    MultiBit.from_epsilon(4.0, d=D, m=4),
+    GRRFS.from_epsilon(1.0, facts=PublicFacts(N, 10, 2, domains=(3, 3, 4)), m=2),
+])  # fmt: skip
 def test_a_device_whose_word_is_rejected_draws_alone(mechanism: Mechanism) -> None:
     """The largest word lies beyond the last whole multiple of 3, of 11 and of 10."""
     rng, most = np.random.default_rng(3), (1 << 32) - 1

@@ -146,7 +146,6 @@ def test_a_hostile_table_or_model_is_right_as_often_as_grr(epsilon: float, right
 
 def test_the_same_vote_at_another_epsilon() -> None:
     for example, _ in NeighbourhoodVote.audit_examples():
-        assert isinstance(example, NeighbourhoodVote)
         other = example.with_epsilon(1.5)
         assert other.loss().vector == pytest.approx(1.5, abs=1e-9) and other.loss().vector <= 1.5
         assert other.with_epsilon(example.loss().vector) == example

@@ -7,18 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms import RandomizedResponse
 from ldpsim.devices.mechanisms import randomized_response as rows
 from ldpsim.devices.mechanisms.bits import pack_bits, unpack_positions
 from ldpsim.devices.mechanisms.sampling import binomial
 from ldpsim.devices.noise import NoiseStream
-
-NOTHING = np.zeros(0, np.int32)
-
-
-def record(neighbours: object) -> Record:
-    return Record(NOTHING, NOTHING.astype(np.float32), np.array(neighbours, np.int32), 0)
+from tests.devices.mechanisms.examples import person
 
 
 def streams(count: int) -> list[NoiseStream]:
@@ -51,7 +45,7 @@ def test_every_byte_is_that_of_each_device_alone(
     devices = [0, n - 1, *rng.integers(0, n, 98).tolist()]
     near = [0, n - 1, *(device + 1 for device in devices[2:])]
     ids = [[], [0, 0, n - 1], *(np.append(rng.integers(0, min(n + 3, 1 << 31), 5), near[i]) for i in range(2, 100))]
-    records = [record(np.minimum(some, (1 << 31) - 1)) for some in ids]
+    records = [person(near=np.minimum(some, (1 << 31) - 1)) for some in ids]
     if n in (9, 3000):  # few words, so that some rows need more of them
         monkeypatch.setattr(rows, "_words", lambda law: 3 + math.ceil(law.mean))
     together = mechanism.respond(records, streams(100), devices=devices)
@@ -60,22 +54,22 @@ def test_every_byte_is_that_of_each_device_alone(
             binomial(n - 1, mechanism.flip), records, streams(100), devices, one_end=reporting == "one-end"
         )
         assert 0 < left.count(None) < 100 if n in (9, 3000) else left.count(None) == 0
-    for number, (data, person, device) in enumerate(zip(together, records, devices, strict=True)):
+    for number, (data, owner, device) in enumerate(zip(together, records, devices, strict=True)):
         noise = NoiseStream(number.to_bytes(32, "little"))
-        assert data == mechanism.respond([person], [noise], devices=[device])[0]
+        assert data == mechanism.respond([owner], [noise], devices=[device])[0]
         flips = {place for place in plainly(n, mechanism.flip, noise) if place < mechanism.targets(device)}
-        clipped = np.clip(person.neighbours.astype(np.int64), 0, n - 1)
+        clipped = np.clip(owner.neighbours.astype(np.int64), 0, n - 1)
         own = set(mechanism.positions(device, np.unique(clipped)).tolist())
         assert unpack_positions(data, mechanism.targets(device)).tolist() == sorted(flips ^ own)
         if n <= 3000:
             noise = NoiseStream(number.to_bytes(32, "little"))
-            row = mechanism.perturb(mechanism.row(device, person.neighbours), noise)
+            row = mechanism.perturb(mechanism.row(device, owner.neighbours), noise)
             assert data == mechanism.encode(row) == pack_bits(row)
 
 
 def test_a_tie_is_left_to_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = RandomizedResponse.from_epsilon(7.2, n=3000)
-    records = [record([1, 2, 9])] * 8
+    records = [person(near=[1, 2, 9])] * 8
     wanted = mechanism.respond(records, streams(8), devices=range(8))
     law = binomial(2999, mechanism.flip)
     first = np.frombuffer(streams(8)[3].first_words(2), "<u4").tolist()
@@ -101,6 +95,6 @@ def test_the_words_that_are_taken_do_not_depend_on_the_list(monkeypatch: pytest.
                 lambda m, r: m.respond([r] * 3, [NoiseStream(bytes(32))] * 3, devices=[7] * 3),
             ):
                 taken.clear()
-                way(mechanism, record(neighbours))
+                way(mechanism, person(near=neighbours))
                 found.append(tuple(taken))
     assert len(set(found)) == 4  # two ways, two budgets

@@ -29,7 +29,6 @@ from ldpsim.devices.mechanisms.bits import (
     pack_bits,
     pack_integers,
     pack_plain,
-    pack_positions,
     pack_rows,
     unpack_bits,
     unpack_integers,
@@ -178,17 +177,6 @@ def test_round_trip_and_size(bits: np.ndarray) -> None:
     assert (data[0] == PACKED) == (len(data) == 1 + len(packed))  # gaps only where they are smaller
 
 
-@given(st.lists(rows(), max_size=4))
-def test_positions_and_many_rows_are_written_as_bits_are(several: list[np.ndarray]) -> None:
-    ones = [np.flatnonzero(bits) for bits in several]
-    wanted = [pack_bits(bits) for bits in several]
-    assert [pack_positions(places, len(bits)) for places, bits in zip(ones, several, strict=True)] == wanted
-    counts = np.array([len(places) for places in ones], np.int64)
-    together = np.concatenate([np.zeros(0, np.int64), *ones])
-    sizes = np.array([len(bits) for bits in several], np.int64)
-    assert pack_rows(together, counts, sizes) == pack_rows(together.astype(np.uint32), counts, sizes) == wanted
-
-
 @given(st.lists(rows(), max_size=5), st.booleans(), st.data())
 def test_many_rows_are_read_as_one_by_one(several: list[np.ndarray], sparse: bool, draw: st.DataObject) -> None:
     """Rows as they are written, and with one byte changed: the same positions, or a ValueError on both ways."""
@@ -231,14 +219,11 @@ def test_whatever_is_read_was_written_so(data: bytes, size: int) -> None:
             assert all(0 <= p < size for p in got.tolist())
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"", b"\x02", bytes([PACKED]), bytes([PACKED, 0]), bytes([PACKED, 0, 0, 0]), bytes([PACKED, 0, 0x3F]),
-        bytes([GAPS, 9]), bytes([GAPS, 0x85]), bytes([GAPS, 0x80, 0x00]), bytes([GAPS, 0, 0, 0]),
-        bytes([GAPS, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]), bytes([GAPS, 4, 4]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("data", [
+    b"", b"\x02", bytes([PACKED]), bytes([PACKED, 0]), bytes([PACKED, 0, 0, 0]), bytes([PACKED, 0, 0x3F]),
+    bytes([GAPS, 9]), bytes([GAPS, 0x85]), bytes([GAPS, 0x80, 0x00]), bytes([GAPS, 0, 0, 0]),
+    bytes([GAPS, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]), bytes([GAPS, 4, 4]),
+])  # fmt: skip
 def test_malformed_rows_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError):
         unpack_positions(data, 9)

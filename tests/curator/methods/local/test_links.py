@@ -1,4 +1,4 @@
-"""Link methods: randomised response, its thinned and symmetric forms, L-DPGCN and label propagation."""
+"""Link methods: randomised response, its thinned and symmetric forms, L-DPGCN, label propagation and LDPGen."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.methods import DPRR, LDPGCN, RR, Budget, LPAnd, SymRR
+from ldpsim.curator.methods import DPRR, Budget, FPLDPGen, LDPGen, LPAnd, Method
+from ldpsim.curator.methods.local import ldpgen
 from ldpsim.curator.methods.local.links import largest_pairs, survival, with_labels
 from ldpsim.curator.nulls.models import graph_alone, known_from_reports
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR, Degree, NoisyRow, RandomizedResponse
+from ldpsim.devices.mechanisms import GRR, Degree, GroupDegrees, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask
+from tests.curator.worlds import reports_of
 
 N = 5
 FACTS = PublicFacts(N, 2, 2)
@@ -29,35 +31,16 @@ ROWS = np.array(
 SPEND = Budget(epsilon=2, public_features=True)
 
 
-def _reports(rows: np.ndarray = ROWS, *mechanisms: Any, **given: Any) -> Reports:
+def _reports(rows: np.ndarray | None = ROWS, *mechanisms: Any, **given: Any) -> Reports:
     mechanisms = mechanisms or (RandomizedResponse.from_epsilon(2, n=N),)
-    everybody = np.ones(N, np.bool_)
-    asks = {"adjacency": Ask("adjacency", mechanisms)}
-    answered = given.pop("answered", everybody)
-    return Reports(FACTS, asks, {"adjacency": everybody}, answered,
-                   ({} if rows is None else {"adjacency": csr_array(rows)}) | given)  # fmt: skip
+    adjacency = {} if rows is None else {"adjacency": csr_array(rows)}
+    return reports_of(FACTS, {"adjacency": mechanisms}, **adjacency, **given)
 
 
 def _directed(edge_index: np.ndarray) -> np.ndarray:
     dense = np.zeros((N, N), np.bool_)
     dense[edge_index[1], edge_index[0]] = True
     return dense
-
-
-def test_rr_is_the_graph_as_it_was_reported() -> None:
-    graph = RR().reconstruct(_reports(), PUBLIC)
-    assert np.array_equal(_directed(graph.edge_index), ROWS) and graph.edge_index.shape[1] == ROWS.sum()
-    np.testing.assert_allclose(graph.features.toarray()[0], [0.25, 0.75])
-    assert graph.train.tolist() == [0, 1] and graph.labels.tolist() == [0, 1, 1, -1, -1]
-
-
-def test_symrr_asks_one_end_and_counts_its_report_for_both() -> None:
-    (question,) = SymRR().questions(FACTS, SPLIT, SPEND, "c")
-    response = question.query.asks[0].mechanisms[0]
-    assert response.reporting == "one-end"
-    lower = np.tril(ROWS)
-    graph = SymRR().reconstruct(_reports(lower, response), PUBLIC)
-    assert np.array_equal(_directed(graph.edge_index), lower | lower.T)
 
 
 def test_survival_leaves_the_degree_on_average() -> None:
@@ -79,10 +62,7 @@ def test_dprr_thins_rows_and_one_set_of_reports_gives_one_graph() -> None:
     mechanisms = (RandomizedResponse.from_epsilon(1.0, n=n), Degree.from_epsilon(1.0, n=n))
     noisy = rng.random((n, n)) < mechanisms[0].flip_probability
     np.fill_diagonal(noisy, False)
-    asks = {"adjacency": Ask("adjacency", mechanisms)}
-    everybody = np.ones(n, np.bool_)
-    reports = Reports(facts, asks, {"adjacency": everybody}, everybody,
-                      {"adjacency": csr_array(noisy), "degrees": np.full(n, 20)})  # fmt: skip
+    reports = reports_of(facts, {"adjacency": mechanisms}, adjacency=csr_array(noisy), degrees=np.full(n, 20))
     (edges, weights, notes), (again, _, _) = DPRR().links(reports), DPRR().links(reports)
     assert np.array_equal(edges, again) and weights is None
     assert noisy[edges[0], edges[1]].all()
@@ -108,16 +88,6 @@ def test_largest_entries_and_pairs_by_hand() -> None:
     assert (left[0], right[0]) == (1, 2)  # the one report about it says 8, the mean of 9 and 1 is 5
     left, right = largest_pairs(np.zeros((3, 3), np.int32), np.zeros(3, np.bool_), 2)
     assert not len(left)
-
-
-def test_ldpgcn_keeps_as_many_as_the_degrees_say() -> None:
-    mechanisms = (NoisyRow.from_epsilon(1.8, n=N), Degree.from_epsilon(0.2, n=N))
-    numbers = np.where(ROWS, 64, 0).astype(np.int32)
-    reports = _reports(None, *mechanisms, noisy_rows=numbers, degrees=np.array([3, 2, 2, 1, 0]))  # type: ignore[arg-type]
-    graph = LDPGCN().reconstruct(reports, PUBLIC)
-    both = ROWS & ROWS.T
-    assert graph.edge_index.shape[1] == 8 and (_directed(graph.edge_index) >= both).all()
-    assert graph.notes["noisy_degree_sum"] == 8
 
 
 def test_lp_and_spreads_labels_over_agreed_pairs() -> None:
@@ -149,22 +119,6 @@ def test_label_propagation_starts_at_training_nodes_alone() -> None:
         assert trained.val_accuracy == float(said == 0)  # by the label that the curator has
 
 
-def test_reported_labels_come_before_public_ones() -> None:
-    said = np.array([1, 0, 0, -1, -1])
-    asked = {"label": Ask("label", (GRR.from_epsilon(1.0, categories=FACTS.classes),))}
-
-    def told(*rows: np.ndarray) -> Reports:
-        reports = _reports(*rows, labels=said)
-        return dataclasses.replace(reports, asks={**reports.asks, **asked}, asked={**reports.asked, "label": said >= 0})
-
-    graph = RR().reconstruct(told(), PUBLIC)
-    assert graph.labels.tolist() == said.tolist() != PUBLIC.labels.tolist()
-    agreed = np.zeros((N, N), np.bool_)
-    agreed[[0, 3], [3, 0]] = True
-    spread = graph_alone(known_from_reports(told(agreed), PUBLIC))
-    assert spread is not None and spread[[0, 3]].tolist() == [1, 1]
-
-
 def test_the_questions_of_a_method_with_stages_and_labels() -> None:
     bits, degree = RandomizedResponse.from_epsilon(2, n=N), Degree.from_epsilon(1, n=N)
     first = (Ask("adjacency", (bits,)),)
@@ -181,3 +135,87 @@ def test_the_questions_of_a_method_with_stages_and_labels() -> None:
     assert len(with_labels(first, FACTS, everybody, spent, "c", "own")) == 1
     with pytest.raises(ValueError, match="--eps-labels is needed: labels are private, and own's"):
         with_labels(first, FACTS, SPLIT, Budget(private_labels=True), "c", "own")
+
+
+# --- LDPGen: a triangle 0-1-2 and a path 3-4-5 ----------------------------------------------
+
+SIX = PublicFacts(6, 3, 2)
+SPLIT_OF_SIX = Split(np.array([0, 1]), np.array([2]), np.array([3, 4, 5]))
+OF_SIX = PublicKnowledge(SIX, SPLIT_OF_SIX, np.array([0, 1, 1, -1, -1, -1]), csr_array(np.eye(6, 3, dtype=np.float32)))
+GROUPING = np.array([0, 0, 0, 1, 1, 1])
+COUNTS = np.array([[2, 0], [2, 0], [2, 0], [0, 1], [0, 2], [0, 1]])
+
+
+def counted(counts: np.ndarray = COUNTS, **given: Any) -> Reports:
+    bits = {"features": OneBit.from_epsilon(1.0, d=3)} if "features" in given else {}
+    groups = GroupDegrees.from_epsilon(1.0, n=6, groups=counts.shape[1])
+    reports = reports_of(SIX, {"adjacency": groups, **bits}, group_degrees=counts, **given)
+    return dataclasses.replace(reports, grouping=GROUPING)
+
+
+@pytest.mark.parametrize("method", [LDPGen(groups=3), FPLDPGen(groups=3)], ids=lambda m: m.spec.name)
+def test_the_plan_has_two_stages_that_share_the_budget(method: Method) -> None:
+    budget = SPEND if method.spec.name == "ldpgen" else Budget(epsilon=2, feature_share=0.25)
+    (question,) = method.questions(SIX, SPLIT_OF_SIX, budget, "c")
+    first, second = question.query.plan
+    eps_a = 2.0 if method.spec.name == "ldpgen" else 1.5
+    zero, one = first[0].mechanisms[0], second[0].mechanisms[0]
+    assert (zero.groups, zero.seed, one.groups, one.seed) == (2, 0, 3, -1)
+    assert zero.loss().bit == one.loss().bit == pytest.approx(eps_a / 2)
+
+
+def test_a_silent_person_is_like_the_mean() -> None:
+    counts = np.array([[9, 0], [8, 0], [0, 7], [1, 8], [0, 8], [0, 0]])
+    answered = np.array([True, True, False, True, True, True])
+    vectors = ldpgen._vectors(counted(counts, answered=answered))
+    np.testing.assert_allclose(vectors[2], [18 / 5, 16 / 5])
+    assert np.array_equal(vectors[[0, 1, 3, 4, 5]], counts[[0, 1, 3, 4, 5]])
+
+
+def test_without_noise_edges_stay_inside_their_groups() -> None:
+    """Triangle and path: 3 and 2 expected edges, none between; nothing else can be drawn."""
+    graph = LDPGen().reconstruct(counted(), OF_SIX)
+    assert np.array_equal(GROUPING[graph.edge_index[0]], GROUPING[graph.edge_index[1]])
+    assert graph.notes["expected_edges"] == 3 + 2 and graph.edge_weight is None
+
+
+def test_a_one_sided_link_is_from_its_reporter_and_regards_nothing_of_the_other_but_the_group() -> None:
+    """Everybody reports nobody but for the last, who reports all: links there are, and all leave that one."""
+    counts = np.zeros((6, 2), np.int64)
+    counts[5] = [0, 6 - 1]
+    method = LDPGen(graph="one-sided")
+    graph = method.reconstruct(counted(counts), OF_SIX)
+    assert set(graph.edge_index[0]) == {5} and graph.edge_weight is None
+    assert graph.notes["edges"] == graph.edge_index.shape[1] and graph.notes["groups"] == 2
+    assert np.array_equal(graph.edge_index, method.reconstruct(counted(counts), OF_SIX).edge_index)
+
+
+def test_fp_averages_over_drawn_neighbours() -> None:
+    bits = np.packbits(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1], [0, 0, 0], [0, 1, 0]], np.uint8), axis=1)
+    reports = counted(features=bits)
+    graph = FPLDPGen(l=1, scaling="literal").reconstruct(reports, OF_SIX)
+    truth = np.unpackbits(bits, axis=1)[:, :3].astype(float)
+    for i in range(6):
+        near = np.r_[i, graph.edge_index[0][graph.edge_index[1] == i]]
+        np.testing.assert_allclose(graph.features[i], truth[near].mean(axis=0), atol=1e-6)
+    left = FPLDPGen(l=0, scaling="literal").reconstruct(reports, OF_SIX)
+    np.testing.assert_allclose(left.features, truth)
+
+
+def test_reports_of_both_stages_are_read_and_kept(tmp_path: Any) -> None:
+    (question,) = LDPGen(groups=2).questions(SIX, SPLIT_OF_SIX, SPEND, "c")
+    second = dataclasses.replace(question, query=question.query.at_stage(1, tuple(GROUPING.tolist())))
+    mechanism = second.query.asks[0].mechanisms[0]
+    answers = {i: {"adjacency": (mechanism.encode(COUNTS[i]),)} for i in range(6)}
+    reports = Reports.from_bytes(SIX, (second,), answers)
+    assert np.array_equal(reports.arrays["group_degrees"], COUNTS) and np.array_equal(reports.grouping, GROUPING)
+    assert reports.asks["adjacency"].mechanisms == (mechanism,) and reports.plan == question.query.plan
+    reports.save(tmp_path)
+    read = Reports.load(tmp_path)
+    assert np.array_equal(read.arrays["group_degrees"], COUNTS) and np.array_equal(read.grouping, GROUPING)
+    assert read.query() == reports.query() and read.plan == question.query.plan
+    claimed = LDPGen().guarantee(SIX, (dataclasses.replace(question, query=read.query()),), SPEND)
+    assert claimed.holds["relationship"].value == pytest.approx(4)  # of both stages
+    other = dataclasses.replace(second, query=question.query.at_stage(1, (0,) * 6), devices=np.array([0]))
+    with pytest.raises(ValueError, match="group people differently"):
+        Reports.from_bytes(SIX, (second, other), answers)

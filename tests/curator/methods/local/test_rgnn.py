@@ -1,62 +1,34 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from ldpsim.curator.learning.noisy_labels import Bags
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import RGNN, Budget
-from ldpsim.curator.methods.local.rgnn import BaggedGraph
-from ldpsim.curator.reports.estimates import estimate_labels, neighbourhood_mean
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR, GRRFS
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge
+from ldpsim.devices.mechanisms import GRRFS
 from ldpsim.devices.query import Ask
-
-N, D, CLASSES = 40, 12, 3
-SPLIT = Split(np.arange(20), np.arange(20, 30), np.arange(30, N))
+from tests.curator.worlds import CLASSES, SPLIT, D, N, world
 
 
-def _world(silent: tuple[int, ...] = (), asked_labels: np.ndarray | None = None) -> tuple[Reports, PublicKnowledge]:
-    rng = np.random.default_rng(5)
-    facts = PublicFacts(N, D, CLASSES)
-    labels = rng.integers(0, CLASSES, N)
-    same = labels[:, None] == labels[None, :]
-    edges = np.array(np.nonzero(np.triu(rng.random((N, N)) < np.where(same, 0.4, 0.02), 1)))
-    sampling, truth = GRRFS.from_epsilon(2.0, facts=facts, m=4), GRR.from_epsilon(2.0, categories=CLASSES)
-    answered = np.ones(N, np.bool_)
-    answered[list(silent)] = False
-    asked = np.zeros(N, np.bool_)
-    asked[SPLIT.labelled if asked_labels is None else asked_labels] = True
-    noisy = np.where(asked & answered, np.where(rng.random(N) < 0.2, rng.integers(0, CLASSES, N), labels), -1)
-    codes = (rng.random((N, D)) < 0.2 + 0.2 * labels[:, None]).astype(np.uint8) * answered[:, None]
-    asks = {"features": Ask("features", (sampling,)), "label": Ask("label", (truth,))}
-    who = {"features": np.ones(N, np.bool_), "label": asked}
-    reports = Reports(facts, asks, who, answered, {"features": codes, "labels": noisy})
-    return reports, PublicKnowledge(facts, SPLIT, np.full(N, -1), edges=edges)
-
-
-def test_the_graph_to_train_on_is_the_public_one_with_reconstructed_labels() -> None:
-    reports, public = _world()
-    graph = RGNN(C=4, Kx=2, Ky=2).reconstruct(reports, public)
-    assert public.edges is not None and reports.labels is not None
-    assert graph.edge_index.shape == (2, 2 * public.edges.shape[1])
-    assert np.array_equal(np.sort(graph.train), SPLIT.train) and np.array_equal(np.sort(graph.val), SPLIT.val)
-    assert np.all(graph.labels[SPLIT.test] == -1)
-    mean = neighbourhood_mean(N, public.edges)
-    expected = estimate_labels(reports.labels[:, None] == np.arange(CLASSES), mean, 2)
-    assert np.array_equal(graph.labels[SPLIT.labelled], expected[SPLIT.labelled])
-    assert graph.features.shape == (N, D) and graph.features.dtype == np.float32
-    assert isinstance(graph, BaggedGraph) and graph.bags is not None
-    assert graph.notes["clusters"] + graph.notes["clusters_without_labels"] == 4
+def _world(silent: tuple[int, ...] = ()) -> tuple[Reports, PublicKnowledge]:
+    reports, public, labels = world(public=False, public_graph=True, private_labels=True, silent=silent)
+    sampling = Ask("features", (GRRFS.from_epsilon(2.0, facts=public.facts, m=4),))
+    codes = np.random.default_rng(5).random((N, D)) < 0.2 + 0.2 * labels[:, None]
+    reports = replace(
+        reports, asks={"features": sampling, **reports.asks}, asked={"features": np.ones(N, np.bool_), **reports.asked}
+    )
+    return reports.with_arrays(features=codes.astype(np.uint8) * reports.answered[:, None]), public
 
 
 @pytest.mark.parametrize("how", ["raw", "twice"])
 def test_bags_hold_the_training_nodes_alone(how: str) -> None:
     reports, public = _world()
     graph = RGNN(C=4, proportions=how).reconstruct(reports, public)
-    assert isinstance(graph, BaggedGraph) and graph.bags is not None and reports.labels is not None
     assert np.array_equal(np.flatnonzero(graph.bags.mean.toarray().any(axis=0)), SPLIT.train)
     other = reports.labels.copy()
     other[SPLIT.val] = (other[SPLIT.val] + 1) % CLASSES
@@ -65,18 +37,16 @@ def test_bags_hold_the_training_nodes_alone(how: str) -> None:
         RGNN(C=4, Ky=0, proportions=how).reconstruct(reports.with_arrays(labels=labels), public)
         for labels in (reports.labels, other)
     )
-    assert isinstance(one, BaggedGraph) and isinstance(two, BaggedGraph)
-    assert one.bags is not None and two.bags is not None
     np.testing.assert_array_equal(one.bags.target, two.bags.target)
 
 
 def test_silent_people_and_nobody_at_all() -> None:
-    reports, public = _world(silent=(0, 1, 25))
+    reports, public = _world(silent=(0, 1, 80))
     noisy = RGNN(C=4, labels="noisy").reconstruct(reports, public)
-    assert 0 not in noisy.train and 25 not in noisy.val
+    assert 0 not in noisy.train and 80 not in noisy.val
     nobody, public = _world(silent=tuple(range(N)))
     graph = RGNN(C=4).reconstruct(nobody, public)
-    assert not len(graph.train) and isinstance(graph, BaggedGraph) and graph.bags is None
+    assert not len(graph.train) and graph.bags is None
     with pytest.raises(ValueError, match="nothing can be learned"):
         RGNN(C=4).train(graph, settings=TrainingSettings(gnn="sage", epochs=2), classes=CLASSES, seed=0, device="cpu")
 
@@ -94,22 +64,20 @@ def test_what_does_not_fit_is_refused() -> None:
         RGNN().reconstruct(reports, PublicKnowledge(public.facts, public.split, public.labels))
     facts = public.facts
     for method, budget, message in (
-        (RGNN(m=13), Budget(), r"--set m=13: of 12 features"),
-        (RGNN(m=4, group=4), Budget(), r"--set m=4: of 3 features"),
-        (RGNN(C=41), Budget(), "40 nodes cannot be cut into more clusters"),
+        (RGNN(m=61), Budget(), r"--set m=61: of 60 features"),
+        (RGNN(m=16, group=4), Budget(), r"--set m=16: of 15 features"),
+        (RGNN(C=151), Budget(), "150 nodes cannot be cut into more clusters"),
     ):
         with pytest.raises(ValueError, match=message):
             method.questions(facts, SPLIT, budget, "c")
-    assert RGNN(m=12).questions(facts, SPLIT, Budget(), "c") and RGNN(m=3, group=4).questions(
-        facts, SPLIT, Budget(), "c"
-    )
+    for method in (RGNN(m=60), RGNN(m=15, group=4), RGNN(C=151, alpha=0.0)):
+        assert method.questions(facts, SPLIT, Budget(), "c")
     with pytest.raises(ValueError, match="at least 2 categories"):
         RGNN().questions(PublicFacts(N, D, 1), SPLIT, Budget(), "c")
     with pytest.raises(ValueError, match="binary or categorical"):
         RGNN().questions(PublicFacts(N, D, 2, feature_low=-1.0), SPLIT, Budget(), "c")
     with pytest.raises(ValueError, match="--set group=2: only binary columns"):
         RGNN(m=1, group=2).questions(PublicFacts(N, 4, 2, domains=(2, 3)), SPLIT, Budget(), "c")
-    assert RGNN(C=41, alpha=0.0).questions(facts, SPLIT, Budget(), "c")
 
 
 @pytest.mark.parametrize("eps_x, bit, claimed", [(1.0, 0.280811614, 8.332488380), (0.1, 0.019649252, 0.280811614)])
@@ -132,7 +100,7 @@ def test_what_is_claimed_and_what_holds_on_citeseer(eps_x: float, bit: float, cl
 
 
 def test_the_claimed_sum_is_rounded_up() -> None:
-    facts, budget = PublicFacts(N, D, CLASSES), Budget(eps_features=1.0, eps_labels=0.3)
+    facts, budget = PublicFacts(N, 12, CLASSES), Budget(eps_features=1.0, eps_labels=0.3)
     method = RGNN(m=4)
     (features, label), _ = (question.query.asks for question in method.questions(facts, SPLIT, budget, "c"))
     exact = features.mechanisms[0].claimed_loss() + label.mechanisms[0].loss().vector  # type: ignore[attr-defined]
@@ -149,7 +117,6 @@ def test_the_loss_is_lines_11_to_13_literally(loss: str, monkeypatch: pytest.Mon
     reports, public = _world()
     method = RGNN(C=4, alpha=0.7, loss=loss)
     graph = method.reconstruct(reports, public)
-    assert isinstance(graph, BaggedGraph) and isinstance(graph.bags, Bags)
     seen = {}
     monkeypatch.setattr("ldpsim.curator.learning.training.train", lambda graph, **given: seen.update(given))
     method.train(graph, settings=SETTINGS, classes=CLASSES, seed=0, device="cpu")

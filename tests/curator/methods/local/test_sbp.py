@@ -10,7 +10,7 @@ from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import Budget
 from ldpsim.curator.methods.local.sbp import ASKERS, SBP
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge
-from tests.curator.posterior.worlds import CLASSES, SPLIT, D, N, world
+from tests.curator.worlds import CLASSES, SPLIT, D, N, world
 
 FACTS = PublicFacts(N, D, CLASSES)
 

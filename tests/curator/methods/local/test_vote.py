@@ -20,7 +20,7 @@ from ldpsim.curator.methods import Budget, Question, Vote
 from ldpsim.curator.reports.decoding import joined_reports
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes import knowledge as module
-from ldpsim.curator.votes.knowledge import VOTE, knowledge, reports_by_batch
+from ldpsim.curator.votes.knowledge import VOTE, knowledge
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
@@ -75,7 +75,6 @@ def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int 
                 true = rng.random() < mechanism.truth_probability
                 reports[person] = TRUTH[person] if true else (TRUTH[person] + rng.integers(1, CLASSES)) % CLASSES
                 continue
-            assert isinstance(mechanism, NeighbourhoodVote)
             candidates = mechanism.ranked[person, : mechanism.candidates].tolist()
             voted = (TRUTH[person] + shift) % CLASSES
             hit = voted in candidates and rng.random() < rate
@@ -159,16 +158,6 @@ def test_private_labels_come_first_and_are_learned_from() -> None:
     assert not known.label_rows[SPLIT.test].any()
     alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
     assert _accuracy(Vote(), reports, public)[0] > alone + 0.05
-
-
-def test_each_batch_has_a_law_of_its_own() -> None:
-    reports = _collect(Vote(batches=3))
-    *batches, rest = reports_by_batch(reports, SPLIT)
-    assert len(batches) == 3 and rest == [] and reports.asked["adjacency"].all()
-    assert knowledge(reports, _public()).voted.all()
-    for parts in batches:
-        people = np.concatenate([np.flatnonzero(part.asked["adjacency"]) for part in parts])
-        assert len(parts) == 11 and 0 < np.isin(people, SPLIT.labelled).sum() < len(people)
 
 
 def test_batches_are_asked_where_little_is_known() -> None:

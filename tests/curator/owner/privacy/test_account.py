@@ -117,20 +117,17 @@ def test_delta_against_the_number_of_people() -> None:
     assert account("pate-g", replace(AMAZON, nodes=2500, queries=5)).warnings == ()
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"queries": 0}, "--queries 0"),
-        ({"queries": 100_001}, "--queries 100001"),
-        *(({"lambda_": value}, "--lambda") for value in (0.0, -1.0, math.nan, math.inf, 101.0)),
-        *(({"delta": value}, "--delta") for value in (0.0, -1e-5, 1e-10, 0.1, 1.0, math.nan)),
-        *(({"classes": value}, "--classes") for value in (1, 0, -3, 100_001)),
-        *(({"gamma": value}, "--gamma") for value in (0.0, -0.1, 1.01, math.nan)),
-        ({"sampling": "twice"}, "--sampling twice"),
-        ({"sampling": "all"}, "--sampling all"),
-        ({"nodes": 0}, "--nodes 0"),
-    ],
-)
+@pytest.mark.parametrize(("change", "said"), [
+    ({"queries": 0}, "--queries 0"),
+    ({"queries": 100_001}, "--queries 100001"),
+    *(({"lambda_": value}, "--lambda") for value in (0.0, -1.0, math.nan, math.inf, 101.0)),
+    *(({"delta": value}, "--delta") for value in (0.0, -1e-5, 1e-10, 0.1, 1.0, math.nan)),
+    *(({"classes": value}, "--classes") for value in (1, 0, -3, 100_001)),
+    *(({"gamma": value}, "--gamma") for value in (0.0, -0.1, 1.01, math.nan)),
+    ({"sampling": "twice"}, "--sampling twice"),
+    ({"sampling": "all"}, "--sampling all"),
+    ({"nodes": 0}, "--nodes 0"),
+])  # fmt: skip
 def test_mistakes(change: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said) as error:
         replace(AMAZON, **change)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 
 import mpmath
@@ -63,6 +64,11 @@ def hockey_stick(law: np.ndarray, other: np.ndarray, epsilon: float) -> float:
     return float(np.maximum(law - math.exp(epsilon) * other, 0).sum())
 
 
+def worse(one: np.ndarray, other: np.ndarray, delta: float) -> float:
+    """Exact epsilon of two laws at a delta, the larger one of both directions."""
+    return max(root(partial(hockey_stick, p, q), delta) for p, q in ((one, other), (other, one)))
+
+
 def laws(classes: int, lambda_: float) -> tuple[np.ndarray, np.ndarray]:
     a, b = label_probabilities(classes, lambda_)
     p, q = np.full(classes, b), np.full(classes, b)
@@ -84,10 +90,7 @@ def sequences(law: np.ndarray, queries: int) -> np.ndarray:
 def test_fresh_samples_by_enumerating_every_sequence(classes: int, queries: int, delta: float, gamma: float) -> None:
     p, q = laws(classes, 0.9)
     mixed = sequences((1 - gamma) * q + gamma * p, queries)
-    plain = sequences(q, queries)
-    exact = max(
-        root(lambda e: hockey_stick(mixed, plain, e), delta), root(lambda e: hockey_stick(plain, mixed, e), delta)
-    )
+    exact = worse(mixed, sequences(q, queries), delta)
     found = label_epsilon(queries=queries, classes=classes, lambda_=0.9, delta=delta, gamma=gamma)
     assert found == pytest.approx(exact, abs=1e-8)
     off_by_one = label_epsilon(queries=queries - 1, classes=classes, lambda_=0.9, delta=delta, gamma=gamma)
@@ -101,11 +104,8 @@ def test_one_sample_by_enumerating_every_sequence(classes: int, queries: int, ga
     plain = sequences(q, queries)
     mixed = (1 - gamma) * plain + gamma * sequences(p, queries)
     for delta in (1e-4, 1e-2):
-        exact = max(
-            root(lambda e: hockey_stick(mixed, plain, e), delta), root(lambda e: hockey_stick(plain, mixed, e), delta)
-        )
         found = label_epsilon_once(queries=queries, classes=classes, lambda_=0.9, delta=delta, gamma=gamma)
-        assert found == pytest.approx(exact, abs=1e-8)
+        assert found == pytest.approx(worse(mixed, plain, delta), abs=1e-8)
 
 
 def edge_laws(classes: int, lambda_: float, gamma: float) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -144,9 +144,7 @@ def test_an_edge_in_one_sample_by_enumerating_every_sequence(classes: int, queri
     drawn = [sequences(np.where(np.arange(classes) == vertex, a, b), queries) for vertex in range(classes)]
     g, worst = gamma**2, 0.0
     for rest in drawn:
-        first, second = (1 - g) * rest + g * drawn[0], (1 - g) * rest + g * drawn[1]
-        for one, other in ((first, second), (second, first)):
-            worst = max(worst, root(lambda e, p=one, q=other: hockey_stick(p, q, e), delta))  # type: ignore[misc]
+        worst = max(worst, worse((1 - g) * rest + g * drawn[0], (1 - g) * rest + g * drawn[1], delta))
     assert found == pytest.approx(worst, abs=1e-8)
 
 
@@ -167,10 +165,7 @@ def test_the_window_leaves_nothing_out_that_matters(gamma: float, lambda_: float
     def collapsed(law: np.ndarray) -> np.ndarray:
         return np.exp(multinomial.logpmf(counts, queries, [law[0], law[1], law[2:].sum()]))
 
-    mixed, plain = collapsed((1 - gamma) * q + gamma * p), collapsed(q)
-    exact = max(
-        root(lambda e: hockey_stick(mixed, plain, e), delta), root(lambda e: hockey_stick(plain, mixed, e), delta)
-    )
+    exact = worse(collapsed((1 - gamma) * q + gamma * p), collapsed(q), delta)
     found = label_epsilon(queries=queries, classes=classes, lambda_=lambda_, delta=delta, gamma=gamma)
     assert found == pytest.approx(exact, abs=1e-8)
 
@@ -326,26 +321,14 @@ def label_law(counts: tuple[int, ...], lambda_: float) -> np.ndarray:
 
 
 def neighbours(teachers: int, classes: int, lambda_: float) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The laws of one label before and after one vote was moved, for every vote, in both directions."""
+    """The laws of one label before and after one vote was moved, for every vote."""
     laws = {c: label_law(c, lambda_) for size in (teachers, teachers - 1) for c in all_counts(size, classes)}
-    pairs = [(laws[c], laws[d]) for c in all_counts(teachers, classes) for d in moved(c)]
-    return [*pairs, *((second, first) for first, second in pairs)]
+    return [(laws[c], laws[d]) for c in all_counts(teachers, classes) for d in moved(c)]
 
 
 def test_several_labels_by_enumerating_every_sequence() -> None:
     """The worst vote, six times: below what holds; above what one count that changes by 1 would cost."""
     lambda_, queries, delta = 1.0, 6, 1e-2
-
-    def epsilon(law: np.ndarray, other: np.ndarray) -> float:
-        p, q = np.ones(1), np.ones(1)
-        for _ in range(queries):
-            p, q = np.outer(p, law).ravel(), np.outer(q, other).ravel()
-
-        def excess(at: float) -> float:
-            return float(np.maximum(p - math.exp(at) * q, 0).sum()) - delta
-
-        return 0.0 if excess(0.0) <= 0 else float(brentq(excess, 0, 2 * lambda_ * queries))
-
-    exact = max(epsilon(*pair) for pair in neighbours(10, 2, lambda_))
+    exact = max(worse(sequences(p, queries), sequences(q, queries), delta) for p, q in neighbours(10, 2, lambda_))
     held = account("pate-g", LabelRelease(queries=queries, lambda_=lambda_, delta=delta))
     assert laplace_epsilon(loss=lambda_, queries=queries, delta=delta) < exact <= held.vector

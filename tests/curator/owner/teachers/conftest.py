@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 
@@ -33,15 +28,3 @@ def private() -> PlainGraph:
 def public() -> PlainGraph:
     """Fifty public nodes."""
     return make_graph(50, seed=1)
-
-
-@pytest.fixture(scope="session")
-def pyg() -> ModuleType:
-    """The oracle, a module beside the tests."""
-    path = Path(__file__).with_name("pyg_reference.py")
-    spec = importlib.util.spec_from_file_location("pyg_reference", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["pyg_reference"] = module
-    spec.loader.exec_module(module)
-    return module

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import networkx
 import numpy as np
@@ -28,6 +27,7 @@ from ldpsim.curator.owner.teachers.answering import (
 from ldpsim.curator.owner.teachers.graph import PlainGraph, save_array
 from ldpsim.curator.owner.teachers.perceptron import perceptron_scores, train_perceptron
 from ldpsim.curator.owner.teachers.sage import SageSettings, train
+from tests.curator.owner.teachers.pyg_reference import edges_of, trained_by_pyg
 
 CLASSES = 3
 
@@ -40,7 +40,7 @@ def exact(graph: PlainGraph) -> PlainGraph:
 @pytest.mark.parametrize("dropout", [0.0, 0.5, 0.3])
 @pytest.mark.parametrize("weight_decay", [0.0, 0.01])
 def test_a_stack_of_teachers_equals_pygs_in_float64(
-    private: PlainGraph, public: PlainGraph, pyg: ModuleType, dropout: float, weight_decay: float
+    private: PlainGraph, public: PlainGraph, dropout: float, weight_decay: float
 ) -> None:
     """Also a network with less nodes than the stack has rows: its dropout has more rows, so it is compared without."""
     settings = SageSettings(hidden=16, epochs=50, dropout=dropout, weight_decay=weight_decay)
@@ -51,9 +51,9 @@ def test_a_stack_of_teachers_equals_pygs_in_float64(
         assert (np.diff(graph.indptr) == 0).any()
     networks, target = train(graphs, [7, 8, 9], CLASSES, settings, rows=45), exact(public)
     for at in (0, 2) if dropout else (0, 1, 2):
-        theirs = pyg.trained_by_pyg(graphs[at], CLASSES, settings, 7 + at)
+        theirs = trained_by_pyg(graphs[at], CLASSES, settings, 7 + at)
         with torch.no_grad():
-            expected = theirs(torch.from_numpy(target.features), pyg.edges_of(public)).exp().numpy()
+            expected = theirs(torch.from_numpy(target.features), edges_of(public)).exp().numpy()
         scores = np.stack([ask(networks, target, node)[at] for node in range(len(public))])
         ours = torch.softmax(torch.from_numpy(scores), 1).numpy()
         np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-8)
@@ -76,19 +76,6 @@ def test_asking_one_node_and_asking_all_agree(private: PlainGraph, public: Plain
     everybody = ask_all(network, public)
     for node in (0, 10, 49):  # the last has no neighbour
         np.testing.assert_allclose(ask(network, public, node)[0], everybody[node], atol=1e-5)
-
-
-def test_a_part_has_the_edges_among_its_people(private: PlainGraph) -> None:
-    people = np.array([4, 9, 10, 31, 50, 59])
-    part = private.part(people)
-    dense = private.mean.toarray() > 0
-    np.testing.assert_array_equal(part.mean.toarray() > 0, dense[people][:, people])
-    np.testing.assert_array_equal(part.features, private.features[people])
-    np.testing.assert_array_equal(part.labels, private.labels[people])
-    everybody = private.part(np.arange(60))
-    np.testing.assert_array_equal(everybody.indices, private.indices)
-    np.testing.assert_allclose(everybody.mean_features[10], private.features[private.neighbours(10)].mean(0), atol=1e-6)
-    assert not private.mean_features[59].any()
 
 
 def test_an_array_is_written_whole_for_its_owner_alone(tmp_path: Path, private: PlainGraph) -> None:
