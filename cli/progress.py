@@ -1,7 +1,8 @@
 """Progress on standard error, for anything that takes more than two seconds.
 
 On a terminal each phase has a bar with its percentage and the time left, and the bars disappear at
-the end. Elsewhere, as in a pipe or a log file, a phase gets a line, and one more for each 10 %.
+the end. Elsewhere, as in a pipe or a log file, a phase gets a line, and one more for each 10 %. A figure that is known
+before the end is shown at once.
 """
 
 from __future__ import annotations
@@ -53,6 +54,15 @@ class Progress:
             if self._shown:
                 show = self._write_lines if self._bars is None else self._draw
                 show(phase, None if share is None else min(max(share, 0.0), 1.0))
+
+    def figure(self, words: str) -> None:
+        """Show a figure that is known before the end: beside the bars, and gone with them; a line elsewhere."""
+        with self._lock:
+            if self._shown and self._bars is None:
+                self._write(words)
+            elif self._shown:
+                self._bars.add_task(words, total=None)
+                self._bars.start()
 
     def _draw(self, phase: str, share: float | None) -> None:
         """Update the bar of a phase; the one before it is done."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,6 +11,8 @@ from ldpsim.cli import options as o
 from ldpsim.cli.errors import FAILED, REFUSED, Failure
 from ldpsim.cli.imports import large_imports
 from ldpsim.cli.output import console, echo, print_json, working
+from ldpsim.cli.progress import Progress
+from ldpsim.strategies.results.numbers import percent
 from ldpsim.strategies.setup.option_spec import OUTPUT
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -37,8 +40,9 @@ def run(
 
         try:
             result = simulate(
-                options, progress=progress, track=track or (), keep_graph=False, save_graph=save_graph, again=again
-            )
+                options, progress=progress, track=track or (), keep_graph=False, save_graph=save_graph, again=again,
+                on_accuracy=partial(_show_early, progress, options),
+            )  # fmt: skip
         except Refused as refused:
             raise Failure(str(refused), REFUSED) from refused
         except RunFailed as failed:
@@ -63,3 +67,10 @@ def run(
         else:
             shown = first_screen(result.record, folder=result.folder, next_command=following, more=True)
         console().print(shown, crop=False)  # a long word of the command stays whole
+
+
+def _show_early(progress: Progress, options: RunOptions, accuracy: float) -> None:
+    """Show the accuracy of the first repeat while the rest of the run goes on; nothing where it ends at once."""
+    of = "" if options.repeats == 1 else f" of the first of {options.repeats} repeats"
+    if of or options.nulls or options.reference:
+        progress.figure(f"accuracy{of} {percent(accuracy)}; the rest follows")

@@ -2,9 +2,9 @@
 
     python -m benchmarks.speed.bench_main [--repeats 5] [PART ...]
 
-Parts: ``start``, ``nulls``, ``beside``, ``epoch``, ``pyg`` and ``large``, which is a million people, takes two minutes
-and must be named. ``beside`` has wall seconds and all cores. The two sides of a ratio run in turn; a ratio is the
-median of the pairs' ratios. Goals and what was seen stand in docs/measures.md.
+Parts: ``start``, ``nulls``, ``beside``, ``screen``, ``epoch`` and ``pyg``; ``flower`` and ``large``, a million people,
+take minutes and must be named. ``beside``, ``screen`` and ``flower`` have wall seconds and all cores. The two sides of
+a ratio run in turn; a ratio is the median of the pairs' ratios. Goals and what was seen stand in docs/measures.md.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from benchmarks import ROOT
 from benchmarks.speed.process import ONE_THREAD, beside
@@ -93,10 +94,34 @@ from ldpsim.cli.imports import large_imports
 with large_imports():
     from ldpsim.strategies import RunOptions, simulate
 from benchmarks.speed.phases import Phases
-phases, began = Phases("start"), time.perf_counter()
-simulate(RunOptions(method="hogs", clients=3000, feature_share=0.3, out=None), progress=phases)
-print(json.dumps({"wall": time.perf_counter() - began} | {name: one["cpu"] for name, one in phases.done().items()}))
+early, phases = [], Phases("start")
+options = RunOptions(method="hogs", clients=3000, feature_share=0.3, out=None, **json.loads(sys.argv[1]))
+record = simulate(options, progress=phases, on_accuracy=lambda accuracy: early.append(time.time())).record
+cpu = {name: one["cpu"] for name, one in phases.done().items()}
+print(json.dumps({"first": early[0], "collect": record["seconds"]["collect"], "cpu": cpu}))
 """
+_ALONE = {"nulls": False, "reference": False}
+CORES = str(len(os.sched_getaffinity(0)))
+
+
+def simulated(threads: str, **options: object) -> dict[str, Any]:
+    """Return times of a process that makes `make run`'s simulation: of the first figure, and CPU seconds by phase.
+
+    Args:
+        threads: Threads that the libraries may use.
+        options: Options that differ.
+    """
+    found: dict[str, Any] = json.loads(
+        output_of("-c", _RUN, json.dumps(options), **dict.fromkeys(ONE_THREAD, threads)).splitlines()[-1]
+    )
+    return found
+
+
+def wall_of(work: Callable[..., object], *words: str, **options: object) -> float:
+    """Return the wall seconds of a call."""
+    began = time.perf_counter()
+    work(*words, **options)
+    return time.perf_counter() - began
 
 
 def nulls(repeats: int) -> list[Seen]:
@@ -104,26 +129,44 @@ def nulls(repeats: int) -> list[Seen]:
     runs: list[dict[str, float]] = []
 
     def others() -> float:
-        runs.append(json.loads(output_of("-c", _RUN)))
+        runs.append(simulated("1")["cpu"])
         return runs[-1]["reference"] + runs[-1]["nulls"]
 
     def itself() -> float:
-        return sum(cpu for phase, cpu in runs[-1].items() if phase not in ("reference", "nulls", "wall"))
+        return sum(cpu for phase, cpu in runs[-1].items() if phase not in ("reference", "nulls"))
 
     return [in_turn("nulls and references beside the run itself", 1.5, others, itself, repeats)]
 
 
 def beside_one_another(repeats: int) -> list[Seen]:
     """Wall seconds of `make run`'s simulation with its imports: trainings side by side, and one after another."""
-    cores = str(len(os.sched_getaffinity(0)))
+    return [in_turn(f"side by side on {CORES} cores (wall) beside one thread", 0.6,
+                    lambda: wall_of(simulated, CORES), lambda: wall_of(simulated, "1"), repeats)]  # fmt: skip
 
-    def wall(threads: str) -> float:
-        began = time.perf_counter()
-        output_of("-c", _RUN, **dict.fromkeys(ONE_THREAD, threads))
-        return time.perf_counter() - began
 
-    return [in_turn(f"side by side on {cores} cores (wall) beside one thread", 0.6, lambda: wall(cores),
-                    lambda: wall("1"), repeats)]  # fmt: skip
+def screen(repeats: int) -> list[Seen]:
+    """Wall seconds: that run beside one without null models and reference; its first figure beside `import torch`."""
+
+    def first() -> float:
+        began = time.time()
+        return float(simulated(CORES)["first"]) - began
+
+    return [
+        in_turn(f"run with its first screen (wall, {CORES} cores) beside alone", 1.5,
+                lambda: wall_of(simulated, CORES), lambda: wall_of(simulated, CORES, **_ALONE), repeats),
+        in_turn("first figure (wall, from the start) beside `import torch`", 2.5, first,
+                lambda: wall_of(output_of, "-c", "import torch"), repeats),
+    ]  # fmt: skip
+
+
+def flower(repeats: int) -> list[Seen]:
+    """The collection beside the same app under Flower's own runtime, from call to return."""
+
+    def collect(engine: str) -> float:
+        return float(simulated(CORES, engine=engine, settings={"epochs": "1"}, **_ALONE)["collect"])
+
+    return [in_turn("3,000 reports (wall) beside Flower's runtime", 0.01, lambda: collect("local"),
+                    lambda: collect("flower"), repeats)]  # fmt: skip
 
 
 def epoch(repeats: int) -> list[Seen]:
@@ -155,9 +198,10 @@ def _epoch(
 
 
 PARTS: dict[str, Callable[[int], list[Seen]]] = {
-    "start": start, "nulls": nulls, "beside": beside_one_another, "epoch": epoch, "pyg": pyg, "large": large,
+    "start": start, "nulls": nulls, "beside": beside_one_another, "screen": screen, "epoch": epoch, "pyg": pyg,
+    "flower": flower, "large": large,
 }  # fmt: skip
-_NAMED_ONLY = ("large",)
+_NAMED_ONLY = ("flower", "large")
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -69,7 +69,7 @@ def products(graph: Graph) -> Callable[[], Tensor]:
     read = [model.spread.rows(torch.from_numpy(nodes)) for nodes in (graph.train, graph.val)]
     taught, judged = (part or model.spread for part in read)
     hidden, scores = torch.rand(people, HIDDEN), torch.rand(people, CLASSES)
-    back: Any = model.inputs.transposed if model.inputs.sparse else model.inputs.matrix.t()
+    inputs = model.inputs
 
     def once() -> Tensor:
         with torch.no_grad():
@@ -79,7 +79,7 @@ def products(graph: Graph) -> Callable[[], Tensor]:
             gradient = model.spread.transposed @ scores
             hidden.t() @ gradient
             gradient @ model.weight2.t()
-            found: Tensor = back @ hidden
+            found: Tensor = inputs.transposed @ hidden if inputs.sparse else hidden.t() @ inputs.matrix
             return found
 
     return once

@@ -24,6 +24,7 @@ unbiased weights, other scores become (score - lie) / (truth - lie) (:mod:`ldpsi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,8 +47,9 @@ from ldpsim.devices.facts import Split
 
 
 def fit_perceptron(
-    features: Any, told: LabelEvidence, train: IntArray, val: IntArray, *, seed: int, device: str = "cpu"
-) -> DoubleArray:
+    features: Any, told: LabelEvidence, train: IntArray, val: IntArray, *, seed: int, device: str = "cpu",
+    patience: float = math.inf,
+) -> DoubleArray:  # fmt: skip
     """float64 (n, classes): log-probabilities. A row of ``train`` comes from a model that was trained on that person.
 
     Labels of ``val`` choose the epoch, by their loss. The epoch with the most hits on validation labels would have an
@@ -60,6 +62,7 @@ def fit_perceptron(
         val: Others, all with a label.
         seed: Seed of the weights and of dropout.
         device: ``auto``, ``cpu`` or ``cuda``.
+        patience: Epochs without a better one after which training ends.
     """
     from ldpsim.curator.learning import training  # torch is only needed from here on
 
@@ -72,7 +75,7 @@ def fit_perceptron(
     graph = Graph(rows, np.zeros((2, 0), np.int64), None, told.labels, train, val)
     network = training.train(
         graph, settings=training.TrainingSettings(gnn="mlp", selection="loss"), classes=told.classes, seed=seed,
-        device=device, weights=told.rows,
+        device=device, weights=told.rows, patience=patience,
     )  # fmt: skip
     if packed:
         return np.asarray(network.log_probability, np.float64)

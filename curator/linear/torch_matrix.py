@@ -66,7 +66,10 @@ class Constant:
         return _times(self.transposed, gradient)
 
     def __matmul__(self, right: Tensor) -> Tensor:
-        return _sparse_product(right, self) if self.sparse else self.matrix @ right
+        if self.sparse:
+            return _sparse_product(right, self)
+        product: Tensor = _DenseProduct.apply(right, self.matrix)  # type: ignore[no-untyped-call]
+        return product
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +196,22 @@ class _SparseProduct(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return ctx.left.times_transposed(gradient), None
+
+
+class _DenseProduct(torch.autograd.Function):
+    """A dense constant times variables.
+
+    The gradient is (g' M)', which reads the large M row by row, and not M' g: the same bytes in up to half the time.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, right: Tensor, left: Tensor) -> Tensor:
+        ctx.left = left
+        return left @ right
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return (gradient.t() @ ctx.left).t(), None
 
 
 class _ScoresOfNodes(torch.autograd.Function):

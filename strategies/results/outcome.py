@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ class Outcome:
         reconstruction: The graph against the truth.
         known: Knowledge that the null models may use; None if they are not taken.
         reports: Reports of the devices, for the null models; None without them.
-        bundle: What devices predict from, after the reports and without any; None where the method has none.
+        bundle: Makes what devices predict from, after the reports and without any; None where the method has none.
         graph: The reconstructed graph that the network was trained on; None without one.
         lifetime: Losses of the devices' lifetime, if the work has read the ledgers already.
         phases: Communication by phase; None if all of it is the collection.
@@ -59,7 +59,7 @@ class Outcome:
     reconstruction: Mapping[str, Any] = field(default_factory=lambda: NO_GRAPH, repr=False)
     known: NullEvidence | None = field(default=None, repr=False)
     reports: Reports | None = field(default=None, repr=False)
-    bundle: tuple[Bundle, Bundle | None] | None = field(default=None, repr=False)
+    bundle: Callable[[], tuple[Bundle, Bundle | None]] | None = field(default=None, repr=False)
     graph: Graph | None = field(default=None, repr=False)
     lifetime: Losses | None = field(default=None, repr=False)
     phases: Mapping[str, Mapping[str, Any]] | None = field(default=None, repr=False)
@@ -85,6 +85,7 @@ class Repeat:
 
     Args:
         outcome: Outcome of its work.
+        bundle: What its devices predict from (:attr:`Outcome.bundle`), made.
         accuracy: On test and validation people, and macro F1.
         score: Score of the method.
         reference: Score of the same network without noise, with the method's own settings; None if it was not
@@ -101,6 +102,7 @@ class Repeat:
     """
 
     outcome: Outcome
+    bundle: tuple[Bundle, Bundle | None] | None
     accuracy: Mapping[str, float | None]
     score: Score
     reference: Score | None

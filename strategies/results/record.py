@@ -148,7 +148,7 @@ def _devices(repeats: Sequence[Repeat]) -> dict[str, Any]:
 
 
 def _communication(repeats: Sequence[Repeat]) -> dict[str, Any]:
-    collected, bundle = repeats[0].outcome.collected, repeats[0].outcome.bundle
+    collected, bundle = repeats[0].outcome.collected, repeats[0].bundle
     per_device = max(collected.asked, 1)
     phase = {
         "rounds": collected.rounds,

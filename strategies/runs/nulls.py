@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 
 from ldpsim.curator.learning.networks import NETWORKS
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
@@ -31,6 +32,7 @@ from ldpsim.devices.data.population import records_of
 from ldpsim.devices.facts import IntArray
 from ldpsim.devices.prediction import Bundle
 from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.pool import available_cores
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.results.outcome import Outcome, Predictions, Score
@@ -56,10 +58,11 @@ def null_models(scene: RepeatContext, outcome: Outcome) -> Iterator[tuple[str, P
 def side_by_side(workers: int) -> Iterator[Start]:
     """Offer a function that starts a training and returns what waits for its result, or raises its error.
 
+    A training that has not begun when its result is needed runs in the thread that waits: that is one of the workers.
     Trainings that still run at the end of the block are stopped at their next step.
 
     Args:
-        workers: How many run at a time, in threads; 1: each one runs when it is started, in this thread.
+        workers: How many run at a time, this thread among them; 1: each one runs when it is started, in this thread.
     """
     stop = threading.Event()
 
@@ -79,12 +82,19 @@ def side_by_side(workers: int) -> Iterator[Start]:
     if workers == 1:
         yield at_once
         return
-    pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
-    try:
-        yield lambda work: pool.submit(until_stopped, work).result
-    finally:
-        stop.set()
-        pool.shutdown(cancel_futures=True)
+
+    def beside(work: Callable[[], Any]) -> Callable[[], Any]:
+        future = pool.submit(until_stopped, work)
+        return lambda: work() if future.cancel() else future.result()
+
+    pool = ThreadPoolExecutor(workers - 1, initializer=torch.set_num_threads, initargs=(1,))
+    # A thread of NumPy's BLAS that waits for work keeps a core busy, which another training has.
+    with threadpool_limits(max(1, available_cores() // workers), user_api="blas"):
+        try:
+            yield beside
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
 
 
 def score(scene: RepeatContext, predictions: Predictions) -> Score:

@@ -129,7 +129,7 @@ class OneReportRun(Run):
             },
             known=evidence if nulls else None,
             reports=kept,
-            bundle=None if parts is None else _bundles(parts, method, trained),
+            bundle=None if parts is None else partial(_bundles, parts, method, trained),
             graph=None if self.without_graph(method) else graph,
             extra=extra,
         )

@@ -68,6 +68,7 @@ def simulate(
     save_graph: str | Path | None = None,
     population: Population | None = None,
     again: bool = True,
+    on_accuracy: Callable[[float], None] | None = None,
 ) -> RunResult:
     """Run a simulation and return (and write) its result.
 
@@ -83,6 +84,8 @@ def simulate(
         population: The people, in place of those of the options' data set.
         again: Whether to run what has a result already; else that is returned, without its graph. Devices of
             ``options.state``, a tracker and a file for the graph always run.
+        on_accuracy: Called with the method's test accuracy in the first repeat as soon as that is known: before what
+            devices predict from is made, and before null models and references are waited for.
 
     Raises:
         ValueError: for options that do not fit, data that are missing or damaged, folders that
@@ -124,7 +127,8 @@ def simulate(
         for number in range(options.repeats):
             scene = set_scene(setup, number, folder, homes[number], tell)
             scenes.append(replace(scene, watch=metrics.observer(run.training_phase, number)))
-            repeats.append(_repeat(scenes[-1], keep_graph=keep_graph and number == options.repeats - 1))
+            first = on_accuracy if number == 0 else None
+            repeats.append(_repeat(scenes[-1], first, keep_graph=keep_graph and number == options.repeats - 1))
             metrics.repeat(number, repeats[-1].accuracy)
             log.info("repeat %d: test accuracy %s", number, repeats[-1].accuracy["test"])
         seconds |= {"total": time.perf_counter() - started, "cpu": cpu_seconds() - cpu}
@@ -134,7 +138,7 @@ def simulate(
             model = repeats[-1].outcome.model
             if model is not None:
                 run_folder.write_model(folder, model.state_dict())
-            if (bundle := repeats[-1].outcome.bundle) is not None:
+            if (bundle := repeats[-1].bundle) is not None:
                 write_atomically(folder / run_folder.BUNDLE, bundle[0].as_text().encode())
             run_folder.write_result(folder, record)
             run_folder.remove_unfinished(folder)
@@ -148,12 +152,13 @@ def simulate(
     return RunResult(record, folder if options.out is not None else None, kept, _scorer(scenes[-1]))
 
 
-def _repeat(scene: RepeatContext, *, keep_graph: bool) -> Repeat:
+def _repeat(scene: RepeatContext, on_accuracy: Callable[[float], None] | None, *, keep_graph: bool) -> Repeat:
     """Do the work of one repeat, take the null models and score all of them."""
     setup, state, run = scene.setup, scene.state, run_of(scene.setup.method)
     workers, facts = models_at_once(setup), setup.population.facts
     with threads_for(facts.n * facts.d), side_by_side(workers) as start:
         # References need no report. While this thread asks and trains, one core is left: they are one piece of work.
+        # A null model beside them would bring the run's end no nearer, and its first figure later.
         trained = start(partial(references, run, scene, told=False)) if workers > 1 else None
         outcome = run.work(scene)
         getattr(outcome.model, "forget_graph", lambda: None)()  # its matrices are as large as the features
@@ -163,7 +168,9 @@ def _repeat(scene: RepeatContext, *, keep_graph: bool) -> Repeat:
         else:
             accuracy = evaluation.accuracy(outcome.predictions, setup.population, scene.split, outcome.scores)
             own = score(scene, outcome.predictions)
-        device, alone = devices_scores(scene, outcome.bundle)
+        if on_accuracy is not None and own.test is not None:
+            on_accuracy(own.test)
+        bundle = None if outcome.bundle is None else start(outcome.bundle)
         lifetime = outcome.lifetime
         if lifetime is None:
             nobody = setup.options.from_reports is None
@@ -175,14 +182,20 @@ def _repeat(scene: RepeatContext, *, keep_graph: bool) -> Repeat:
         if setup.options.nulls:
             scene.tell("nulls", None)
             waiting = {name: start(predict) for name, predict in null_models(scene, outcome)}
-            predictions = {name: wait() for name, wait in waiting.items()}
-            nulls = {name: score(scene, classes) for name, classes in predictions.items() if classes is not None}
+            # The last ones take longest: this thread does those that no other thread has begun.
+            made = {name: waiting[name]() for name in reversed(waiting)}
+            nulls = {name: score(scene, classes) for name in waiting if (classes := made[name]) is not None}
         null_seconds = time.perf_counter() - started
         reference, reference_own = trained()
+        bundles = None if bundle is None else bundle()
+        device, alone = devices_scores(scene, bundles)
     reported = () if outcome.known is None else outcome.known.reported
     shuffled = [name for name in nulls if name.startswith(SHUFFLED)]
     return Repeat(
-        outcome=replace(outcome, scores=None, known=None, reports=None, graph=outcome.graph if keep_graph else None),
+        outcome=replace(
+            outcome, scores=None, known=None, reports=None, bundle=None, graph=outcome.graph if keep_graph else None
+        ),
+        bundle=bundles,
         accuracy=accuracy,
         score=own,
         reference=reference,

@@ -150,6 +150,7 @@ USED = {
     "scipy.optimize": "the temperature of what devices predict from",
     "scipy.sparse": "graphs",
     "scipy.special": "intervals of the printed differences",
+    "threadpoolctl": "no thread of BLAS waits on the core of another training",
     "tomli_w": "the stored options",
     "torch": "training",
     "typer": "the command line",

@@ -222,6 +222,13 @@ def test_a_reader_that_is_gone_does_not_end_the_work(monkeypatch: pytest.MonkeyP
         progress("train", 0.5)
 
 
+def test_a_figure_has_a_line_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    for shown in (True, False):
+        with Progress(shown=shown, patience=50.0) as progress:
+            progress.figure("accuracy 50.0 %; the rest follows")
+            assert capsys.readouterr() == ("", "accuracy 50.0 %; the rest follows\n" if shown else "")
+
+
 # ---- a terminal ---------------------------------------------------------------------------
 
 
@@ -230,6 +237,14 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # Rich then takes any stream for a terminal
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_figure_stands_on_the_terminal_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress(patience=50.0) as progress:
+        progress("nulls", None)
+        progress.figure("accuracy 50.0 %; the rest follows")
+        heard(capsys, "accuracy 50.0 %; the rest follows", "nulls")
 
 
 @pytest.mark.usefixtures("terminal")

@@ -93,6 +93,12 @@ def test_the_tables_follow_on_demand_and_quiet_prints_the_path_alone(tmp_path: P
     assert path.name == "result.json" and path.is_file() and short.stderr == long.stderr == quiet.stderr == ""
 
 
+def test_the_accuracy_that_is_shown_early_is_that_of_the_first_screen(tmp_path: Path) -> None:
+    shown = ldpsim("run", *SMALL, "--out", tmp_path)
+    accuracy = next(line for line in shown.stdout.splitlines() if line.startswith("accuracy ")).split(";")[0]
+    assert shown.stderr == f"{accuracy}; the rest follows\n"
+
+
 def test_a_config_file_runs_the_same_again(world: Path, tmp_path: Path) -> None:
     (folder,) = (world / "runs").iterdir()
     shown = ldpsim("run", "--config", folder / "config.toml", "--state", tmp_path / "s", "--out", tmp_path, "--json")

@@ -19,6 +19,29 @@ from ldpsim.curator.linear.torch_matrix import Bits, Constant, Dropout, constant
 CPU = torch.device("cpu")
 
 
+@pytest.mark.parametrize("shape", [(1, 1, 1), (60, 50, 16), (1500, 333, 5), (3000, 600, 16)])
+def test_the_gradient_of_a_dense_product_has_the_bytes_of_the_plain_one(shape: tuple[int, int, int]) -> None:
+    n, d, k = shape
+    matrix, right, factor = torch.randn(n, d), torch.randn(d, k, requires_grad=True), torch.randn(n, k)
+    product = Constant(matrix.numpy(), CPU) @ right
+    (product * factor).sum().backward()  # type: ignore[no-untyped-call]
+    assert right.grad is not None
+    assert torch.equal(product, matrix @ right) and torch.equal(right.grad, matrix.t() @ factor)
+
+
+def test_rows_of_a_sparse_matrix_are_sparse_and_of_a_dense_one_none() -> None:
+    full = np.zeros((10, 3), np.float32)
+    full[0] = 1
+    assert not Constant(csr_array(full + 1), CPU).rows(torch.tensor([0])) and Constant(csr_array(full), CPU).sparse
+    row = Constant(csr_array(full), CPU).rows(torch.tensor([0]))
+    assert row is not None and row.matrix.shape == (1, 3)
+    values = torch.ones(3, 2, requires_grad=True)
+    product = row @ values
+    assert product.tolist() == [[3.0, 3.0]]
+    product.sum().backward()  # type: ignore[no-untyped-call]
+    assert values.grad is not None and values.grad.tolist() == [[1.0, 1.0]] * 3
+
+
 N_OF_FACTORED, D, HOPS = 40, 300, 3
 
 

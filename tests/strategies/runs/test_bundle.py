@@ -24,7 +24,9 @@ def _text(scene: RepeatContext, people: Population, reports: Any, monkeypatch: p
     """Return the bundle that is made of these reports where the devices hold these people's data."""
     other = replace(scene, setup=replace(scene.setup, population=people))
     monkeypatch.setattr(OneReportRun, "_reports", lambda self, scene: reports)
-    bundle = run_of(other.setup.method).work(other).bundle
+    make = run_of(other.setup.method).work(other).bundle
+    assert make is not None
+    bundle = make()
     return bundle[0].as_text() + ("" if bundle[1] is None else bundle[1].as_text())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -259,3 +260,28 @@ def test_models_side_by_side_are_the_models_one_after_another(
     for part in ("accuracy", "reference"):
         assert alone[part] == beside[part]
     assert {**alone["nulls"], "seconds": 0} == {**beside["nulls"], "seconds": 0}
+
+
+@pytest.mark.parametrize(("workers", "repeats"), [(1, 1), (2, 1), (2, 2)])
+def test_the_accuracy_is_there_before_null_models_and_reference(
+    workers: int, repeats: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They wait for it here: they would wait in vain if it came after them."""
+    there, early, waited = threading.Event(), list[float](), list[bool]()
+
+    def slow(*_: Any, **__: Any) -> np.ndarray:
+        waited.append(there.wait(30))
+        return np.zeros(60, np.int64)
+
+    def hear(accuracy: float) -> None:
+        early.append(accuracy)
+        there.set()
+
+    for name in ("features_alone", "without_noise"):
+        monkeypatch.setattr(run_module, name, slow)
+    monkeypatch.setattr("ldpsim.strategies.runs.simulate.models_at_once", lambda setup: workers)
+    record = simulate(
+        options(None, method="hogs", reference=True, all_nulls=False, repeats=repeats), on_accuracy=hear
+    ).record
+    assert waited == [True] * 2 * repeats
+    assert len(early) == 1 and (repeats > 1 or early == [record["accuracy"]["test"]])

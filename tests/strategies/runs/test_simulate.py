@@ -125,3 +125,12 @@ def test_an_error_in_the_block_stops_what_runs_at_its_next_step() -> None:
     with pytest.raises(CancelledError):
         running()
     assert len(seen) < 200
+
+
+def test_the_thread_that_waits_does_what_no_other_has_begun() -> None:
+    go_on = threading.Event()
+    with side_by_side(2) as start:
+        busy, own = start(lambda: go_on.wait(30)), start(threading.get_ident)
+        assert own() == threading.get_ident()
+        go_on.set()
+        assert busy()
