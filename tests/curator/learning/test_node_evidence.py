@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.learning import node_evidence as module
-from ldpsim.curator.learning.node_evidence import node_evidence, unit_rows
+from ldpsim.curator.learning.node_evidence import fit_perceptron, node_evidence, unit_rows
 from ldpsim.curator.posterior.estimate import graph_components, spectrum
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.facts import Split
@@ -97,51 +97,17 @@ def test_poor_data(case: str, features: Any) -> None:
     np.testing.assert_allclose(np.exp(found.log_probability).sum(axis=1), 1)
 
 
-<<<<<<< HEAD
-N_MLP, CLASSES_MLP = 60, 3
+def test_noise_is_learned_by_heart_early_so_patience_changes_no_model() -> None:
+    rng, labels = np.random.Generator(np.random.PCG64(3)), np.arange(60) % 3
+    noisy = rng.standard_normal((60, 30)).astype(np.float32)
+    noisy += np.arange(30) // 10 == labels[:, None]
+    order, told = rng.permutation(60), LabelEvidence(labels, 3)
+    short, whole = (
+        fit_perceptron(noisy, told, order[:30], order[30:45], seed=1, patience=most) for most in (50, math.inf)
+    )
+    assert np.array_equal(short, whole)
 
 
-RNG_MLP = np.random.Generator(np.random.PCG64(3))
-
-
-LABELS_MLP = np.arange(N_MLP) % CLASSES_MLP
-
-
-WORDS = (RNG_MLP.random((N_MLP, 30)) < np.where(np.arange(30) // 10 == LABELS_MLP[:, None], 0.6, 0.1)).astype(
-    np.float32
-)
-
-
-ORDER_MLP = RNG_MLP.permutation(N_MLP)
-
-
-TRAIN, VAL, TEST = (np.sort(ORDER_MLP[:30]), np.sort(ORDER_MLP[30:45]), np.sort(ORDER_MLP[45:]))
-
-
-@pytest.mark.parametrize("features", [csr_array(WORDS), WORDS, WORDS + 1])
-def test_probabilities_are_those_of_the_network(features: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    trained, honest = [], training.train
-    monkeypatch.setattr(training, "train", lambda *given, **more: trained.append(honest(*given, **more)) or trained[0])
-    found = fit_perceptron(features, LabelEvidence(LABELS_MLP, CLASSES_MLP), TRAIN, VAL, seed=1)
-    np.testing.assert_allclose(np.exp(found).sum(axis=1), 1)
-    (network,) = trained
-    apart = found - network.model().detach().numpy()
-    np.testing.assert_allclose(apart, np.broadcast_to(apart[:, :1], apart.shape), atol=1e-4)
-    assert np.mean(network.predictions[TEST] == LABELS_MLP[TEST]) > 0.85
-    assert np.array_equal(found.argmax(axis=1), network.predictions)
-
-
-def test_noise_is_learned_by_heart_early_so_patience_changes_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    noisy = (WORDS + RNG_MLP.standard_normal(WORDS.shape)).astype(np.float32)
-    trained, honest = [], training.train
-    monkeypatch.setattr(training, "train", lambda *given, **more: trained.append(honest(*given, **more)) or trained[-1])
-    told = LabelEvidence(LABELS_MLP, CLASSES_MLP)
-    short, whole = (fit_perceptron(noisy, told, TRAIN, VAL, seed=1, patience=most) for most in (50, math.inf))
-    assert np.array_equal(short, whole) and trained[0].best_epoch == trained[1].best_epoch < 200
-
-
-=======
->>>>>>> main
 N_LINKED, D_LINKED, CLASSES_LINKED = 200, 30, 3
 
 
