@@ -111,10 +111,10 @@ def simulated(threads: str, **options: object) -> dict[str, Any]:
         threads: Threads that the libraries may use.
         options: Options that differ.
     """
-    found: dict[str, Any] = json.loads(
+    times: dict[str, Any] = json.loads(
         output_of("-c", _RUN, json.dumps(options), **dict.fromkeys(ONE_THREAD, threads)).splitlines()[-1]
     )
-    return found
+    return times
 
 
 def wall_of(work: Callable[..., object], *words: str, **options: object) -> float:
