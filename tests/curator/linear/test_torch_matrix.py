@@ -9,14 +9,49 @@ import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_array
+from torch.nn import functional
 
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.networks import NETWORKS, Network
 from ldpsim.curator.linear import torch_matrix
-from ldpsim.curator.linear.factored import Factored, PackedBits, of_reports
+from ldpsim.curator.linear.factored import Factored, PackedBits, of_reports, product_of
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.scaling import standardise
 from ldpsim.curator.linear.torch_matrix import Bits, Constant, Dropout, constant
 
 CPU = torch.device("cpu")
+
+
+N, HIDDEN, CLASSES = 400, 16, 5
+
+
+def _graph() -> Graph:
+    rng = np.random.default_rng(0)
+    ends = rng.integers(0, N, (2, 900))
+    return Graph(rng.standard_normal((N, 7)).astype(np.float32), np.concatenate([ends, ends[::-1]], axis=1), None,
+                 rng.integers(0, CLASSES, N), np.arange(200), np.arange(200, 300))  # fmt: skip
+
+
+@pytest.mark.parametrize("rising", [True, False])
+@pytest.mark.parametrize("kind", NETWORKS.values())
+def test_scores_and_gradients_of_some_nodes_are_those_of_all(kind: type[Network], rising: bool) -> None:
+    torch.manual_seed(1)
+    model = kind(_graph(), hidden=HIDDEN, classes=CLASSES, device=CPU)
+    nodes = torch.randperm(N)[: N // 2]
+    nodes = nodes.sort().values if rising else nodes
+    start, factor = torch.randn(N, HIDDEN), torch.randn(N // 2, CLASSES)
+
+    def found(few: bool) -> list[torch.Tensor]:
+        hidden = start.clone().requires_grad_()
+        scores = model.output_of(nodes)(hidden) if few else model.output(hidden).index_select(0, nodes)
+        (scores * factor).sum().backward()  # type: ignore[no-untyped-call]
+        gradients = [part.grad for part in (hidden, *model.parameters()) if part.grad is not None]
+        for parameter in model.parameters():
+            parameter.grad = None
+        return [scores.detach(), *gradients]
+
+    few, every = found(True), found(False)
+    assert len(few) == len(every) > 2 and all(map(torch.equal, few, every))
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (60, 50, 16), (1500, 333, 5), (3000, 600, 16)])
@@ -144,9 +179,51 @@ def test_a_product_and_its_gradient_are_the_dense_ones(d: int, at_once: int, mon
         product = matrix @ right
         (product**2).sum().backward()  # type: ignore[no-untyped-call]
         into += [product.detach().numpy(), right.grad.numpy()]  # type: ignore[union-attr]
-    for product, exact, entries in zip(found, wanted, (d, N_OF_PACKED), strict=True):
-        # Each of `entries` summands is off by half a unit of 2^-20 of the largest factor.
-        np.testing.assert_allclose(product, exact, rtol=1e-5, atol=entries * 2e-5)
+    # Each summand is off by half a unit of 2^-20 of the largest factor; as much again for the sums of float32.
+    (product, gradient), (exact, exact_gradient) = found, wanted
+    off = d * float(abs(packed.factor[:, None] * values.numpy()).max()) / (1 << 20)
+    np.testing.assert_allclose(product, exact, rtol=0, atol=off)
+    off_gradient = N_OF_PACKED * (2 * off + abs(2 * exact).max() / (1 << 20))
+    np.testing.assert_allclose(gradient, exact_gradient, rtol=0, atol=off_gradient * abs(packed.factor).max())
+
+
+@pytest.mark.parametrize("silent", [0, 9])
+def test_a_standardised_product_of_bits_is_the_dense_one(silent: int) -> None:
+    packed, dense = _bits(37)
+    rng = np.random.default_rng(0)
+    matrix = csr_array((rng.random((N_OF_PACKED, N_OF_PACKED)) < 0.1) / 10).astype(np.float32)
+    counted = np.arange(N_OF_PACKED) >= silent
+    product, mean, deviation = product_of(packed, matrix, 2).standardised(counted)
+    wanted = matrix @ (matrix @ dense)
+    np.testing.assert_allclose(mean, wanted[counted].mean(axis=0), atol=1e-5)
+    wanted = (wanted - wanted[counted].mean(axis=0)) / wanted[counted].std(axis=0)
+    wanted[~counted] = 0
+    np.testing.assert_allclose(np.asarray(product), wanted, atol=1e-4)
+    values = torch.randn(37, 4, generator=torch.Generator().manual_seed(1))
+    np.testing.assert_allclose(constant(product, CPU_OF_PACKED) @ values, wanted @ values.numpy(), atol=1e-3)
+    assert deviation.shape == mean.shape == (37,)
+
+
+def draws_itself() -> bool:
+    """Whether this PyTorch draws dropout by 64-bit uniform numbers, as it does on a CPU that is not Intel's."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        bits = torch.empty(1000).bernoulli_(0.5)
+        torch.manual_seed(1)
+        return torch.equal(bits, (torch.rand(1000, dtype=torch.float64) < 0.5).float())
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.75])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (3000, 16), (5, 1 << 14)])  # the last: more than is drawn at once
+def test_two_passes_have_the_values_of_pytorch(share: float, shape: tuple[int, int]) -> None:
+    if not draws_itself():
+        pytest.skip("MKL draws here")
+    values = torch.randn(shape, generator=torch.Generator().manual_seed(7))
+    own = Dropout(share, torch.Generator().manual_seed(3))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        for _ in range(2):
+            assert torch.equal(own(values), functional.dropout(values, share))
 
 
 def test_entries_are_kept_at_the_share_and_gradients_follow_them() -> None:
