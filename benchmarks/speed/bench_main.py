@@ -154,7 +154,8 @@ def screen(repeats: int) -> list[Seen]:
     return [
         in_turn(f"run with its first screen (wall, {CORES} cores) beside alone", 1.5,
                 lambda: wall_of(simulated, CORES), lambda: wall_of(simulated, CORES, **_ALONE), repeats),
-        in_turn("first figure (wall, from the start) beside `import torch`", 2.5, first,
+        # 2.5 s, where `import torch` takes 1.8
+        in_turn("first figure (wall, from the start) beside `import torch`", 1.4, first,
                 lambda: wall_of(output_of, "-c", "import torch"), repeats),
     ]  # fmt: skip
 
