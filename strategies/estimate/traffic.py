@@ -43,7 +43,7 @@ class Traffic:
     down: float
     up: float
     rounds: int
-    asked: float = 1.0
+    asked: float
 
     @property
     def each(self) -> float:

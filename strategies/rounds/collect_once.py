@@ -233,10 +233,10 @@ class CollectOnce(ReportStrategy):
             asked = devices[~np.isin(devices, list(self.silent))]
             if together and kind == QUERY_TYPE:
                 plan += [(content, REPORTS_TYPE, batch) for batch in batches_of(asked)]
-            else:
+            elif len(asked):
                 plan += [(content, kind, asked)]
         if together:
-            plan.sort(key=lambda sent: int(sent[2][0]) if len(sent[2]) else 0)
+            plan.sort(key=lambda sent: int(sent[2][0]))
         self._outbox = Outbox(plan, self.nodes if first else self._before, str(server_round))
         return self._outbox
 
@@ -321,9 +321,6 @@ class CollectOnce(ReportStrategy):
             yield self.nodes[device], one if isinstance(one, Refusal) else (device, one)
 
     def _query_of_device(self) -> Callable[[int], Query | None]:
-        if len(self.questions) == 1 and self.questions[0].devices is None:
-            only = self.questions[0].query
-            return lambda device: only if 0 <= device < len(self.nodes) else None
         asked: IntArray = np.full(len(self.nodes), -1)
         for number, question in enumerate(self.questions):
             asked[self._devices_of(question)] = number

@@ -59,6 +59,7 @@ def people() -> list[Record]:
 
 def test_the_examples_are_all_there_are() -> None:
     assert [m.name for m in EXAMPLES] == list(mechanisms.BUILT_IN)
+    assert all(type(m).__dataclass_params__.frozen for m in EXAMPLES)  # type: ignore[attr-defined]
     assert all(mechanisms.find(m.name) is type(m) for m in EXAMPLES)
 
 

@@ -88,6 +88,19 @@ def test_a_reply_that_is_no_report_is_a_failure_and_a_second_one_too(enrolled: E
     assert c.asked == c.reported + c.replayed + sum(c.refused.values()) + c.silent + c.failed
 
 
+@pytest.mark.parametrize("others", [[], [5]], ids=["one question", "two"])
+def test_a_device_that_was_not_asked_cannot_report(enrolled: Enrolled, ask: Ask, others: list[int]) -> None:
+    _, _, replies = asked(enrolled, ask)
+    (question,) = ask()
+    strategy = CollectOnce(
+        [Question(question.query, np.array(some)) for some in ([11, 12], others) if some], range(1, 41)
+    )
+    strategy.configure_train(1, ArrayRecord(), ConfigRecord(), OneByOne(enrolled().folder, 40))
+    strategy.aggregate_train(1, replies)
+    wanted = {*others, 11, 12}
+    assert set(strategy.collected.reports) == wanted and strategy.collected.failed == 40 - len(wanted)
+
+
 def test_a_report_larger_than_the_question_allows_is_not_read(
     enrolled: Enrolled, ask: Ask, population: Population, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,7 +225,7 @@ def test_a_collection_that_decodes_keeps_no_bytes_and_has_the_same_digest(
     monkeypatch.setattr(outbox, "SHARD", 6)
     questions = ask(**asked)
     silent = frozenset({3, 17, 39})
-    kept = collect(enrolled().folder, questions, devices=40, engine="local", silent=silent)
+    kept = collect(enrolled(questions).folder, questions, devices=40, engine="local", silent=silent)
     most: list[int] = []
     settle = Streamed.settle
 
@@ -221,12 +234,17 @@ def test_a_collection_that_decodes_keeps_no_bytes_and_has_the_same_digest(
         settle(self, below)
 
     monkeypatch.setattr(Streamed, "settle", watched)
-    found = collect(enrolled().folder, questions, devices=40, engine="local", silent=silent, facts=population.facts)
+    found = collect(
+        enrolled(questions).folder, questions, devices=40, engine="local", silent=silent, facts=population.facts
+    )
     assert found.decoded is not None and not found.reports and not found.answers
     same(found.decoded, Reports.from_bytes(population.facts, questions, kept.answers))
     assert found.reports_sha256 == kept.reports_sha256
     same_counts = {name: getattr(kept, name) for name in ("asked", "reported", "silent", "messages", "uplink_bytes")}
-    assert {name: getattr(found, name) for name in same_counts} == same_counts and found.silent == 3
+    assert {name: getattr(found, name) for name in same_counts} == same_counts and (found.reported, found.silent) == (
+        37,
+        3,
+    )
     assert max(most) <= 12 * len(questions)  # two batches wait, not forty reports
 
 

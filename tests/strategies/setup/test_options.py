@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import shutil
 import sqlite3
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -31,7 +34,7 @@ from ldpsim.strategies.importing.options import ImportOptions
 from ldpsim.strategies.planning.plan import Wishes
 from ldpsim.strategies.results.folder import log_file
 from ldpsim.strategies.runs.set_up import set_up
-from ldpsim.strategies.setup.disk_space import naming_full_disk
+from ldpsim.strategies.setup.disk_space import check_refused, naming_full_disk
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import RunSetup, load_population
 from ldpsim.strategies.setup.settings import CHOSEN, resolve
@@ -246,6 +249,16 @@ def test_other_errors_stay_as_they_are(tmp_path: Path, error: Exception) -> None
     with pytest.raises(type(error)) as failed, naming_full_disk(tmp_path):
         raise error
     assert failed.value is error
+
+
+@pytest.mark.parametrize(("refused", "free", "full"), [(100, 470_000, True), (100, 480_000, False), (0, 0, False)])
+def test_ledgers_that_could_not_be_written_are_a_full_disk_where_answers_have_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int, free: int, full: bool
+) -> None:
+    """Damaged ledgers on a disk with room are another fault."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=free))
+    with pytest.raises(OSError, match="100 devices could not answer") if full else nullcontext():
+        check_refused(tmp_path, refused)
 
 
 def test_a_log_that_cannot_be_written_ends_the_run_in_one_line(
