@@ -32,9 +32,8 @@ from scipy.special import softmax
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.linear.factored import Factored
-from ldpsim.curator.links.belief_propagation import labelled_counts
-from ldpsim.curator.links.edge_prior import moments
-from ldpsim.curator.nulls.models import NullEvidence
+from ldpsim.curator.links.belief_propagation import labelled_edges
+from ldpsim.curator.nulls.models import NullEvidence, estimated, is_sampled, sampled, tell_features
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
@@ -48,7 +47,6 @@ from ldpsim.devices.prediction import Bundle
 
 HOMOPHILY, SPREAD, LARGEST, WEAK = 0.8, 0.2, 0.98, 0.1
 DOUBT = 2.0  # standard errors by which witnesses must deny that votes are as often right as features alone
-MOST_TAUGHT = 100_000  # labelled people who teach the linear model; more cost time alone
 _LABEL_COUNT = 1.0  # people of each class before anybody is counted
 
 
@@ -61,17 +59,25 @@ class BundleParts:
         facts: Sizes and ranges.
         homophily: h.
         public_homophily: h where nobody is asked.
+        reports: Reports of features of the sampled people, where ``known`` has no features of very many people.
     """
 
     known: NullEvidence = field(repr=False)
     facts: PublicFacts
     homophily: float
     public_homophily: float
+    reports: Reports | None = field(default=None, repr=False)
 
     @cached_property
     def sample(self) -> NullEvidence:
         """Evidence of the people who teach the model of features."""
-        return _thinned(self.known)
+        known, features = self.known, self.known.features
+        if self.reports is not None:
+            return _of_people(known, sampled(known), estimated(self.reports))
+        if features is None or not (is_sampled(known.split) or isinstance(features, Factored)):
+            return known
+        people = sampled(known)
+        return _of_people(known, people, features.rows(people) if isinstance(features, Factored) else features[people])
 
     @cached_property
     def features(self) -> OwnModel | None:
@@ -130,7 +136,10 @@ def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEviden
         evidence = replace(evidence, features=reports.features, reported=reported, volunteered=True)
     homophily = homophily_of(Evidence(reports, public))
     asked = homophily if public.edges is not None else HOMOPHILY
-    parts = BundleParts(evidence, public.facts, homophily, asked)
+    own = None
+    if is_sampled(public.split) and "features" in evidence.reported and tell_features(reports, public):
+        own = reports.of_people(sampled(evidence), "features")
+    parts = BundleParts(evidence, public.facts, homophily, asked, own)
     right = right_votes(reports, errors=-DOUBT) if reports.of_field("votes") else None
     if right is not None and parts.features is not None and right < _right(parts.features, parts.sample):
         return replace(parts, homophily=WEAK)  # the list made votes worse than features alone
@@ -149,16 +158,15 @@ def homophily_of(evidence: Evidence) -> float:
     if evidence.public.edges is None and (reports is None or flipped_rows(reports) is None):
         return HOMOPHILY
     links = evidence.links
-    found = moments(links)
     labels = evidence.class_estimates(people)
-    edges = labelled_counts(links, labels, found.activity, found.density).edges
+    edges, _ = labelled_edges(links, labels)
     total = edges.sum()
     if total <= 0:
         return HOMOPHILY
     ends = np.maximum(edges.sum(axis=1), 0) + 1e-9
     by_chance, share = float(np.square(ends / ends.sum()).sum()), float(np.trace(edges) / total)
     # Each pair in S varies by the product of its labels' weights: a count of pairs, where labels are in clear.
-    one_way = np.square(labels)[links.left].T @ np.square(labels)[links.right] / links.resolution**2
+    one_way = links.ends_by(np.square(labels)) / links.resolution**2
     variance = one_way + one_way.T
     spread = np.trace(variance) * (1 - share) ** 2 + (variance.sum() - np.trace(variance)) * share**2
     seen, error = ((share - by_chance) / (1 - by_chance), float(np.sqrt(spread)) / total / (1 - by_chance))
@@ -166,16 +174,10 @@ def homophily_of(evidence: Evidence) -> float:
     return float(np.clip(weight * seen + (1 - weight) * HOMOPHILY, 0.0, LARGEST))
 
 
-def _thinned(evidence: NullEvidence) -> NullEvidence:
-    """Return the evidence of every k-th labelled person alone, where there are very many people."""
-    features, packed = evidence.features, isinstance(evidence.features, Factored)
-    if features is None or not (packed or len(evidence.split.labelled) > MOST_TAUGHT):
-        return evidence
-    people = evidence.labels.known(np.sort(evidence.split.labelled))
-    people = people[:: max(1, -(-len(people) // MOST_TAUGHT))]
+def _of_people(evidence: NullEvidence, people: IntArray, features: Any) -> NullEvidence:
+    """Return the evidence of these labelled people alone."""
     train, val = (np.flatnonzero(np.isin(people, part)) for part in (evidence.split.train, evidence.split.val))
-    rows = features.rows(people) if packed else features[people]
-    return replace(evidence, labels=evidence.labels.of(people), split=Split(train, val, train[:0]), features=rows)
+    return replace(evidence, labels=evidence.labels.of(people), split=Split(train, val, train[:0]), features=features)
 
 
 def model_of(known: NullEvidence, facts: PublicFacts) -> OwnModel | None:

@@ -260,11 +260,17 @@ def labelled_counts(
         activity: float64 (n,): theta, of mean 1.
         density: Share of edges among all pairs.
     """
+    edges, noise = labelled_edges(evidence, classes_of)
+    weighted = activity[:, None] * classes_of
+    seen = evidence.partners[:, 1:].sum() / max(1, evidence.n * (evidence.n - 1))
+    expected = seen * density * (np.outer(weighted.sum(axis=0), weighted.sum(axis=0)) - weighted.T @ weighted)
+    return ClassCounts(edges, noise, expected)
+
+
+def labelled_edges(evidence: LinkEvidence, classes_of: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return N and the variance of N that does not come from the edges; arguments as :func:`labelled_counts`."""
     resolution, false_hit = evidence.resolution, evidence.false_hit
-    known = np.abs(classes_of).sum(axis=1) > 0
-    inside = known[evidence.left] & known[evidence.right]
-    left, right = evidence.left[inside], evidence.right[inside]
-    hits = _both(classes_of[left].T @ classes_of[right])
+    hits = _both(evidence.ends_by(classes_of))
     said = evidence.reported[:, None] * classes_of
     silent = classes_of - said
     pairs = np.zeros((3, *hits.shape))  # by number of reports, people paired with themselves left out below
@@ -277,10 +283,7 @@ def labelled_counts(
         pairs[1] = _both(np.outer(said.sum(axis=0), silent.sum(axis=0)))
     chance = np.tensordot(false_hit, pairs, axes=1)
     noise = np.tensordot(false_hit * (1 - false_hit), pairs, axes=1) / resolution**2
-    weighted = activity[:, None] * classes_of
-    seen = evidence.partners[:, 1:].sum() / max(1, evidence.n * (evidence.n - 1))
-    expected = seen * density * (np.outer(weighted.sum(axis=0), weighted.sum(axis=0)) - weighted.T @ weighted)
-    return ClassCounts((hits - chance) / resolution, np.abs(noise), expected)
+    return (hits - chance) / resolution, np.abs(noise)
 
 
 def believed_counts(

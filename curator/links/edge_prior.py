@@ -345,6 +345,15 @@ class LinkEvidence(PairReports):
         """float64 (m,): ln Pr[reports | edge] / Pr[reports | no edge] of the pairs in S."""
         return self.bit_strength * self.reports(self.left, self.right)
 
+    def ends_by(self, weights: FloatArray) -> FloatArray:
+        """Return the sum over S of the outer products of the two ends' weights, left by right.
+
+        Args:
+            weights: float64 (n, k).
+        """
+        ones = csr_array((np.ones(len(self)), (self.left, self.right)), shape=(self.n, self.n))
+        return np.asarray(weights.T @ (ones @ weights))
+
     @cached_property
     def hits(self) -> FloatArray:
         """float64 (n,): number of pairs of each person in S."""

@@ -28,12 +28,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ldpsim.curator.links.similarity import Rows, candidates, packed_ones
-from ldpsim.curator.reports.rows import FlippedRows, as_numbers
+from ldpsim.curator.reports.rows import FlippedRows, as_numbers, both_reports
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 
 TILE = 1024
 _ROWS_AT_ONCE = 2048
-_ONES_AT_ONCE = 1 << 26  # of a part of a transpose: 320 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,16 +109,12 @@ _Part = tuple[IntArray, IntArray, NDArray[np.int8]]
 
 def _with_a_one(bits: FlippedRows) -> Iterator[_Part]:
     """Yield all pairs about which at least one end reported a one."""
-    ones = as_numbers(bits.ones)
-    for first, transposed in transposed_parts(ones, _ROWS_AT_ONCE):
-        for start in range(0, transposed.shape[0], _ROWS_AT_ONCE):
-            rows = transposed[start : start + _ROWS_AT_ONCE]
-            top = first + start
-            both = (ones[top : top + rows.shape[0]] + rows).tocoo()
-            upper = both.col > both.row + top
-            left = both.row[upper].astype(np.int64) + top
-            right = both.col[upper].astype(np.int64)
-            yield left, right, (2 * both.data[upper] - bits.reports(left, right)).astype(np.int8)
+    for top, first, own, other in both_reports(as_numbers(bits.ones), _ROWS_AT_ONCE):
+        both = (own + other).tocoo()
+        left, right = both.row.astype(np.int64) + top, both.col.astype(np.int64) + first
+        upper = right > left
+        left, right = left[upper], right[upper]
+        yield left, right, (2 * both.data[upper] - bits.reports(left, right)).astype(np.int8)
 
 
 def _near_duplicates(bits: FlippedRows, rows: Rows, least: float, limit: float) -> Iterator[_Part] | None:
@@ -178,23 +173,3 @@ def _tile(packed: NDArray[np.uint8], rows: slice, columns: slice) -> NDArray[np.
     # TILE is a multiple of 8, so every tile begins at a whole byte.
     part = packed[rows, columns.start // 8 : (columns.stop + 7) // 8]
     return np.unpackbits(part, axis=1, count=columns.stop - columns.start).view(np.int8)
-
-
-def transposed_parts(ones: csr_array, step: int) -> Iterator[tuple[int, csr_array]]:
-    """Yield (first row, CSR): the transpose in parts that follow one another, so that it is never in memory as a whole.
-
-    Args:
-        ones: CSR (n, n) of numbers.
-        step: Every part but the last has a multiple of ``step`` rows.
-
-    >>> [(first, part.toarray().tolist()) for first, part in transposed_parts(csr_array([[0, 1], [0, 0]]), step=1)]
-    [(0, [[0, 0], [1, 0]])]
-    """
-    n = ones.shape[0]
-    parts = -(-ones.nnz // _ONES_AT_ONCE)
-    if parts <= 1:
-        yield 0, csr_array(ones.T)
-        return
-    width = -(-n // (parts * step)) * step
-    for first in range(0, n, width):
-        yield first, csr_array(ones[:, first : first + width].T)

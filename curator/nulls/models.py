@@ -33,6 +33,8 @@ from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRRFS, OneBit
 
+MOST_TAUGHT = 100_000  # labelled people who teach a device's model of features; more cost time alone
+
 
 @dataclass(frozen=True, eq=False)
 class NullEvidence:
@@ -74,16 +76,22 @@ class NullEvidence:
         return ridge(rows, taught, self.labels.named(taught), self.labels.classes)
 
 
-def known_from_reports(reports: Reports, public: PublicKnowledge, *, pairs: bool = True) -> NullEvidence:
-    """Return the knowledge of a curator who has these reports; without ``pairs`` no edges.
+def known_from_reports(reports: Reports, public: PublicKnowledge, *, nulls: bool = True) -> NullEvidence:
+    """Return the knowledge of a curator who has these reports.
 
     What is public is taken as it is, even if it was reported too. Features of volunteers alone are left out: they teach
     nothing of people whose features nobody knows.
+
+    Args:
+        reports: The reports.
+        public: Public knowledge.
+        nulls: Whether null models read it. Without them there are no edges, and no reported features of very many
+            people: the model of features is fitted to a sample (:func:`sampled`).
     """
     evidence = Evidence(reports, public)
     features = public.features
-    if features is None and reports.features is not None and reports.reported("features")[public.split.test].any():
-        features = _estimated(reports)
+    if tell_features(reports, public) and (nulls or not is_sampled(public.split)):
+        features = estimated(reports)
     given = {
         "adjacency": public.edges is None and reports.adjacency is not None,
         "features": public.features is None and reports.features is not None,
@@ -91,7 +99,25 @@ def known_from_reports(reports: Reports, public: PublicKnowledge, *, pairs: bool
     }
     reported = frozenset(name for name, was_reported in given.items() if was_reported)
     labels = evidence.labels.only(public.split.labelled)
-    return NullEvidence(labels, public.split, evidence.edges if pairs else None, features, reported)
+    return NullEvidence(labels, public.split, evidence.edges if nulls else None, features, reported)
+
+
+def tell_features(reports: Reports, public: PublicKnowledge) -> bool:
+    """Return whether reports tell features that are not public, of more people than volunteers."""
+    if public.features is not None or reports.features is None:
+        return False
+    return bool(reports.reported("features")[public.split.test].any())
+
+
+def is_sampled(split: Split) -> bool:
+    """Return whether a sample of the labelled people teaches the model of features."""
+    return len(split.labelled) > MOST_TAUGHT
+
+
+def sampled(evidence: NullEvidence) -> IntArray:
+    """int64, sorted: labelled people who teach the model of features; every k-th one where there are very many."""
+    people = evidence.labels.known(np.sort(evidence.split.labelled))
+    return people[:: max(1, -(-len(people) // MOST_TAUGHT))]
 
 
 def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> NullEvidence:
@@ -108,7 +134,7 @@ def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> NullEvidence:
     )  # fmt: skip
 
 
-def _estimated(reports: Reports) -> Any:
+def estimated(reports: Reports) -> Any:
     """float32 (n, d): unbiased estimates; (n, k) for a mechanism that reports k numbers about the features.
 
     Very many bits stay packed (:class:`ldpsim.curator.linear.factored.Factored`). Sparse reports stay sparse: they are

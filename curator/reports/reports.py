@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, issparse
 
 from ldpsim.curator.reports.decoding import Answers, Decoder, answers_to, joined_reports
 from ldpsim.curator.reports.question import Question
-from ldpsim.devices.array_types import BoolArray, check_rows, checked_array, checked_numbers
+from ldpsim.devices.array_types import BoolArray, IntArray, check_rows, checked_array, checked_numbers
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRRFS, Mechanism
 from ldpsim.devices.mechanisms.stacked_reports import ones_at
@@ -74,6 +74,18 @@ class Reports:
     def labels(self) -> NDArray[Any] | None:
         """The label reports, or None."""
         return self.arrays.get("labels")
+
+    def of_people(self, people: IntArray, field: str) -> Reports:
+        """Return what these people reported into one field, as if nobody else had been asked.
+
+        Args:
+            people: int64 (k,): their numbers.
+            field: Name of the array, which has a row a person.
+        """
+        asks = {name: ask for name, ask in self.asks.items() if any(one.field == field for one in ask.mechanisms)}
+        asked = {name: self.asked[name][people] for name in asks}
+        facts, rows = replace(self.facts, n=len(people)), self.needed(field)[people]
+        return Reports(facts, asks, asked, self.answered[people], {field: rows})
 
     def with_arrays(self, **changed: Any) -> Reports:
         """Return the reports with these arrays in the place of theirs; None leaves one out."""

@@ -7,12 +7,13 @@ Reports without the answers of some people, as if their devices had never answer
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse, triu, vstack
+from scipy.sparse import csr_array, issparse, triu
 
 from ldpsim.curator.reports.decoding import joined_reports
 from ldpsim.curator.reports.reports import CATEGORIES, Reports
@@ -97,6 +98,7 @@ def noisy_rows_of_bits(reports: Reports) -> FlippedRows:
 
 
 _ROWS_AT_ONCE = 1 << 16
+_ONES_AT_ONCE = 1 << 26  # of a part of a transpose: 320 MiB
 
 
 def as_numbers(ones: csr_array) -> csr_array:
@@ -110,15 +112,42 @@ def as_numbers(ones: csr_array) -> csr_array:
     return csr_array((data, ones.indices, ones.indptr), shape=ones.shape)
 
 
+def both_reports(ones: csr_array, step: int) -> Iterator[tuple[int, int, csr_array, csr_array]]:
+    """Yield what both ends report about pairs, in blocks that cover the part of the matrix above its diagonal.
+
+    The transpose is made in parts, so that it is never in memory as a whole.
+
+    Args:
+        ones: CSR (n, n) of numbers with sorted indices.
+        step: Largest number of rows of a block.
+
+    Yields:
+        The first row and the first column of a block; its CSR in ``ones``, and in the transpose.
+
+    >>> ones = csr_array(np.array([[0, 1], [1, 0]]))
+    >>> [(row, column, a.toarray().tolist(), b.toarray().tolist()) for row, column, a, b in both_reports(ones, step=1)]
+    [(0, 0, [[0, 1]], [[0, 1]]), (1, 0, [[1, 0]], [[1, 0]])]
+    """
+    n = ones.shape[0]
+    width = -(-n // (max(1, -(-ones.nnz // _ONES_AT_ONCE)) * step)) * step
+    for first in range(0, n, width):
+        transposed = csr_array(ones[first:, first : first + width].T)
+        for row in range(first, min(first + width, n), step):
+            other = transposed[row - first : row - first + step]
+            yield row, first, ones[row : row + other.shape[0], first:], other
+
+
 def agreed_ones(ones: csr_array) -> csr_array:
     """bool CSR (n, n): ones that both ends report."""
-    numbers = as_numbers(ones)
-    named = csr_array(numbers.T)
-    starts = range(0, ones.shape[0], _ROWS_AT_ONCE)
-    both = vstack([_rows(numbers, start).multiply(_rows(named, start)) for start in starts], format="csr")
-    both = both.astype(np.bool_)
+    n, upper = ones.shape[0], []
+    for row, first, own, other in both_reports(as_numbers(ones), _ROWS_AT_ONCE):
+        both = triu(own.multiply(other), k=row - first + 1).tocoo()
+        upper.append(np.stack([both.row + row, both.col + first]))
+    left, right = np.concatenate(upper, axis=1)
+    pairs = np.concatenate([left, right]), np.concatenate([right, left])
+    both = csr_array((np.ones(2 * len(left), np.bool_), pairs), shape=(n, n))
     both.sort_indices()
-    return csr_array(both)
+    return both
 
 
 def agreed_pairs(reports: Reports) -> csr_array:
@@ -150,11 +179,6 @@ def agreed_edges(reports: Reports) -> IntArray:
     pairs.sort_indices()
     left, right = pairs.tocoo().coords
     return np.stack([left, right]).astype(np.int64)
-
-
-def _rows(matrix: csr_array, start: int) -> csr_array:
-    """Return the block of rows that begins at ``start``."""
-    return csr_array(matrix[start : start + _ROWS_AT_ONCE])
 
 
 def silenced(reports: Reports, who: BoolArray) -> Reports:

@@ -249,7 +249,7 @@ class OneReportRun(Run):
         """Return what the null models may use."""
         setup = scene.setup
         if reports is not None:
-            found = known_from_reports(reports, known_to_curator(scene), pairs=setup.options.nulls)
+            found = known_from_reports(reports, known_to_curator(scene), nulls=setup.options.nulls)
             return replace(found, taught_by_validation=setup.method.in_force().learns_from_validation)
         return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.spec.reads)
 

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from ldpsim.curator.device_bundle import BundleParts
+from ldpsim.curator.device_bundle import BundleParts, bundle_parts
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.methods import Blink, Budget, FPBlink, Graph, HoGS
 from ldpsim.curator.methods.local import hogs
 from ldpsim.curator.methods.local.blink import usable_degrees
 from ldpsim.curator.methods.local.hogs import split_budget
+from ldpsim.curator.nulls import models as null_models
 from ldpsim.curator.nulls.models import known_from_reports
 from ldpsim.curator.reports import estimates
 from ldpsim.curator.reports.reports import Reports
@@ -118,6 +119,21 @@ def test_packed_estimates_say_the_same_to_null_models_and_to_the_bundle(
     models = [BundleParts(known, public.facts, 0.8, 0.8).features for known in (dense, packed)]
     weights = [model.model.weights.ravel() for model in models if model is not None]
     assert np.corrcoef(*weights)[0, 1] > 0.9  # columns are scaled by everybody, or by labelled people
+
+
+def test_a_sample_of_very_many_people_teaches_the_bundle_with_null_models_and_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reports, public, _ = world(**BITS, silent=(2,))
+    monkeypatch.setattr(null_models, "MOST_TAUGHT", 4)
+    dense, few = (known_from_reports(reports, public, nulls=nulls) for nulls in (True, False))
+    parts = [bundle_parts(reports, public, known) for known in (dense, few)]
+    assert few.features is None and parts[1].features is not None
+    people = null_models.sampled(dense)
+    assert 2 <= len(people) <= 4
+    for part in parts:
+        np.testing.assert_array_equal(part.sample.features, dense.features[people])
+        assert part.sample.labels.labels.tolist() == public.labels[people].tolist()
 
 
 @pytest.mark.parametrize("silent", [(), (2, 7)])
