@@ -108,9 +108,12 @@ def code_features(
     features, spans = range(mechanism.d) if features is None else features, feature_spans(mechanism)
     start = spans[features[0]].start
     coded = np.empty((len(codes), spans[features[-1]].stop - start), np.float32)
-    for feature in features:
-        g, own, span = mechanism.domains[feature], codes[:, feature : feature + 1], spans[feature]
-        coded[:, span.start - start : span.stop - start] = own if g == 2 else own == np.arange(g)
+    if coded.shape[1] == len(features):  # two categories each
+        coded[:] = codes[:, features[0] : features[-1] + 1]
+    else:
+        for feature in features:
+            g, own, span = mechanism.domains[feature], codes[:, feature : feature + 1], spans[feature]
+            coded[:, span.start - start : span.stop - start] = own if g == 2 else own == np.arange(g)
     coded[~reported] = 0
     return coded
 
@@ -140,13 +143,18 @@ def estimate_features(
         columns = slice(spans[first].start, spans[features[-1]].stop)
         result[:, columns] = propagate(mean, code_features(codes, reported, mechanism, features), hops)
     np.divide(result, heard, out=result, where=heard > 0)
-    for g, span in zip(mechanism.domains, spans, strict=True):
+    together = (
+        [(2, slice(0, mechanism.d))] if set(mechanism.domains) == {2} else zip(mechanism.domains, spans, strict=True)
+    )
+    for g, span in together:
+        own = result[:, span]
         if g == 2:
             slope, intercept = mechanism.correction(g)
-            result[:, span] = slope * result[:, span] + intercept
+            own *= np.float32(slope)
+            own += np.float32(intercept)
         else:
-            result[:, span] = np.argmax(result[:, span], axis=1)[:, None] == np.arange(g)
-        result[heard[:, 0] == 0, span] = 1 / g
+            own[:] = np.argmax(own, axis=1)[:, None] == np.arange(g)
+        own[heard[:, 0] == 0] = 1 / g
     return result
 
 
