@@ -8,8 +8,8 @@ its own features and its own list in clear (:mod:`ldpsim.devices.prediction`).
   whom it says so have each label. Without a method, it is what features in clear say, or nothing.
 - The *model of features* is linear (:mod:`ldpsim.curator.votes.own_model`). It is fitted to people whose label and
   features are known: in clear, or else as unbiased estimates of the reports.
-- The *homophily* h is that of the edges between labelled people. With s the share of edges within a class, m the
-  classes' shares of the ends of edges, and the noise of the reports taken out,
+- The *homophily* h is that of the edges between labelled people, or between a sample of very many. With s the share
+  of edges within a class, m the classes' shares of the ends of edges, and the noise of the reports taken out,
 
       h = (s - sum of m_c^2) / (1 - sum of m_c^2).
 
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import softmax
 
-from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.evidence.evidence import Evidence, reported_links
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.links.belief_propagation import labelled_edges
@@ -72,12 +72,13 @@ class BundleParts:
     def sample(self) -> NullEvidence:
         """Evidence of the people who teach the model of features."""
         known, features = self.known, self.known.features
-        if self.reports is not None:
-            return _of_people(known, sampled(known), estimated(self.reports))
-        if features is None or not (is_sampled(known.split) or isinstance(features, Factored)):
+        whole = not (is_sampled(known.split) or isinstance(features, Factored))
+        if self.reports is None and (features is None or whole):
             return known
         people = sampled(known)
-        return _of_people(known, people, features.rows(people) if isinstance(features, Factored) else features[people])
+        places = people if self.reports is None else np.arange(len(people))
+        rows = features if self.reports is None else estimated(self.reports)
+        return _of_people(known, people, rows.rows(places) if isinstance(rows, Factored) else rows[places])
 
     @cached_property
     def features(self) -> OwnModel | None:
@@ -134,7 +135,7 @@ def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEviden
     if len(volunteers) and public.features is None and reports.features is not None:
         reported = evidence.reported - {"features"}
         evidence = replace(evidence, features=reports.features, reported=reported, volunteered=True)
-    homophily = homophily_of(Evidence(reports, public))
+    homophily = homophily_of(Evidence(reports, public), sampled(evidence))
     asked = homophily if public.edges is not None else HOMOPHILY
     own = None
     if is_sampled(public.split) and "features" in evidence.reported and tell_features(reports, public):
@@ -152,13 +153,25 @@ def _right(own: OwnModel, known: NullEvidence) -> float:
     return float(np.mean(own.log_probability.argmax(axis=1) == known.labels.labels[people]))
 
 
-def homophily_of(evidence: Evidence) -> float:
-    """Return h, 0 .. :data:`LARGEST`, from the pairs that are public or reported; the constant without any."""
-    reports, people = evidence.reports, evidence.labels.known(np.sort(evidence.public.split.labelled))
-    if evidence.public.edges is None and (reports is None or flipped_rows(reports) is None):
+def homophily_of(evidence: Evidence, people: IntArray) -> float:
+    """Return h, 0 .. :data:`LARGEST`, from the pairs that are public or reported; the constant without any.
+
+    Args:
+        evidence: Reports and public data.
+        people: int64, sorted: the labelled people, or a sample of them, whose pairs count.
+    """
+    reports, public = evidence.reports, evidence.public
+    if public.edges is None and (reports is None or flipped_rows(reports) is None):
         return HOMOPHILY
-    links = evidence.links
     labels = evidence.class_estimates(people)
+    if public.edges is None and reports is not None and is_sampled(public.split):
+        among = reports.of_people(people, "adjacency")
+        links, labels = (
+            reported_links(among.with_arrays(adjacency=among.needed("adjacency")[:, people])),
+            labels[people],
+        )
+    else:
+        links = evidence.links
     edges, _ = labelled_edges(links, labels)
     total = edges.sum()
     if total <= 0:

@@ -68,9 +68,7 @@ class Evidence:
         if self.public.edges is not None:
             return public_links(self.public.facts.n, self.public.edges)
         assert self.reports is not None
-        rows = noisy_rows_of_bits(self.reports)
-        left, right = agreed_edges(self.reports)
-        return LinkEvidence(left, right, rows.reported, rows.one_end, rows.flip)
+        return reported_links(self.reports)
 
     @property
     def bits(self) -> FlippedFeatures | None:
@@ -105,3 +103,10 @@ class Evidence:
     def class_estimates(self, sources: IntArray) -> DoubleArray:
         """float64 (n, classes): one-hot labels of these people, or unbiased estimates of them; zeros for others."""
         return self.labels.placed(sources, self.labels.estimates(sources))
+
+
+def reported_links(reports: Reports) -> LinkEvidence:
+    """Return the evidence of neighbour lists under known noise; ValueError without any."""
+    rows = noisy_rows_of_bits(reports)
+    left, right = agreed_edges(reports)
+    return LinkEvidence(left, right, rows.reported, rows.one_end, rows.flip)

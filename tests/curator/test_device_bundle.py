@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.device_bundle import HOMOPHILY, BundleParts, homophily_of
 from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.nulls import models
 from ldpsim.curator.nulls.models import NullEvidence
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.data.population import build_population, records_of
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from tests.curator.worlds import world
 
 N, CLASSES = 600, 3
 RNG = np.random.Generator(np.random.PCG64(51))
@@ -49,11 +53,23 @@ def _parts(homophily: float, features: object = None) -> BundleParts:
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
 def test_the_homophily_is_that_of_public_edges(share: float) -> None:
     # 6,000 edges, 4 of 9 between labelled people: the standard error is below .02
-    assert homophily_of(Evidence(None, _public(_edges(share)))) == pytest.approx(share, abs=0.1)
+    assert homophily_of(Evidence(None, _public(_edges(share))), SPLIT.labelled) == pytest.approx(share, abs=0.1)
+
+
+@pytest.mark.parametrize("given", [{}, {"reporting": "one-end"}, {"private_labels": True, "silent": (3, 7)}], ids=str)
+def test_only_pairs_of_the_counted_people_make_the_homophily(
+    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of very many people the reports of the others are left out before anything is matched."""
+    reports, public, _ = world(**given)
+    people = np.sort(public.split.labelled)
+    whole = homophily_of(Evidence(reports, public), people)
+    monkeypatch.setattr(models, "MOST_TAUGHT", 1)
+    assert homophily_of(Evidence(reports, public), people) == pytest.approx(whole, rel=1e-9) != HOMOPHILY
 
 
 def test_without_pairs_the_homophily_is_the_constant() -> None:
-    assert homophily_of(Evidence(None, _public(None))) == HOMOPHILY
+    assert homophily_of(Evidence(None, _public(None)), SPLIT.labelled) == HOMOPHILY
 
 
 def test_labels_in_clear_stand_in_the_table_and_nothing_is_said_of_others_without_features() -> None:

@@ -121,9 +121,11 @@ def test_packed_estimates_say_the_same_to_null_models_and_to_the_bundle(
     assert np.corrcoef(*weights)[0, 1] > 0.9  # columns are scaled by everybody, or by labelled people
 
 
+@pytest.mark.parametrize("packed", [False, True])
 def test_a_sample_of_very_many_people_teaches_the_bundle_with_null_models_and_without(
-    monkeypatch: pytest.MonkeyPatch,
+    packed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(estimates, "LARGE", 0 if packed else 1 << 25)
     reports, public, _ = world(**BITS, silent=(2,))
     monkeypatch.setattr(null_models, "MOST_TAUGHT", 4)
     dense, few = (known_from_reports(reports, public, nulls=nulls) for nulls in (True, False))
@@ -132,7 +134,7 @@ def test_a_sample_of_very_many_people_teaches_the_bundle_with_null_models_and_wi
     people = null_models.sampled(dense)
     assert 2 <= len(people) <= 4
     for part in parts:
-        np.testing.assert_array_equal(part.sample.features, dense.features[people])
+        np.testing.assert_array_equal(part.sample.features, np.asarray(dense.features)[people])
         assert part.sample.labels.labels.tolist() == public.labels[people].tolist()
 
 
