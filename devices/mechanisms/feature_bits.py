@@ -30,7 +30,7 @@ import numpy as np
 from ldpsim.devices.array_types import BoolArray, FloatArray, Words
 from ldpsim.devices.data.population import Record, records_by_column
 from ldpsim.devices.mechanisms.base import DrawnTogether, FeatureGrid
-from ldpsim.devices.mechanisms.bits import check_plain, pack_rows, unpack_bits, unpack_plain
+from ldpsim.devices.mechanisms.bits import check_plain, pack_rows, unpack_many, unpack_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.sampling import places, subset
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack, SparseStack
@@ -285,20 +285,28 @@ class MultiBit(FeatureBits):
 
     def _sampled(self, data: bytes, *, device: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the sampled features, int64 (m,), and their signs, int8 (m,)."""
+        sampled, _, signs = self._sampled_of_many([data], np.array([device]))
+        return sampled.astype(np.int64), signs
+
+    def _sampled_of_many(self, rows: Sequence[bytes], devices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the sampled features of several reports, joined, their number in each, and their signs, joined."""
         size = (self.m + 7) // 8
-        signs = np.where(unpack_plain(data[:size], self.m), 1, -1).astype(np.int8)
-        if self.m == self.d:
-            which = np.ones(self.d, np.bool_) if len(data) == size else np.zeros(0, np.bool_)
+        for row in rows:
+            check_plain(row[:size], self.m)
+        heads = np.frombuffer(b"".join([row[:size] for row in rows]), np.uint8).reshape(-1, size)
+        signs = np.where(np.unpackbits(heads, axis=1, count=self.m), 1, -1).astype(np.int8)
+        rest = [row[size:] for row in rows]
+        if self.m < self.d:
+            sampled, counts = unpack_many(rest, np.full(len(rows), self.d))
         else:
-            which = unpack_bits(data[size:], self.d)
-        sampled = np.flatnonzero(which)
-        if len(sampled) != self.m:
+            sampled, counts = np.tile(np.arange(self.d), len(rows)), np.full(len(rows), 0 if any(rest) else self.d)
+        if np.any(counts != self.m):
             raise ValueError(f"not a multi-bit report of {self.m} features")
-        return sampled, signs
+        return sampled, counts, signs.ravel()
 
     def stacker(self, n: int) -> ReportStack:
         """int8 CSR (n, d) of -1 and 1; features that were not sampled are not stored."""
-        return SparseStack(self._sampled, (n, self.d), np.int8)
+        return SparseStack(self._sampled, (n, self.d), np.int8, self._sampled_of_many)
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         sampled = np.flatnonzero(report)

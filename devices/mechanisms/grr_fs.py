@@ -180,11 +180,12 @@ class GRRFS(DrawnTogether):
         return self._coding.pack(reports)
 
     def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        return self._coding.unpack(data)
+        return self._coding.unpack([data])[0]
 
     def stacker(self, n: int) -> ReportStack:
         """uint8, or uint16 for a domain of more than 256, (n, number of features)."""
-        return Filled(self.decode, np.zeros((n, self.d), np.uint8 if max(self.domains) <= 1 << 8 else np.uint16))
+        into = np.zeros((n, self.d), np.uint8 if max(self.domains) <= 1 << 8 else np.uint16)
+        return Filled(self.decode, into, self._coding.unpack)
 
     # --- estimates
 
@@ -351,15 +352,15 @@ class Coding:
         bits = np.packbits(categories[:, self._bit_attribute] >> self._bit_place & 1, axis=1)
         return [row.tobytes() for row in bits]
 
-    def unpack(self, data: bytes) -> np.ndarray:
-        """Read :meth:`pack` back, int64 (attributes,); ValueError for any other form."""
-        bits = np.unpackbits(np.frombuffer(data, np.uint8))
+    def unpack(self, rows: Sequence[bytes]) -> np.ndarray:
+        """Read :meth:`pack` back, int64 (people, attributes); ValueError for any other form."""
         size = len(self._bit_place)
-        if len(data) != (size + 7) // 8 or bits[size:].any():
-            raise ValueError(f"{len(data)} bytes do not hold {len(self.sizes)} categories")
-        worth = bits[:size].astype(np.int64) << self._bit_place
-        categories = np.bincount(self._bit_attribute, worth, len(self.sizes)).astype(np.int64)  # exact below 2**53
-        if np.any(categories >= self.sizes):
+        if any(len(row) != (size + 7) // 8 for row in rows):
+            raise ValueError(f"the bytes do not hold {len(self.sizes)} categories")
+        bits = np.unpackbits(np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1), axis=1)
+        starts = np.flatnonzero(np.diff(self._bit_attribute, prepend=-1))  # a category takes a bit at least
+        categories = np.add.reduceat(bits[:, :size].astype(np.int64) << self._bit_place, starts, axis=1)
+        if bits[:, size:].any() or np.any(categories >= self.sizes):
             raise ValueError("a category lies outside its domain")
         return categories
 

@@ -17,7 +17,7 @@ from ldpsim.devices.array_types import IntArray
 
 DataOf = Mapping[int, bytes]
 AT_ONCE = 1 << 16
-ReadMany = Callable[[Sequence[bytes], IntArray], tuple[IntArray, IntArray]]  # of reports, and their devices
+ReadMany = Callable[[Sequence[bytes], IntArray], tuple[NDArray, ...]]  # of reports, and their devices
 
 
 class Read(Protocol):
@@ -128,8 +128,8 @@ class SparseStack(ReportStack):
         read: Decoder of one report into its sorted columns, and their values if these are not all True.
         shape: Of the matrix.
         dtype: Of its values; bool has ones alone.
-        read_many: Returns the columns of several reports, joined, and the number of each; ValueError where one
-            is malformed. None reads one by one.
+        read_many: Returns the columns of several reports, joined, and the number of each, and their values if these
+            are not all True; ValueError where one is malformed. None reads one by one.
     """
 
     def __init__(
@@ -156,9 +156,14 @@ class SparseStack(ReportStack):
             read = self.readable(rows)
             devices = np.fromiter(read, np.int64, len(read))
             each = [report[0] if isinstance(report, tuple) else report for report in read.values()]
-            self._values += [report[1] for report in read.values() if isinstance(report, tuple)]
-            found = np.concatenate([np.zeros(0, np.int64), *each]), np.array([len(row) for row in each], np.int64)
-        columns, self._counts[devices] = found
+            values = [report[1] for report in read.values() if isinstance(report, tuple)]
+            found = (
+                np.concatenate([np.zeros(0, np.int64), *each]),
+                np.array([len(row) for row in each], np.int64),
+                *values,
+            )
+        columns, self._counts[devices], *values = found
+        self._values += values
         end = self._used + len(columns)
         if end > len(self._columns):
             # By an eighth: realloc moves no pages of a large array, and little stays unused.
