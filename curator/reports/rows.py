@@ -98,7 +98,7 @@ def noisy_rows_of_bits(reports: Reports) -> FlippedRows:
 
 
 _ROWS_AT_ONCE = 1 << 16
-_ONES_AT_ONCE = 1 << 26  # of a part of a transpose: 320 MiB
+_ONES_AT_ONCE = 1 << 25  # of a part of a transpose: 160 MiB
 
 
 def as_numbers(ones: csr_array) -> csr_array:
