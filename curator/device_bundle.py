@@ -33,7 +33,7 @@ from ldpsim.curator.evidence.evidence import Evidence, reported_links
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.links.belief_propagation import labelled_edges
-from ldpsim.curator.nulls.models import NullEvidence, estimated, is_sampled, sampled, tell_features
+from ldpsim.curator.nulls.models import NullEvidence, estimated, is_sampled, sampled_people, tell_features
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
@@ -75,7 +75,7 @@ class BundleParts:
         whole = not (is_sampled(known.split) or isinstance(features, Factored))
         if self.reports is None and (features is None or whole):
             return known
-        people = sampled(known)
+        people = sampled_people(known)
         places = people if self.reports is None else np.arange(len(people))
         rows = features if self.reports is None else estimated(self.reports)
         return _of_people(known, people, rows.rows(places) if isinstance(rows, Factored) else rows[places])
@@ -135,11 +135,11 @@ def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEviden
     if len(volunteers) and public.features is None and reports.features is not None:
         reported = evidence.reported - {"features"}
         evidence = replace(evidence, features=reports.features, reported=reported, volunteered=True)
-    homophily = homophily_of(Evidence(reports, public), sampled(evidence))
+    homophily = homophily_of(Evidence(reports, public), sampled_people(evidence))
     asked = homophily if public.edges is not None else HOMOPHILY
     own = None
     if is_sampled(public.split) and "features" in evidence.reported and tell_features(reports, public):
-        own = reports.of_people(sampled(evidence), "features")
+        own = reports.of_people(sampled_people(evidence), "features")
     parts = BundleParts(evidence, public.facts, homophily, asked, own)
     right = right_votes(reports, errors=-DOUBT) if reports.of_field("votes") else None
     if right is not None and parts.features is not None and right < _right(parts.features, parts.sample):

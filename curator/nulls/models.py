@@ -86,7 +86,7 @@ def known_from_reports(reports: Reports, public: PublicKnowledge, *, nulls: bool
         reports: The reports.
         public: Public knowledge.
         nulls: Whether null models read it. Without them there are no edges, and no reported features of very many
-            people: the model of features is fitted to a sample (:func:`sampled`).
+            people: the model of features is fitted to a sample (:func:`sampled_people`).
     """
     evidence = Evidence(reports, public)
     features = public.features
@@ -114,7 +114,7 @@ def is_sampled(split: Split) -> bool:
     return len(split.labelled) > MOST_TAUGHT
 
 
-def sampled(evidence: NullEvidence) -> IntArray:
+def sampled_people(evidence: NullEvidence) -> IntArray:
     """int64, sorted: labelled people who teach the model of features; every k-th one where there are very many."""
     people = evidence.labels.known(np.sort(evidence.split.labelled))
     return people[:: max(1, -(-len(people) // MOST_TAUGHT))]

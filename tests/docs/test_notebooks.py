@@ -50,6 +50,7 @@ def test_it_is_stored_without_outputs_and_asserts_what_it_says(path: Path) -> No
             assert (GALLERY / link).exists(), link
 
 
+@pytest.mark.slow
 def test_without_data_it_says_so_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LDPSIM_DATA", str(tmp_path))
     printed = _executed(GALLERY / "reproduce-hogs.ipynb")

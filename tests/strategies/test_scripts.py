@@ -23,15 +23,17 @@ def output_of(folder: Path, code: str, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ('made = ldpsim.compare(["rr", "raw"], clients=60, out=Path(tempfile.mkdtemp()))\nprint(made.table.is_file())',
-         "True\n"),
-        pytest.param(
+        (
+            'made = ldpsim.compare(["rr", "raw"], clients=60, out=Path(tempfile.mkdtemp()))\n'
+            "print(made.table.is_file())", "True\n",
+        ),
+        (
             'grid = {"fixed": {"method": "rr", "clients": 60}, "grid": {"epsilon": [1, 2]}}\n'
             'print([row["status"] for row in ldpsim.sweep(grid, tempfile.mkdtemp()).rows])', "['done', 'done']\n",
-            marks=pytest.mark.slow,
         ),
     ],
     ids=["compare", "sweep"],
