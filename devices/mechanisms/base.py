@@ -27,7 +27,7 @@ from ldpsim.devices.data.population import Record, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.bits import pack_bits, unpack_bits, unpack_many
 from ldpsim.devices.mechanisms.exact_loss import Loss
-from ldpsim.devices.mechanisms.stacked_reports import Decoded, ReportStack, SparseStack
+from ldpsim.devices.mechanisms.stacked_reports import Decoded, ReportStack, SparseStack, joined
 from ldpsim.devices.noise import AT_ONCE, Draws, NoiseStream
 
 Reporting = Literal["both", "one-end"]
@@ -355,14 +355,14 @@ class AdjacencyBits(AdjacencyMechanism):
     def stacker(self, n: int) -> ReportStack:
         """bool CSR (n, n): row i holds the ones that device i reported."""
         coded = type(self).decode is AdjacencyBits.decode
-        return SparseStack(self._ones, (n, n), read_many=self._ones_of_many if coded else None)
+        return SparseStack(self._ones_of_many if coded else joined(self._ones), (n, n))
 
-    def _ones(self, data: bytes, *, device: int) -> IntArray:
+    def _ones(self, data: bytes, *, device: int) -> tuple[IntArray]:
         """Return the sorted nodes about which a report says 1; ValueError for a report that is no row of bits."""
         report = np.asarray(self.decode(data, device=device))
         if report.dtype != np.bool_ or report.shape != (self.targets(device),):
             raise ValueError(f"a report of {self.name} is no row of bits: it needs a stacker of its own")
-        return self.nodes(device, np.flatnonzero(report))
+        return (self.nodes(device, np.flatnonzero(report)),)
 
     def _ones_of_many(self, rows: Sequence[bytes], devices: IntArray) -> tuple[IntArray, IntArray]:
         both = self.reporting == "both"

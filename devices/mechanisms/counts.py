@@ -33,7 +33,7 @@ from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms import discrete_laplace
 from ldpsim.devices.mechanisms.base import AdjacencyMechanism, Grouping, Reporting
 from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
-from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
+from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack, one_by_one
 from ldpsim.devices.noise import NoiseStream
 
 STEPS = 64
@@ -116,7 +116,7 @@ class Degree(NoisyCounts):
         return 1
 
     def stacker(self, n: int) -> ReportStack:
-        return Filled(lambda data, *, device: self.decode(data, device=device)[0], np.zeros(n, np.int64))
+        return Filled(lambda rows, _: [self.decode(data, device=0)[0] for data in rows], np.zeros(n, np.int64))
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class GroupDegrees(NoisyCounts):
         return self.groups
 
     def stacker(self, n: int) -> ReportStack:
-        return Filled(self.decode, np.zeros((n, self.groups), np.int64))
+        return Filled(one_by_one(self.decode), np.zeros((n, self.groups), np.int64))
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ class NoisyRow(NoisyCounts):
         return report
 
     def stacker(self, n: int) -> ReportStack:
-        return Filled(self._whole_row, np.zeros((n, n), np.int32))
+        return Filled(one_by_one(self._whole_row), np.zeros((n, n), np.int32))
 
     def _whole_row(self, data: bytes, *, device: int) -> IntArray:
         row = np.zeros(self.n, np.int64)

@@ -174,16 +174,12 @@ class OneBit(FeatureBits):
 
     def stacker(self, n: int) -> ReportStack:
         """uint8 (n, ceil(d / 8)): the bits as they came."""
-        return Filled(self._bytes, np.zeros((n, (self.d + 7) // 8), np.uint8), self._many_bytes)
+        return Filled(self._bytes, np.zeros((n, (self.d + 7) // 8), np.uint8))
 
-    def _many_bytes(self, rows: Sequence[bytes]) -> np.ndarray:
+    def _bytes(self, rows: Sequence[bytes], devices: np.ndarray) -> np.ndarray:
         for data in rows:
             check_plain(data, self.d)
         return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
-
-    def _bytes(self, data: bytes, *, device: int) -> np.ndarray:
-        check_plain(data, self.d)
-        return np.frombuffer(data, np.uint8)
 
     def log_probability(self, report: BoolArray, value: np.ndarray) -> float:
         return self.log_chance(report, value)
@@ -278,17 +274,12 @@ class MultiBit(FeatureBits):
         return [row.tobytes() + ones for row, ones in zip(signs, which, strict=True)]
 
     def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        sampled, signs = self._sampled(data, device=device)
+        sampled, _, signs = self._sampled([data], np.array([device]))
         report = np.zeros(self.d, np.int8)
         report[sampled] = signs
         return report
 
-    def _sampled(self, data: bytes, *, device: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sampled features, int64 (m,), and their signs, int8 (m,)."""
-        sampled, _, signs = self._sampled_of_many([data], np.array([device]))
-        return sampled.astype(np.int64), signs
-
-    def _sampled_of_many(self, rows: Sequence[bytes], devices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _sampled(self, rows: Sequence[bytes], devices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the sampled features of several reports, joined, their number in each, and their signs, joined."""
         size = (self.m + 7) // 8
         for row in rows:
@@ -306,7 +297,7 @@ class MultiBit(FeatureBits):
 
     def stacker(self, n: int) -> ReportStack:
         """int8 CSR (n, d) of -1 and 1; features that were not sampled are not stored."""
-        return SparseStack(self._sampled, (n, self.d), np.int8, self._sampled_of_many)
+        return SparseStack(self._sampled, (n, self.d), np.int8)
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         sampled = np.flatnonzero(report)

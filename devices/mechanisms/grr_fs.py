@@ -185,7 +185,7 @@ class GRRFS(DrawnTogether):
     def stacker(self, n: int) -> ReportStack:
         """uint8, or uint16 for a domain of more than 256, (n, number of features)."""
         into = np.zeros((n, self.d), np.uint8 if max(self.domains) <= 1 << 8 else np.uint16)
-        return Filled(self.decode, into, self._coding.unpack)
+        return Filled(lambda rows, _: self._coding.unpack(rows), into)
 
     # --- estimates
 

@@ -38,7 +38,7 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import DrawnTogether, Mechanism
 from ldpsim.devices.mechanisms.bits import unpack_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
+from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack, one_by_one
 from ldpsim.devices.noise import NoiseStream
 
 
@@ -70,17 +70,14 @@ class OneCategory(LabelMechanism):
         return int(report).to_bytes(2, "little")
 
     def decode(self, data: bytes, *, device: int) -> int:
-        report = int.from_bytes(data, "little")
-        if len(data) != 2 or report >= self.categories:
-            raise ValueError(f"not a report of {self.name}")
-        return report
+        return int(self._decode_many([data], np.array([device]))[0])
 
     def stacker(self, n: int) -> ReportStack:
         if type(self).decode is not OneCategory.decode:
             return super().stacker(n)
-        return Filled(self.decode, np.full(n, -1, np.int64), self._decode_many)
+        return Filled(self._decode_many, np.full(n, -1, np.int64))
 
-    def _decode_many(self, rows: Sequence[bytes]) -> IntArray:
+    def _decode_many(self, rows: Sequence[bytes], devices: IntArray) -> IntArray:
         if any(len(data) != 2 for data in rows):
             raise ValueError(f"not a report of {self.name}")
         found = np.frombuffer(b"".join(rows), "<u2").astype(np.int64)
@@ -305,7 +302,7 @@ class SubsetSelection(LabelMechanism, DrawnTogether):
         return report
 
     def stacker(self, n: int) -> ReportStack:
-        return Filled(self.decode, np.zeros((n, self.categories), np.bool_))
+        return Filled(one_by_one(self.decode), np.zeros((n, self.categories), np.bool_))
 
     @cached_property
     def _log_chances(self) -> tuple[float, float]:

@@ -48,7 +48,7 @@ from ldpsim.devices.mechanisms.class_table import (
 )
 from ldpsim.devices.mechanisms.exact_loss import probability_threshold
 from ldpsim.devices.mechanisms.labels import GRR
-from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
+from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack, one_by_one
 from ldpsim.devices.noise import NoiseStream
 
 PADDED = 2048  # entries to which a list is padded
@@ -257,7 +257,7 @@ class NeighbourhoodVote(DrawnTogether):
 
     def stacker(self, n: int) -> ReportStack:
         """int64 (n,), -1 where no report came."""
-        return Filled(self.decode, np.full(n, -1, np.int64))
+        return Filled(one_by_one(self.decode), np.full(n, -1, np.int64))
 
     def log_probability(self, report: int, value: int) -> float:
         return self._response.log_probability(report, value)

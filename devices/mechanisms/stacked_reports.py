@@ -7,7 +7,6 @@ them. scipy is imported where it is needed: a device never stacks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +25,24 @@ class Read(Protocol):
     def __call__(self, data: bytes, *, device: int) -> Any: ...
 
 
+def one_by_one(read: Read) -> Callable[[Sequence[bytes], IntArray], list[Any]]:
+    """Return a decoder of several reports from one of one report."""
+    return lambda rows, devices: [
+        read(data, device=device) for data, device in zip(rows, devices.tolist(), strict=True)
+    ]
+
+
+def joined(read: Read) -> ReadMany:
+    """Return a decoder of several sparse reports from one that returns sorted columns, and values if there are some."""
+
+    def read_many(rows: Sequence[bytes], devices: IntArray) -> tuple[NDArray, ...]:
+        each = one_by_one(read)(rows, devices)
+        columns, *values = (np.concatenate(parts) for parts in zip(*each, strict=True))
+        return columns, np.array([len(one[0]) for one in each]), *values
+
+    return read_many
+
+
 class ReportStack:
     """Reports of one mechanism, which are decoded as they come.
 
@@ -33,27 +50,28 @@ class ReportStack:
         wrong: Errors by device: its bytes are malformed, and it is left out.
     """
 
-    def __init__(self, read: Read) -> None:
-        self._read = read
+    def __init__(self) -> None:
         self.wrong: dict[int, ValueError] = {}
 
     def add(self, rows: DataOf) -> None:
         """Take reports of further devices, whose numbers rise from call to call."""
+        for some in _in_chunks(rows):
+            try:
+                self._take(some)
+            except ValueError as error:
+                if len(some) == 1:
+                    self.wrong[next(iter(some))] = error
+                    continue
+                for device, data in some.items():  # to find the device
+                    self.add({device: data})
+
+    def _take(self, rows: DataOf) -> None:
+        """Take reports together; ValueError, and nothing has changed, where one is malformed."""
         raise NotImplementedError
 
     def done(self) -> Any:
         """Return the array or the sparse matrix; nothing is added after that."""
         raise NotImplementedError
-
-    def readable(self, rows: DataOf) -> dict[int, Any]:
-        """Return the decoded reports by device; errors of the others go into ``wrong``."""
-        found = {}
-        for device, data in rows.items():
-            try:
-                found[device] = self._read(data, device=device)
-            except ValueError as error:
-                self.wrong[device] = error
-        return found
 
 
 def stacked(stack: ReportStack, rows: DataOf) -> Any:
@@ -74,12 +92,12 @@ class Decoded(ReportStack):
     """
 
     def __init__(self, read: Read, n: int, *, labels: bool) -> None:
-        super().__init__(read)
-        self._n, self._labels = n, labels
+        super().__init__()
+        self._read, self._n, self._labels = read, n, labels
         self._reports: dict[int, NDArray] = {}
 
-    def add(self, rows: DataOf) -> None:
-        self._reports |= {device: np.asarray(report) for device, report in self.readable(rows).items()}
+    def _take(self, rows: DataOf) -> None:
+        self._reports |= {device: np.asarray(self._read(data, device=device)) for device, data in rows.items()}
 
     def done(self) -> NDArray:
         reports = self._reports
@@ -98,24 +116,17 @@ class Filled(ReportStack):
     """Reports of one size, each a row of an array.
 
     Args:
-        read: Decoder of one report.
+        read_many: Returns the rows of several reports; ValueError where one is malformed.
         into: The array.
-        read_many: Returns the rows of several reports; ValueError where one is malformed. None reads one by one.
     """
 
-    def __init__(
-        self, read: Read, into: NDArray, read_many: Callable[[Sequence[bytes]], NDArray] | None = None
-    ) -> None:
-        super().__init__(read)
-        self._into, self._read_many = into, read_many
+    def __init__(self, read_many: Callable[[Sequence[bytes], IntArray], Any], into: NDArray) -> None:
+        super().__init__()
+        self._read_many, self._into = read_many, into
 
-    def add(self, rows: DataOf) -> None:
-        if self._read_many is not None and rows:
-            with suppress(ValueError):  # below, the device with malformed bytes is found
-                self._into[list(rows)] = self._read_many(list(rows.values()))
-                return
-        for device, report in self.readable(rows).items():
-            self._into[device] = report
+    def _take(self, rows: DataOf) -> None:
+        devices = np.fromiter(rows, np.int64, len(rows))
+        self._into[devices] = self._read_many(list(rows.values()), devices)
 
     def done(self) -> NDArray:
         return self._into
@@ -125,44 +136,23 @@ class SparseStack(ReportStack):
     """Sparse reports, as a CSR matrix; the list of columns grows in place.
 
     Args:
-        read: Decoder of one report into its sorted columns, and their values if these are not all True.
+        read_many: Returns the sorted columns of several reports, joined, and the number of each, and their values if
+            these are not all True; ValueError where one is malformed.
         shape: Of the matrix.
         dtype: Of its values; bool has ones alone.
-        read_many: Returns the columns of several reports, joined, and the number of each, and their values if these
-            are not all True; ValueError where one is malformed. None reads one by one.
     """
 
-    def __init__(
-        self, read: Read, shape: tuple[int, int], dtype: type = np.bool_, read_many: ReadMany | None = None
-    ) -> None:
-        super().__init__(read)
-        self._shape, self._read_many = shape, read_many
+    def __init__(self, read_many: ReadMany, shape: tuple[int, int], dtype: type = np.bool_) -> None:
+        super().__init__()
+        self._read_many, self._shape = read_many, shape
         self._columns = np.empty(0, np.int32)
         self._used = 0
         self._counts = np.zeros(shape[0], np.int64)
         self._values: list[NDArray] = [np.zeros(0, dtype)]
 
-    def add(self, rows: DataOf) -> None:
-        for some in _in_chunks(rows):
-            self._append(some)
-
-    def _append(self, rows: DataOf) -> None:
+    def _take(self, rows: DataOf) -> None:
         devices = np.fromiter(rows, np.int64, len(rows))
-        found = None
-        if self._read_many is not None:
-            with suppress(ValueError):  # below, the device with malformed bytes is found
-                found = self._read_many(list(rows.values()), devices)
-        if found is None:
-            read = self.readable(rows)
-            devices = np.fromiter(read, np.int64, len(read))
-            each = [report[0] if isinstance(report, tuple) else report for report in read.values()]
-            values = [report[1] for report in read.values() if isinstance(report, tuple)]
-            found = (
-                np.concatenate([np.zeros(0, np.int64), *each]),
-                np.array([len(row) for row in each], np.int64),
-                *values,
-            )
-        columns, self._counts[devices], *values = found
+        columns, self._counts[devices], *values = self._read_many(list(rows.values()), devices)
         self._values += values
         end = self._used + len(columns)
         if end > len(self._columns):
