@@ -122,7 +122,7 @@ class HoGS(LocalMethod):
     spec = MethodSpec(
         name="hogs",
         # Ones are transposed in parts. A pair: ends and P twice, keys and their order, and the parts that are joined.
-        memory=MemoryLaw(work=1.0, likely=140.0, estimates=True, large=1 << 28, large_rows=0.0),
+        memory=MemoryLaw(work=1.0, likely=140.0, estimates=True, large=1 << 27, large_rows=0.0),
         private=("adjacency", "features"),
         paper="Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training",
         mechanisms=("randomized_response", "one_bit", "grr"),

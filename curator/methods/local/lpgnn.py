@@ -112,7 +112,7 @@ class LPGNN(LocalMethod):
     adjacency: str = parameter("public", one_of("public", "private"))
 
     spec = MethodSpec(
-        name="lpgnn", memory=MemoryLaw(rows=1.0, codes=0.1),
+        name="lpgnn", memory=MemoryLaw(rows=1.0, codes=0.1, large=1 << 28, large_rows=0.0),
         paper="Sajadmanesh and Gatica-Perez, Locally Private Graph Neural Networks", private=("features", "label"),
         mechanisms=("multi_bit", "laplace", "analytic_gaussian", "grr"), default_gnn="sage",
         # the published ones for Cora at finite budgets

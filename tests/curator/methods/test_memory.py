@@ -16,12 +16,16 @@ def _sizes(n: int, ones: float = 0.0) -> Sizes:
     return Sizes(n=n, d=256, classes=5, edges=3.5 * n, ones=ones)
 
 
+MILLION = Sizes(n=1_000_000, d=600, classes=6, edges=2_500_000)
 MEASURED = [  # peaks of `ldpsim run` in MiB, without null models and reference
     ("sbp", _sizes(20_000, ones=1_128_307), 437),
     ("hogs", replace(_sizes(30_000, ones=881_090), heads=4), 844),
     ("hogs", Sizes(n=300_000, d=256, classes=5, edges=1_050_000, ones=32_268_688), 1241),
     ("rgnn", Sizes(n=300_000, d=256, classes=5, edges=1_050_000), 1220),
     ("lpgnn", Sizes(n=300_000, d=256, classes=5, edges=1_050_000), 1232),
+    ("hogs", replace(MILLION, ones=340e6, pairs=2.5e6), 2887),
+    ("rgnn", MILLION, 4258),
+    ("lpgnn", MILLION, 1912),
     ("rr", _sizes(30_000, ones=511_664), 555),
     ("rr", _sizes(20_000, ones=1_128_307), 534),
     ("rr", _sizes(30_000, ones=6_230_000), 863),
