@@ -180,10 +180,8 @@ def train_with_edge_weights(
         The trained network; ``model.spread.weight`` is float32 (E,).
 
     Raises:
-        ValueError: if no training node has a label, or a smoothed one, or for a network without edges.
+        ValueError: if no training node has a label, or a smoothed one.
     """
-    if settings.gnn == "mlp":
-        raise ValueError("--gnn mlp: has no edges to learn (there are gcn, sage, gat)")
     where = choose_device(device)
 
     def make() -> Network:

@@ -37,7 +37,7 @@ class MethodSpec:
         reference_read: The same for its reference without noise.
         common_selection: Whether ``--set selection`` chooses the epoch and ``--set activation`` the activation.
         trains_network: Whether it predicts by a network.
-        learns_edges: Whether the weights of edges are learned inside the network, so that it is one of ours.
+        networks: Networks that it can train; empty: all of ours, and one of a person's own.
         search_grid: Grids of ``ldpsim tune`` for the curator's parameters, by stage; each starts from the best before.
         public_graph: Whether the edges are public in its paper's setting.
         public_features: Whether features are public with and without ``--public-features``.
@@ -71,7 +71,7 @@ class MethodSpec:
     reference_read: frozenset[str] | None = None
     common_selection: bool = True
     trains_network: bool = True
-    learns_edges: bool = False
+    networks: tuple[str, ...] = ()
     search_grid: tuple[Grid, ...] = (TRAINING_GRID,)
     public_graph: bool = False
     public_features: bool = False

@@ -35,7 +35,7 @@ from ldpsim.strategies.setup.run_setup import (
     load_population,
     silent_devices,
 )
-from ldpsim.strategies.setup.settings import check_own_network, divided, resolve
+from ldpsim.strategies.setup.settings import check_gnn, divided, resolve
 
 # Module and class of each kind of run, by the method's ``trained_by``; only the kind that a run needs is imported.
 _KINDS = {
@@ -81,7 +81,7 @@ def set_up(
         if known_before(options) is None:
             check_fits(options, measured(population))
     choose_device(options.device)
-    check_own_network(settings, population.facts)
+    check_gnn(settings, population.facts)
     run = run_of(settings.method)
     repeats = tuple(
         RepeatSetup(

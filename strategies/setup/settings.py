@@ -139,6 +139,7 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
             raise SettingError(key, reason)
     made = method.from_settings({key: value for key, value in values.items() if key not in TRAINING})
     chosen = {key: read_value(key, value, str(_TRAINING[key].type)) for key, value in values.items() if key in TRAINING}
+    gnn = options.gnn or made.in_force().default_gnn
     training = TrainingSettings(gnn=gnn, **{**made.in_force().training_defaults, **chosen})
     reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
     return Settings(made, training, reference, provenance, collections, share)
@@ -156,14 +157,13 @@ def unfit_training(key: str, method: type[Method], gnn: str) -> str:
     return ""
 
 
-def check_own_network(settings: Settings, facts: PublicFacts) -> None:
-    """Check that a network of a person's own fits the method and the people (ValueError)."""
-    training, spec = settings.training, settings.method.spec
-    if training.gnn in NETWORKS:
-        return
-    if spec.learns_edges:
-        raise ValueError(f"--gnn {training.gnn}: {spec.name} learns weights of edges inside gcn, sage or gat")
-    check_network(training.gnn, people=facts.n, features=facts.d, hidden=training.hidden, classes=facts.classes)
+def check_gnn(settings: Settings, facts: PublicFacts) -> None:
+    """Check that the network is one that the method can train, and that a person's own fits the people (ValueError)."""
+    training, spec = settings.training, settings.method.in_force()
+    if spec.networks and training.gnn not in spec.networks:
+        raise ValueError(f"--gnn {training.gnn}: {spec.name} trains {', '.join(spec.networks)} alone, as it is set")
+    if training.gnn not in NETWORKS:
+        check_network(training.gnn, people=facts.n, features=facts.d, hidden=training.hidden, classes=facts.classes)
 
 
 def check_federated_run(options: RunOptions, settings: Settings, population: Population, split: Split) -> None:

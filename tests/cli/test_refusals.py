@@ -145,6 +145,7 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("rgnn --set m=0", "--set m=0: must be 1.."),
         ("rgnn --set C=61", "--set C=61: 60 nodes cannot be cut into more clusters than there are nodes"),
         ("lpgnn --set m=0", "--set m=0: must be optimal, floor or a whole number of at least 1"),
+        ("lpgnn --set version=text --gnn gat", "--gnn gat: lpgnn trains gcn alone"),
         ("lpgnn --set m=601", "--set m=601: of 600 features 1..600 can be sampled"),
         ("solitude --set m=601", "--set m=601: of 600 features 1..600 can be sampled"),
         ("ldpgen --set groups=61", "--set groups=61: there are only 60 people to group"),

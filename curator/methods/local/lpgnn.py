@@ -132,7 +132,8 @@ class LPGNN(LocalMethod):
         spec = self.spec
         if self.version == "text":
             options = spec.options - {"feature_share", "label_mechanism"}
-            spec = replace(spec, options=options, finer=("eps_features",), asks_labels=False)
+            spec = replace(spec, options=options, finer=("eps_features",), asks_labels=False, default_gnn="gcn",
+                           networks=("gcn",))  # fmt: skip
         if self.adjacency == "private":
             spec = replace(spec, options=spec.options | spec.read_with.keys(), public_graph=False)
         return spec
@@ -242,8 +243,6 @@ class LPGNN(LocalMethod):
         from ldpsim.curator.learning.noisy_labels import selu_network
 
         if self.version == "text":
-            if settings.gnn != "gcn":
-                raise ValueError(f"--gnn {settings.gnn}: version=text is a GCN whose first layer is KProp (--gnn gcn)")
             return KPropGCN(graph, hidden=settings.hidden, classes=classes, device=where)
         return selu_network(graph, settings, classes, where)
 

@@ -181,7 +181,8 @@ class PrivGE(PublicGraphMethod):
     spec = replace(
         PublicGraphMethod.spec, name="privge", memory=MemoryLaw(rows=1.0, codes=0.1),
         paper="Li et al., Privacy-Preserving Graph Embedding based on Local Differential Privacy (PrivGE)",
-        mechanisms=("window", "grr"), default_gnn="mlp", options=PublicGraphMethod.spec.options - o.NETWORK,
+        mechanisms=("window", "grr"), default_gnn="mlp", networks=("mlp",),
+        options=PublicGraphMethod.spec.options - o.NETWORK,
         training_defaults={"hidden": 128, "weight_decay": 5e-4, "gnn_dropout": 0.7, "epochs": 1000},
         search_grid=(
             {"alpha": (0.05, 0.1, 0.2), "r": (0.1, 0.5), "debias": (False, True)},
@@ -208,8 +209,6 @@ class PrivGE(PublicGraphMethod):
         """Train the perceptron; see :func:`ldpsim.curator.learning.training.train_in_batches` for the errors."""
         from ldpsim.curator.learning.training import train_in_batches
 
-        if settings.gnn != "mlp":
-            raise ValueError(f"--gnn {settings.gnn}: {self.spec.name} trains a perceptron on PageRank (--gnn mlp)")
         return train_in_batches(graph, layers=self.layers, batch=self.batch, patience=self.patience, settings=settings,
                                 classes=classes, seed=seed, device=device)  # fmt: skip
 

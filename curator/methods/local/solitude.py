@@ -108,7 +108,7 @@ class Solitude(LocalMethod):
     spec = MethodSpec(
         name="solitude", memory=MemoryLaw(work=16.0, listed=True, learned=True), private=("adjacency", "features"),
         paper="Lin et al., Towards Private Learning on Decentralized Graphs with Local DP (Solitude)",
-        mechanisms=("randomized_response", "multi_bit", "grr"), default_gnn="sage", learns_edges=True,
+        mechanisms=("randomized_response", "multi_bit", "grr"), default_gnn="sage", networks=("gcn", "sage", "gat"),
         training_defaults={"weight_decay": 1e-2, "gnn_dropout": 0.5, "epochs": 500, "activation": "selu"},
         search_grid=(
             {"l_x": (0, 2, 4), "l_y": (0, 2, 4)},
