@@ -98,7 +98,8 @@ def test_a_bad_class_is_one_line_before_anybody_is_asked(module: Path, name: str
 
 @pytest.mark.parametrize(
     ("options", "line"),
-    [({"method": "solitude"}, "solitude trains gcn, sage, gat alone"), ({"settings": {"gnn_dropout": "0.2"}}, "dropout of its own"),
+    [({"method": "solitude"}, "solitude trains gcn, sage, gat alone"),
+     ({"settings": {"gnn_dropout": "0.2"}}, "dropout of its own"),
      ({"method": "fedavg-gnn"}, "does not read it")],
 )  # fmt: skip
 def test_what_has_no_place_for_it_says_so(options: dict[str, Any], line: str) -> None:
