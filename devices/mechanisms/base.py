@@ -27,7 +27,7 @@ from ldpsim.devices.data.population import Record, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.bits import pack_bits, unpack_bits, unpack_many
 from ldpsim.devices.mechanisms.exact_loss import Loss
-from ldpsim.devices.mechanisms.stacked_reports import Decoded, ReportStack, SparseStack, joined
+from ldpsim.devices.mechanisms.stacked_reports import Decoded, ReportStack, SparseStack, sparse_one_by_one
 from ldpsim.devices.noise import AT_ONCE, Draws, NoiseStream
 
 Reporting = Literal["both", "one-end"]
@@ -355,7 +355,7 @@ class AdjacencyBits(AdjacencyMechanism):
     def stacker(self, n: int) -> ReportStack:
         """bool CSR (n, n): row i holds the ones that device i reported."""
         coded = type(self).decode is AdjacencyBits.decode
-        return SparseStack(self._ones_of_many if coded else joined(self._ones), (n, n))
+        return SparseStack(self._ones_of_many if coded else sparse_one_by_one(self._ones), (n, n))
 
     def _ones(self, data: bytes, *, device: int) -> tuple[IntArray]:
         """Return the sorted nodes about which a report says 1; ValueError for a report that is no row of bits."""

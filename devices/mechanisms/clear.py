@@ -18,7 +18,7 @@ from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms.base import IN_CLEAR, AdjacencyBits, FeatureRange, Grouping, Mechanism, Reporting
 from ldpsim.devices.mechanisms.bits import pack_bits, unpack_bits
 from ldpsim.devices.mechanisms.labels import OneCategory
-from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseStack, joined
+from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseStack, sparse_one_by_one
 from ldpsim.devices.noise import NoiseStream
 
 
@@ -112,7 +112,7 @@ class ClearFeatures(InClear, FeatureRange):
 
     def stacker(self, n: int) -> ReportStack:
         """float32 CSR (n, d)."""
-        return SparseStack(joined(self._not_zero), (n, self.d), np.float32)
+        return SparseStack(sparse_one_by_one(self._not_zero), (n, self.d), np.float32)
 
     def _not_zero(self, data: bytes, *, device: int) -> tuple[np.ndarray, np.ndarray]:
         dense = self.decode(data, device=device)

@@ -32,7 +32,7 @@ def one_by_one(read: Read) -> Callable[[Sequence[bytes], IntArray], list[Any]]:
     ]
 
 
-def joined(read: Read) -> ReadMany:
+def sparse_one_by_one(read: Read) -> ReadMany:
     """Return a decoder of several sparse reports from one that returns sorted columns, and values if there are some."""
 
     def read_many(rows: Sequence[bytes], devices: IntArray) -> tuple[NDArray, ...]:

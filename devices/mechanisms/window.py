@@ -36,7 +36,7 @@ from ldpsim.devices.mechanisms.base import FeatureGrid
 from ldpsim.devices.mechanisms.bits import check_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.sampling import subset
-from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseStack, joined
+from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseStack, sparse_one_by_one
 from ldpsim.devices.noise import NoiseStream
 
 OUTPUTS = 4096
@@ -206,7 +206,7 @@ class Window(FeatureGrid):
 
     def stacker(self, n: int) -> ReportStack:
         """int32 CSR (n, d); features that were not drawn are not stored."""
-        return SparseStack(joined(self._drawn), (n, self.d), np.int32)
+        return SparseStack(sparse_one_by_one(self._drawn), (n, self.d), np.int32)
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         drawn = np.flatnonzero(report)
