@@ -166,10 +166,8 @@ def homophily_of(evidence: Evidence, people: IntArray) -> float:
     labels = evidence.class_estimates(people)
     if public.edges is None and reports is not None and is_sampled(public.split):
         among = reports.of_people(people, "adjacency")
-        links, labels = (
-            reported_links(among.with_arrays(adjacency=among.needed("adjacency")[:, people])),
-            labels[people],
-        )
+        square = among.with_arrays(adjacency=among.needed("adjacency")[:, people])
+        links, labels = reported_links(square), labels[people]
     else:
         links = evidence.links
     edges, _ = labelled_edges(links, labels)

@@ -143,10 +143,8 @@ def estimate_features(
         columns = slice(spans[first].start, spans[features[-1]].stop)
         result[:, columns] = propagate(mean, code_features(codes, reported, mechanism, features), hops)
     np.divide(result, heard, out=result, where=heard > 0)
-    together = (
-        [(2, slice(0, mechanism.d))] if set(mechanism.domains) == {2} else zip(mechanism.domains, spans, strict=True)
-    )
-    for g, span in together:
+    binary = set(mechanism.domains) == {2}  # then all columns are corrected at once
+    for g, span in [(2, slice(None))] if binary else zip(mechanism.domains, spans, strict=True):
         own = result[:, span]
         if g == 2:
             slope, intercept = mechanism.correction(g)
