@@ -45,6 +45,7 @@ from ldpsim.curator.learning.training import (
     TrainingSettings,
     choose_device,
     fit,
+    floored,
     labelled,
 )
 from ldpsim.curator.reports.labels import LabelEvidence
@@ -156,9 +157,7 @@ def _smoothed_loss(structure: Structure, nodes: Tensor, labels: Tensor) -> LossF
         for smooth in smoothers:
             logs = smooth(logs)
         logs = torch.log_softmax(logs.index_select(0, nodes), dim=1)
-        if structure.floor:
-            logs = torch.logaddexp(logs, logs.new_tensor(math.log(structure.floor)))
-        return functional.nll_loss(logs, labels)
+        return functional.nll_loss(floored(logs, structure.floor), labels)
 
     return loss
 
@@ -209,6 +208,6 @@ def train_with_edge_weights(
             weight.copy_(proximal(weight, rate=structure.rate, lambda_1=structure.lambda_1,
                                   lambda_2=structure.lambda_2))  # fmt: skip
 
-    better = BestEpoch(labels[count:], settings.selection)
+    better = BestEpoch(labels[count:], settings.selection, structure.floor)
     return fit(make, graph, loss, better, step_weights if structure.rate else None,
                settings=settings, seed=seed, device=where)  # fmt: skip

@@ -109,6 +109,14 @@ def tell_scores(graph: Graph, scores: Tensor, epoch: int) -> None:
             observer.log_metric(f"{name}_loss", float(functional.cross_entropy(own.double(), labels)), epoch)
 
 
+def floored(scores: Tensor, floor: float) -> Tensor:
+    """Return ln(p + floor) of the softmax p of scores, (n, k); the scores themselves for a floor of 0."""
+    if not floor:
+        return scores
+    logs = torch.log_softmax(scores, dim=1)
+    return torch.logaddexp(logs, logs.new_tensor(math.log(floor)))
+
+
 class BestEpoch:
     """Choice of the epoch by accuracy and loss.
 
@@ -119,10 +127,11 @@ class BestEpoch:
     Args:
         targets: Labels or weights of the classes of the validation nodes.
         selection: ``accuracy``, ``loss`` or ``all-three``.
+        floor: Added to a probability before its logarithm is taken (:func:`floored`).
     """
 
-    def __init__(self, targets: Tensor, selection: str = "accuracy") -> None:
-        self.targets, self.selection = targets, selection
+    def __init__(self, targets: Tensor, selection: str = "accuracy", floor: float = 0.0) -> None:
+        self.targets, self.selection, self.floor = targets, selection, floor
         self.best: tuple[float, ...] = (-math.inf,) * (3 if selection == ALL_THREE else 1)
 
     def __call__(self, scores: Tensor, accuracy: float, in_training: float) -> bool:
@@ -132,7 +141,7 @@ class BestEpoch:
         """
         values: tuple[float, ...] = (accuracy,)
         if self.selection != "accuracy":
-            loss = float(functional.cross_entropy(scores, self.targets))
+            loss = float(functional.cross_entropy(floored(scores, self.floor), self.targets))
             values = (-loss, accuracy, in_training) if self.selection == ALL_THREE else (-loss,)
         better = all(new > old for new, old in zip(values, self.best, strict=True))
         self.best = values if better else self.best

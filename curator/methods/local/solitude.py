@@ -24,7 +24,8 @@ Deviations:
   The paper alternates steps of theta and A^c; here one backward pass serves both.
 - L_GNN is the mean over the labelled nodes, where eq. 13 has the sum.
 - The published code learns other labels than the paper says, ``label_target="smoothed"``, and a
-  probability has a floor in its loss, ``loss_floor=1e-20``. Its structure learning has no effect.
+  probability has a floor in its losses, ``loss_floor=1e-20``: that of training, and that of validation people which
+  chooses the epoch (``selection``). Its structure learning has no effect.
 - The paper is silent on scaling. ``features="standardised"`` brings every smoothed column to
   mean 0 and standard deviation 1; ``"literal"`` leaves it.
 - ``topology="and"`` and ``"or"`` take the pairs that both ends, or one, reported. The paper's
@@ -101,7 +102,7 @@ class Solitude(LocalMethod):
     lambda_2: float = parameter(1e-3, NUMBER, structure_rate=ABOVE_0)
     structure_rate: float = parameter(0.01, NUMBER)
     label_target: str = parameter("own", one_of("own", "smoothed"), hashed="unless default", l_y=ABOVE_0)
-    loss_floor: float = parameter(0.0, between(0, 1), hashed="unless default", label_target=("own",))
+    loss_floor: float = parameter(0.0, between(0, 1), hashed="unless default")
     topology: str = parameter("noisy", one_of("noisy", "and", "or"))
     m: str = parameter("optimal", SAMPLED)
 
