@@ -49,6 +49,14 @@ def test_all_three_measures_of_the_last_accepted_epoch_are_beaten() -> None:
     assert [better(*epoch[:3]) for epoch in series] == [accepted for *_, accepted in series]
 
 
+def test_a_floor_bounds_what_one_sure_mistake_costs() -> None:
+    """The second epoch is right about one more person, and surer where it is wrong."""
+    wrong, sure = torch.tensor([[-20.0, 0.0], [-20.0, 0.0]]), torch.tensor([[1.0, 0.0], [-60.0, 0.0]])
+    for floor, accepted in ((0.0, False), (1e-9, True)):
+        better = BestEpoch(torch.zeros(2, dtype=torch.int64), "loss", floor)
+        assert [better(scores, math.nan, math.nan) for scores in (wrong, sure)] == [True, accepted]
+
+
 def test_a_training_ends_after_epochs_without_a_better_one(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = _graph()
     settings = TrainingSettings(epochs=200, lr=0.05, selection="all-three", activation="selu", gnn_dropout=0.5)
