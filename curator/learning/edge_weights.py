@@ -43,9 +43,9 @@ from ldpsim.curator.learning.training import (
     LossFunction,
     TrainedNetwork,
     TrainingSettings,
+    bounded_logs,
     choose_device,
     fit,
-    floored,
     labelled,
 )
 from ldpsim.curator.reports.labels import LabelEvidence
@@ -157,7 +157,7 @@ def _smoothed_loss(structure: Structure, nodes: Tensor, labels: Tensor) -> LossF
         for smooth in smoothers:
             logs = smooth(logs)
         logs = torch.log_softmax(logs.index_select(0, nodes), dim=1)
-        return functional.nll_loss(floored(logs, structure.floor), labels)
+        return functional.nll_loss(bounded_logs(logs, structure.floor), labels)
 
     return loss
 

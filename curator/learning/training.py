@@ -109,12 +109,12 @@ def tell_scores(graph: Graph, scores: Tensor, epoch: int) -> None:
             observer.log_metric(f"{name}_loss", float(functional.cross_entropy(own.double(), labels)), epoch)
 
 
-def floored(scores: Tensor, floor: float) -> Tensor:
-    """Return ln(p + floor) of the softmax p of scores, (n, k); the scores themselves for a floor of 0."""
-    if not floor:
+def bounded_logs(scores: Tensor, least: float) -> Tensor:
+    """Return ln(p + least) of the softmax p of scores, (n, k); the scores themselves for 0."""
+    if not least:
         return scores
     logs = torch.log_softmax(scores, dim=1)
-    return torch.logaddexp(logs, logs.new_tensor(math.log(floor)))
+    return torch.logaddexp(logs, logs.new_tensor(math.log(least)))
 
 
 class BestEpoch:
@@ -127,11 +127,11 @@ class BestEpoch:
     Args:
         targets: Labels or weights of the classes of the validation nodes.
         selection: ``accuracy``, ``loss`` or ``all-three``.
-        floor: Added to a probability before its logarithm is taken (:func:`floored`).
+        least: Added to a probability before its logarithm is taken.
     """
 
-    def __init__(self, targets: Tensor, selection: str = "accuracy", floor: float = 0.0) -> None:
-        self.targets, self.selection, self.floor = targets, selection, floor
+    def __init__(self, targets: Tensor, selection: str = "accuracy", least: float = 0.0) -> None:
+        self.targets, self.selection, self.least = targets, selection, least
         self.best: tuple[float, ...] = (-math.inf,) * (3 if selection == ALL_THREE else 1)
 
     def __call__(self, scores: Tensor, accuracy: float, in_training: float) -> bool:
@@ -141,7 +141,7 @@ class BestEpoch:
         """
         values: tuple[float, ...] = (accuracy,)
         if self.selection != "accuracy":
-            loss = float(functional.cross_entropy(floored(scores, self.floor), self.targets))
+            loss = float(functional.cross_entropy(bounded_logs(scores, self.least), self.targets))
             values = (-loss, accuracy, in_training) if self.selection == ALL_THREE else (-loss,)
         better = all(new > old for new, old in zip(values, self.best, strict=True))
         self.best = values if better else self.best
