@@ -105,15 +105,10 @@ def code_features(
         mechanism: The mechanism of the reports.
         features: Features that follow one another; None: all.
     """
-    features, spans = range(mechanism.d) if features is None else features, feature_spans(mechanism)
-    start = spans[features[0]].start
-    coded = np.empty((len(codes), spans[features[-1]].stop - start), np.float32)
-    if coded.shape[1] == len(features):  # two categories each
-        coded[:] = codes[:, features[0] : features[-1] + 1]
-    else:
-        for feature in features:
-            g, own, span = mechanism.domains[feature], codes[:, feature : feature + 1], spans[feature]
-            coded[:, span.start - start : span.stop - start] = own if g == 2 else own == np.arange(g)
+    sizes = [(feature, mechanism.domains[feature]) for feature in features or range(mechanism.d)]
+    # two categories have one column, that of the second
+    feature, category = np.array([(each, c) for each, g in sizes for c in range(int(g == 2), g)]).T
+    coded = (np.take(codes, feature, axis=1) == category).astype(np.float32)
     coded[~reported] = 0
     return coded
 
@@ -143,16 +138,14 @@ def estimate_features(
         columns = slice(spans[first].start, spans[features[-1]].stop)
         result[:, columns] = propagate(mean, code_features(codes, reported, mechanism, features), hops)
     np.divide(result, heard, out=result, where=heard > 0)
-    binary = set(mechanism.domains) == {2}  # then all columns are corrected at once
-    for g, span in [(2, slice(None))] if binary else zip(mechanism.domains, spans, strict=True):
-        own = result[:, span]
-        if g == 2:
-            slope, intercept = mechanism.correction(g)
-            own *= np.float32(slope)
-            own += np.float32(intercept)
-        else:
-            own[:] = np.argmax(own, axis=1)[:, None] == np.arange(g)
-        own[heard[:, 0] == 0] = 1 / g
+    sizes = np.array([g for g in mechanism.domains for _ in range(1 if g == 2 else g)])  # categories, of each column
+    slope, intercept = mechanism.correction(2) if 2 in sizes else (1.0, 0.0)
+    result *= np.where(sizes == 2, slope, 1).astype(np.float32)
+    result += np.where(sizes == 2, intercept, 0).astype(np.float32)
+    for g, span in zip(mechanism.domains, spans, strict=True):
+        if g > 2:
+            result[:, span] = np.argmax(result[:, span], axis=1)[:, None] == np.arange(g)
+    result[heard[:, 0] == 0] = 1 / sizes
     return result
 
 
