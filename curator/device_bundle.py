@@ -138,7 +138,7 @@ def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEviden
     homophily = homophily_of(Evidence(reports, public), sampled_people(evidence))
     asked = homophily if public.edges is not None else HOMOPHILY
     own = None
-    if is_sampled(public.split) and "features" in evidence.reported and tell_features(reports, public):
+    if is_sampled(public.split) and tell_features(reports, public):
         own = reports.of_people(sampled_people(evidence), "features")
     parts = BundleParts(evidence, public.facts, homophily, asked, own)
     right = right_votes(reports, errors=-DOUBT) if reports.of_field("votes") else None

@@ -181,8 +181,7 @@ class PrivGE(PublicGraphMethod):
     spec = replace(
         PublicGraphMethod.spec, name="privge", memory=MemoryLaw(rows=1.0, codes=0.1),
         paper="Li et al., Privacy-Preserving Graph Embedding based on Local Differential Privacy (PrivGE)",
-        mechanisms=("window", "grr"), default_gnn="mlp", networks=("mlp",),
-        options=PublicGraphMethod.spec.options - o.NETWORK,
+        mechanisms=("window", "grr"), default_gnn="mlp", options=PublicGraphMethod.spec.options - o.NETWORK,
         training_defaults={"hidden": 128, "weight_decay": 5e-4, "gnn_dropout": 0.7, "epochs": 1000},
         search_grid=(
             {"alpha": (0.05, 0.1, 0.2), "r": (0.1, 0.5), "debias": (False, True)},
