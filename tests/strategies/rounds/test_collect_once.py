@@ -231,17 +231,14 @@ def test_a_collection_that_decodes_keeps_no_bytes_and_has_the_same_digest(
         settle(self, below)
 
     monkeypatch.setattr(Streamed, "settle", watched)
-    found = collect(
-        enrolled(questions).folder, questions, devices=40, engine="local", silent=silent, facts=population.facts
-    )
+    state = enrolled(questions).folder
+    found = collect(state, questions, devices=40, engine="local", silent=silent, facts=population.facts)
     assert found.decoded is not None and not found.reports and not found.answers
     same(found.decoded, Reports.from_bytes(population.facts, questions, kept.answers))
     assert found.reports_sha256 == kept.reports_sha256
     same_counts = {name: getattr(kept, name) for name in ("asked", "reported", "silent", "messages", "uplink_bytes")}
-    assert {name: getattr(found, name) for name in same_counts} == same_counts and (found.reported, found.silent) == (
-        37,
-        3,
-    )
+    assert {name: getattr(found, name) for name in same_counts} == same_counts
+    assert (found.reported, found.silent) == (37, 3)
     assert max(most) <= 12 * len(questions)  # two batches wait, not forty reports
 
 
