@@ -38,7 +38,7 @@ _Size = tuple[int, int, int, int]  # nodes, edges, features, classes
 # once for the published corpus; it is never computed from the values that devices hold.
 _PUBMED_RANGE = (0.0, 1.3)
 # The ten largest of the 18 published countries, a public constant. As in the papers, only people of these are kept.
-COUNTRIES = tuple(str(country) for country in (0, 3, 5, 6, 8, 10, 14, 15, 16, 17))
+COUNTRIES = (0, 3, 5, 6, 8, 10, 14, 15, 16, 17)
 
 _ARRAYS = "edge_index, indptr, indices, labels, num_features"
 _NAMED = f"{_ARRAYS}, class_names"
@@ -56,6 +56,13 @@ def _read_component(name: str, path: Path) -> Population:
     arrays, _ = load_arrays(path)
     population = read_npz_file(name, path)
     return induced_population(population, checked_numbers(f"{path.name}: lcc", arrays["lcc"], len(population)))
+
+
+def _read_countries(name: str, path: Path) -> Population:
+    population = read_npz_file(name, path)
+    population = induced_population(population, np.flatnonzero(np.isin(population.labels, COUNTRIES)))
+    labels = np.searchsorted(COUNTRIES, population.labels)
+    return replace(population, labels=labels, facts=replace(population.facts, classes=len(COUNTRIES)))
 
 
 def _read_coded(name: str, path: Path) -> Population:
@@ -285,9 +292,13 @@ TABLE: dict[str, DatasetEntry] = {
         _arrays("student", "pupils, by mark", f"{_RGNN}/student", "none stated", (577, 4243, 60, 2), _read_coded,
                 arrays=_CODED),
         # The second folder is how the published archive spells it.
-        _snap("lastfm", "users, by country", "lastfm_asia", "lastfm_asia", "target", dict.fromkeys(COUNTRIES, ""),
-              (7083, 25814, 7842), _ROZEMBERCZKI, folders=("lastfm_asia", "lasftm_asia"),
+        _snap("lastfm", "users, by country", "lastfm_asia", "lastfm_asia", "target",
+              dict.fromkeys(map(str, COUNTRIES), ""), (7083, 25814, 7842), _ROZEMBERCZKI,
+              folders=("lastfm_asia", "lasftm_asia"),
               blobs=(("lastfm_asia_features.json", "e8606ab45b45f53ab763c6c57e9da0b6f7e5ab01"),)),
+        _arrays("lastfm-graph", "users, by country", "https://github.com/benedekrozemberczki/FEATHER", "MIT",
+                (7083, 25814, 0, 10), _read_countries, file="lastfm_asia_graph_only.npz", arrays="edge_index, labels",
+                digest="87d5cd64152e76f0bc68a748e33efb2b779e3363cc1e2f676673202daef81569"),
         _snap("deezer-europe", "listeners, by gender", "deezer_europe", "deezer_europe", "target", {"0": "", "1": ""},
               (28281, 92752, 31241), _ROZEMBERCZKI, publisher=" (benedekrozemberczki/FEATHER)",
               digest="cf4aa87468c6f067f3446c95fe77df44dcc0ceeb8610cd761745f89b8c268528"),

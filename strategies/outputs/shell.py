@@ -40,11 +40,12 @@ def comparison_of(options: RunOptions) -> str:
 
     It has the options of the run that are not at their default. Options about the reader's own devices are
     left out, since a comparison enrols its own. The folder of the data is left out where the environment names it.
+    ``--tuned`` is left out, since few methods have stored settings.
     """
     config, others = configuration(options), _COMPARED[find(options.method).spec.trained_by].split()
 
     def wanted(spec: OptionSpec) -> bool:
-        elsewhere = spec.name == "method" or str(config[spec.name]) == os.environ.get(spec.envvar or "")
+        elsewhere = spec.name in ("method", "tuned") or str(config[spec.name]) == os.environ.get(spec.envvar or "")
         return not elsewhere and spec.panel != DEVICES and (not spec.personal or spec.name in _PLACES)
 
     return _quoted(["ldpsim", "compare", *dict.fromkeys([options.method, *others])], config, wanted)

@@ -53,8 +53,8 @@ def test_what_a_method_lists() -> None:
 
 NAMES = {
     "generated", "cora", "citeseer", "citeseer-3312", "citeseer-lcc", "citeseer-full", "pubmed", "dblp",
-    "computers", "facebook", "github", "german", "student", "lastfm", "deezer-europe", "twitch-de", "twitch-engb",
-    "coauthor-cs", "flickr", "facebook100-reed98", "facebook100-amherst41",
+    "computers", "facebook", "github", "german", "student", "lastfm", "lastfm-graph", "deezer-europe", "twitch-de",
+    "twitch-engb", "coauthor-cs", "flickr", "facebook100-reed98", "facebook100-amherst41",
 }  # fmt: skip
 
 
