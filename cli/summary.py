@@ -208,7 +208,7 @@ def show_groups(groups: Sequence[Group], sums: Sequence[AskedInAll], *, level: s
     verdicts = TitledRows(width=8, gap=1)
     for group in groups[:_EXPLAINED]:
         words, standing = f"null models: {NOT_TAKEN}", ""
-        if group.verdict is not None:
+        if group.verdict and group.verdict["text"]:  # a device that trains alone has chance beside it, and no verdict
             words, standing = group.verdict["text"], group.verdict["standing"]
         verdicts.add_row(escape(group.label), _toned(words, words, STANDINGS[standing][1]))
     screen.print(verdicts)
