@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from ldpsim.devices.policy.policy import OnRequery, Policy
 
 
-def pinned(policy: Policy, collector_key: Path | None) -> Policy:
-    """Return the policy with the public key of a collector, where a file names one.
+def pinned(policy: Policy, curator_key: Path | None) -> Policy:
+    """Return the policy with the public key of a curator, where a file names one.
 
     Raises:
         ValueError: where the policy pins another one.
     """
-    from ldpsim.devices.collector import read_public
+    from ldpsim.devices.curator_key import read_public
 
-    if collector_key is None:
+    if curator_key is None:
         return policy
-    public = read_public(collector_key)
+    public = read_public(curator_key)
     if policy.collector not in (None, public):
-        raise ValueError(f"--collector-key {collector_key}: the policy pins another collector ({policy.collector})")
+        raise ValueError(f"--curator-key {curator_key}: the policy pins another curator ({policy.collector})")
     return replace(policy, collector=public)
 
 
@@ -73,9 +73,9 @@ def _read_policy(path: Path | None, population: Population) -> Policy:
 device = typer.Typer(help="A device that lives in a vault: its data, secret and ledger in a process of its own.",
                      no_args_is_help=True)  # fmt: skip
 StateFolder = Annotated[Path, o.plain_option("--state", "Folder of the devices; it must be private.", "DIR")]
-CollectorFile = Annotated[
+CuratorFile = Annotated[
     Path | None,
-    o.plain_option("--collector-key", "Public key of the one collector to answer (at enrolment).", "FILE.pub"),
+    o.plain_option("--curator-key", "Public key of the one curator to answer (at enrolment).", "FILE.pub"),
 ]
 SheetFile = Annotated[
     Path | None,
@@ -83,7 +83,7 @@ SheetFile = Annotated[
         "--sheet", "Write what the devices are asked, in words and odds; default: print it on stderr.", "FILE.md|.html"
     ),
 ]
-ANYBODY = "any collector can spend the devices' one answer: none is pinned (--collector-key FILE.pub)"
+ANYBODY = "any curator can spend the devices' one answer: none is pinned (--curator-key FILE.pub)"
 
 
 @device.command()
@@ -98,8 +98,8 @@ def enrol(
         str | None,
         o.plain_option("--counters", "Counters of answers, kept apart: a folder here or postgresql://...", "PLACE"),
     ] = None,
-    collector_key: Annotated[
-        Path | None, o.plain_option("--collector-key", "Public key of the one collector to answer.", "FILE.pub")
+    curator_key: Annotated[
+        Path | None, o.plain_option("--curator-key", "Public key of the one curator to answer.", "FILE.pub")
     ] = None,
     sheet: SheetFile = None,
     debug: o.PlainDebug = False,
@@ -117,7 +117,7 @@ def enrol(
     if counters is not None:
         check_place(counters, state)
     population, residents = read_data(data)
-    agreed = pinned(_read_policy(policy, population), collector_key)
+    agreed = pinned(_read_policy(policy, population), curator_key)
     people = range(len(population)) if residents is None else residents
     for person in sorted((agreed.volunteers or frozenset()).intersection(people)):
         if population.labels[person] < 0:
@@ -128,7 +128,7 @@ def enrol(
     with served_alone(state):
         enrol(state, population, agreed, seed=None, residents=residents, counters=counters).close()
     echo(f"enrolled {len(people):,} devices in {state}; {data} is not needed any more", err=True)
-    whose = f"the collector {agreed.collector} and nobody else"
+    whose = f"the curator {agreed.collector} and nobody else"
     echo(ANYBODY if agreed.collector is None else f"they answer {whose}", err=True)
     if agreed.volunteers is not None:
         giving = len(agreed.volunteers.intersection(people))
@@ -265,7 +265,7 @@ def policy(
     cap: Annotated[
         list[str] | None, o.plain_option("--cap", "bit, vector or user; may be repeated.", "LEVEL=X")
     ] = None,
-    collector_key: CollectorFile = None,
+    curator_key: CuratorFile = None,
     only_this: Annotated[
         bool, typer.Option("--only-this", help="Accept this question and no other inside the caps.")
     ] = False,
@@ -288,6 +288,6 @@ def policy(
     again: OnRequery = "replay" if asked.on_requery == "replay" else "refuse"
     public = PublicFile.load(facts)
     agreed = agreed_policy(config, public, on_requery=again, caps=asked.caps, only_this=only_this)
-    agreed = pinned(agreed, collector_key)
+    agreed = pinned(agreed, curator_key)
     tell(agreed)
     echo(write_policy(agreed), nl=False)

@@ -10,8 +10,8 @@ import typer
 from typer.core import TyperArgument
 
 from ldpsim.cli.audit import audit
-from ldpsim.cli.collector import collector
 from ldpsim.cli.compare import compare
+from ldpsim.cli.curator import curator
 from ldpsim.cli.datasets import datasets
 from ldpsim.cli.device import device
 from ldpsim.cli.doctor.command import doctor
@@ -92,7 +92,7 @@ for panel, commands in (
 ):
     for command in commands:
         app.command(RESERVED.get(command.__name__), rich_help_panel=panel)(command)
-for name, group in (("ledger", ledger), ("device", device), ("collector", collector)):
+for name, group in (("ledger", ledger), ("device", device), ("curator", curator)):
     app.add_typer(group, name=name, rich_help_panel=DEVICES)
 
 

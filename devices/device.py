@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ldpsim.devices import raw_record
 from ldpsim.devices.array_types import BoolArray
-from ldpsim.devices.collector import query_of, split_question
+from ldpsim.devices.curator_key import query_of, split_question
 from ldpsim.devices.data.population import Population, Record, records_of
 from ldpsim.devices.draw import Drawn, DrawTask, data_messages, draw
 from ldpsim.devices.ledger import decisions
@@ -76,11 +76,11 @@ class RoundPermit:
 
 
 class PermittedQuery(NamedTuple):
-    """A query, and the people who may be asked it by the terms of a pinned collector.
+    """A query, and the people who may be asked it by the terms of a pinned curator.
 
     Args:
         query: The query.
-        people: bool (n,); None where no collector is pinned.
+        people: bool (n,); None where no curator is pinned.
     """
 
     query: Query

@@ -20,7 +20,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MetricRecord, Re
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import IntArray
-from ldpsim.devices.collector import SignedTerms
+from ldpsim.devices.curator_key import SignedTerms
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.query import InvalidQuery, Query
 from ldpsim.devices.raw_record import is_hand_over

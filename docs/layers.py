@@ -25,7 +25,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("datasets", "mechanisms"),
         ("datasets.__init__", "mechanisms.__init__"),
         ("query",),
-        ("collector", "prediction", "raw_record", "report", "training_task"),
+        ("curator_key", "prediction", "raw_record", "report", "training_task"),
         ("draw", "ledger"),
         ("policy",),
         ("device",),

@@ -107,7 +107,7 @@ def test_a_page_has_the_words_of_the_glossary(page: Path) -> None:
 
 
 def test_help_texts_have_the_words_of_the_glossary() -> None:
-    """Three of its words are those of commands and options: `ldpsim collector`, `--law`, `--queries`."""
+    """Two of its words are those of options: `--law`, `--queries`."""
 
     def texts(command: click.Command) -> Iterator[str]:
         yield from (command.help or "", *(getattr(parameter, "help", None) or "" for parameter in command.params))
@@ -115,7 +115,7 @@ def test_help_texts_have_the_words_of_the_glossary() -> None:
             yield from texts(below)
 
     unused = {word for text in texts(get_command(app)) for word in synonyms(text)}
-    assert "collector" in unused and unused <= {"collector", "law", "queries", "query"}
+    assert "law" in unused and unused <= {"law", "queries", "query"}
 
 
 def test_a_new_participle_or_synonym_is_seen(

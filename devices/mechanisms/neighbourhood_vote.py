@@ -101,7 +101,7 @@ class NeighbourhoodVote(DrawnTogether):
     name: ClassVar[str] = "neighbourhood_vote"
     reads: ClassVar[tuple[str, ...]] = ("adjacency",)
     field: ClassVar[str] = "votes"
-    # Parameters that the answers of others decide. A collector's terms leave them open, and state the loss.
+    # Parameters that the answers of others decide. A curator's terms leave them open, and state the loss.
     by_answers: ClassVar[frozenset[str]] = frozenset({"table", "model", "levels", "low", "high"})
 
     def __post_init__(self) -> None:

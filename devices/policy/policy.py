@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from ldpsim.devices import mechanisms
 from ldpsim.devices.atomic_files import read_file
-from ldpsim.devices.collector import check_public
+from ldpsim.devices.curator_key import check_public
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.ledger.rows import TRAINING
 from ldpsim.devices.mechanisms.base import Reporting
@@ -63,8 +63,8 @@ class Policy:
         reporting: ``both`` or ``one-end``; a ``one-end`` device reports j < i only.
         on_requery: Answer to a question that another collection repeats: ``refuse`` or ``replay``.
         user_cap: Largest loss that all the device's releases may ever add up to.
-        collector: Public key of the one collector whose signed questions are answered, 64
-            hexadecimal digits; None answers any collector.
+        collector: Public key of the one curator whose signed questions are answered, 64
+            hexadecimal digits; None answers any curator.
         questions: Digests (hexadecimal) of the only queries it accepts; None accepts any inside the caps.
         volunteers: Public numbers of the people who give features and label in clear. Their devices answer that
             alone, and no other device answers anything in clear. None: nobody volunteers, and the caps decide.
@@ -98,7 +98,7 @@ class Policy:
         if self.collector is not None:
             check_public(self.collector)
         if self.mode == "federated" and (self.collector is not None or self.questions is not None):
-            raise ValueError("a federated training is not signed, so its devices cannot pin a collector or questions")
+            raise ValueError("a federated training is not signed, so its devices cannot pin a curator or questions")
 
     def allows(self, query: Query, *, device: int) -> bool:
         """Return whether all stages of this query are inside the policy of this device."""

@@ -1,4 +1,4 @@
-"""The terms of a collection: all that its collector may ask, signed once, where the collector's key lives.
+"""The terms of a collection: all that its curator may ask, signed once, where the curator's key lives.
 
 Terms are JSON:
 

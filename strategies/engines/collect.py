@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from ldpsim.curator.methods.base import Question
-from ldpsim.devices.collector import SignedTerms
+from ldpsim.devices.curator_key import SignedTerms
 from ldpsim.devices.enrolment.state import SHARD
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.strategies.engines.grids import Around, DirectGrid, LocalGrid

@@ -10,7 +10,7 @@ empty or 0 if not given, are the options of a run that are declared for Flower (
 and these:
 
     facts          text of what is public (:mod:`ldpsim.strategies.flower_app.deployed`)
-    terms          text of the terms that the devices' collector signed (``ldpsim collector sign``)
+    terms          text of the terms that the devices' curator signed (``ldpsim curator sign``)
     eps-labels     if given, labels are private and asked for
     settings       parameters of the method and the training, KEY=VALUE with commas between them
     collection     id of an interrupted collection of a deployment, to continue it; default: that of the terms
@@ -36,7 +36,7 @@ from ldpsim.curator.methods import find
 from ldpsim.curator.methods.base import Question
 from ldpsim.devices.atomic_files import read_file
 from ldpsim.devices.client_app import STATE, default_state_folder
-from ldpsim.devices.collector import SignedTerms
+from ldpsim.devices.curator_key import SignedTerms
 from ldpsim.devices.datasets import GENERATED, SMALLEST_GENERATED, TABLE, names
 from ldpsim.devices.enrolment.state import State, is_enrolled
 from ldpsim.devices.facts import PublicFacts

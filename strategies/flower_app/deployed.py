@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ldpsim.devices.atomic_files import ldpsim_home, read_file, write_atomically
-from ldpsim.devices.collector import CollectorKey, SignedTerms
+from ldpsim.devices.curator_key import CuratorKey, SignedTerms
 from ldpsim.devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
 from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.policy.policy import OnRequery, Policy, policy_for
@@ -216,13 +216,13 @@ def questions_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Questio
     return _questions(method, public, _split(config, public), budget, collection)
 
 
-def signed_config(config: Mapping[str, Any], facts: str, key: CollectorKey) -> dict[str, Any]:
+def signed_config(config: Mapping[str, Any], facts: str, key: CuratorKey) -> dict[str, Any]:
     """Return a configuration of ``flwr run`` with the text of the facts, and the terms of its collection, signed.
 
     Args:
         config: The run's configuration; without a ``collection`` it gets an id.
         facts: Text of the public facts.
-        key: The collector's key.
+        key: The curator's key.
 
     Raises:
         ValueError: as :func:`questions_of`, and for facts of another form or a malformed id.
@@ -340,7 +340,7 @@ def run_deployed(
         config: The run's configuration (:mod:`ldpsim.strategies.flower_app.alone`). ``collection``
             continues an interrupted collection by the id that it printed.
         public: Public facts and labels.
-        terms: The terms of the collection; None where the devices answer any collector.
+        terms: The terms of the collection; None where the devices answer any curator.
         collect: Sends questions to the devices.
         refused_claims: Nodes that claimed a person's number and did not count.
 

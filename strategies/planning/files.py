@@ -62,7 +62,7 @@ def deployment(made: Plan, choice: PlanRow) -> str:
     held = "nothing is bounded" if entry["value"] is None else f"{epsilon(entry['value'])} holds"
     lines = [
         f"# {options.method}, planned for {made.facts.n:,} people: {held} {at_the_level(entry['level'])}.",
-        "# ldpsim collector sign deployment.toml --collector-key KEY > run.toml   (docs/deployment.md has all steps)",
+        "# ldpsim curator sign deployment.toml --curator-key KEY > run.toml   (docs/deployment.md has all steps)",
         "# flwr run APP SUPERLINK --run-config run.toml",
         f"# facts.json: {facts}, with {_labels(options)}",
         f"# rehearsal: {choice.command}",

@@ -25,7 +25,7 @@ from ldpsim.curator.reports.decoding import AnswersByDevice, reports_digest
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.atomic_files import made_once
-from ldpsim.devices.collector import SignedTerms
+from ldpsim.devices.curator_key import SignedTerms
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import Grouping

@@ -147,7 +147,7 @@ class Run:
             on_requery="replay" if options.on_requery == "replay" else "refuse",
             caps=options.caps,
             mode=self.mode,
-            collector=None if setup.collector is None else setup.collector.public,
+            collector=None if setup.curator_key is None else setup.curator_key.public,
             volunteers=volunteers_of(questions) if setup.budget.volunteers else None,
         )
 
@@ -324,9 +324,9 @@ def ask_devices(scene: RepeatContext, *, decode: bool = False) -> tuple[tuple[Qu
     people = setup.population
     last = stages_of(questions) - 1
     more: dict[str, Any] = {"stages": Stages(setup.method, people.facts, scene.home)} if last else {}
-    if setup.collector is not None:
+    if setup.curator_key is not None:
         asked = [(question.query, question.devices) for question in questions]
-        more["terms"] = setup.collector.sign(terms_of(asked, len(people)))
+        more["terms"] = setup.curator_key.sign(terms_of(asked, len(people)))
     if decode and not setup.method.spec.in_batches:  # the next batch's question is made of the bytes so far
         more["facts"] = people.facts
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ldpsim.curator.learning.training import choose_device
 from ldpsim.curator.methods import Method, find
-from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.curator_key import CuratorKey
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol, is_enrolled
 from ldpsim.devices.facts import Split
@@ -74,7 +74,7 @@ def set_up(
     budget = budget_of(options, public_features=options.public_features or method.spec.public_features)
     settings = resolve(options, method, budget)
     check_read(options, settings.method)
-    collector = None if options.collector_key is None else CollectorKey.load(options.collector_key)
+    curator_key = None if options.collector_key is None else CuratorKey.load(options.collector_key)
     if population is None:
         check_fits(options)
         population = load_population(options)
@@ -100,7 +100,7 @@ def set_up(
         collect=collect
         or partial(collect_on_engine, engine=options.engine, workers=options.workers, ray_address=options.ray_address),
         repeats=repeats,
-        collector=collector,
+        curator_key=curator_key,
     )
     run.check(setup)
     check_folders(options, population)

@@ -298,8 +298,8 @@ class RunOptions:
         shown="this query's loss", hashed="always", column=False,
     )  # fmt: skip
     collector_key: Path | None = option(
-        None, "Sign questions with this key; new devices answer no other collector.", DEVICES, "FILE", rare=True,
-        shown="unsigned", **_MINE,
+        None, "Sign questions with this key; new devices answer no other curator.", DEVICES, "FILE", rare=True,
+        shown="unsigned", flag="--curator-key", **_MINE,
     )  # fmt: skip
     out: Path | None = option(Path("runs"), "Parent of the run's folder.", OUTPUT, "DIR", common=True, **_MINE)
     save_reports: bool = option(False, "Keep the reports in the run's folder.", OUTPUT, **_MINE)

@@ -16,7 +16,7 @@ import numpy as np
 from ldpsim.curator.methods import find
 from ldpsim.curator.methods.base import Budget, Method, Question, questions_asked
 from ldpsim.devices import datasets
-from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.curator_key import CuratorKey
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, foreign_file, is_enrolled
 from ldpsim.devices.facts import Split
@@ -54,7 +54,7 @@ class RunSetup:
         digest: ``config_hash`` of all that can change the result.
         collect: Sends the questions to the devices.
         repeats: One entry for each repeat.
-        collector: The key that signs the questions; None leaves them unsigned.
+        curator_key: The key that signs the questions; None leaves them unsigned.
     """
 
     options: RunOptions
@@ -64,7 +64,7 @@ class RunSetup:
     digest: str
     collect: Collect = field(repr=False)
     repeats: tuple[RepeatSetup, ...] = field(repr=False)
-    collector: CollectorKey | None = None
+    curator_key: CuratorKey | None = None
 
     @property
     def method(self) -> Method:

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from ldpsim.cli.main import app
 from ldpsim.curator.methods import HoGS, Vote
 from ldpsim.curator.methods.base import Budget
-from ldpsim.devices.collector import CollectorKey, generate
+from ldpsim.devices.curator_key import CuratorKey, generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.query import Query
@@ -146,37 +146,37 @@ def test_enrolled_once_and_served_without_the_data(tmp_path: Path, own: Path, st
     assert not state.exists()
 
 
-def test_a_vault_pins_its_collector_at_enrolment(tmp_path: Path, own: Path, start: Start) -> None:
+def test_a_vault_pins_its_curator_at_enrolment(tmp_path: Path, own: Path, start: Start) -> None:
     key, state, path = tmp_path / "key", tmp_path / "state", tmp_path / "v"
     public = generate(key)
-    arguments = ["--data", str(own), "--state", str(state), "--collector-key"]
+    arguments = ["--data", str(own), "--state", str(state), "--curator-key"]
     assert "holds a secret key" in error_of("enrol", *arguments, key)
     assert not state.exists()
     made = CliRunner().invoke(app, ["device", "enrol", *arguments, f"{key}.pub"])
-    assert made.exit_code == 0 and f"answer the collector {public} and nobody else" in made.stderr
+    assert made.exit_code == 0 and f"answer the curator {public} and nobody else" in made.stderr
     start("--state", state, "--socket", path)
     device = VaultDevice(str(path), 2, 600)
     assert device.answer(question(own, "hostile", 0.01)) is Refusal.COLLECTOR_REFUSED
-    assert isinstance(device.answer(signed(CollectorKey.load(key), Query.from_bytes(question(own, "a")), 4)), Report)
+    assert isinstance(device.answer(signed(CuratorKey.load(key), Query.from_bytes(question(own, "a")), 4)), Report)
     # without a key, enrolment says who can spend the answer
     open_to_all = CliRunner().invoke(app, ["device", "enrol", *arguments[:3], str(tmp_path / "other")])
-    assert "any collector can spend the devices' one answer" in open_to_all.stderr
+    assert "any curator can spend the devices' one answer" in open_to_all.stderr
 
 
-def test_a_policy_pins_a_collector_and_a_question(tmp_path: Path, own: Path) -> None:
+def test_a_policy_pins_a_curator_and_a_question(tmp_path: Path, own: Path) -> None:
     public = generate(tmp_path / "key")
     generate(tmp_path / "other")
     (tmp_path / "facts.json").write_text(json.dumps({"facts": FACTS, "labels": {"0": 1}}))
     command = ["--facts", tmp_path / "facts.json", "--epsilon", 8]
-    pinned = policy_text(*command, "--collector-key", tmp_path / "key.pub", "--only-this")
+    pinned = policy_text(*command, "--curator-key", tmp_path / "key.pub", "--only-this")
     both, less = json.loads(pinned), json.loads(policy_text(*command))
     assert both.pop("collector") == public and len(both.pop("questions")) == 1 and both == less
     (tmp_path / "p.json").write_text(pinned)
-    given = ["enrol", "--data", own, "--policy", tmp_path / "p.json", "--state", tmp_path / "s", "--collector-key"]
-    assert "pins another collector" in error_of(*given, tmp_path / "other.pub")
+    given = ["enrol", "--data", own, "--policy", tmp_path / "p.json", "--state", tmp_path / "s", "--curator-key"]
+    assert "pins another curator" in error_of(*given, tmp_path / "other.pub")
     made = CliRunner().invoke(app, ["device", *map(str, given), str(tmp_path / "key.pub")])
     assert made.exit_code == 0
-    key = CollectorKey.load(tmp_path / "key")
+    key = CuratorKey.load(tmp_path / "key")
     device = State(tmp_path / "s").device(2)
     this_one, inside_the_caps = (Query.from_bytes(question(own, "a", epsilon)) for epsilon in (8.0, 4.0))
     assert device.answer(signed(key, inside_the_caps, 4)) is Refusal.POLICY_REFUSED

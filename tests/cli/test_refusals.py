@@ -104,9 +104,9 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--config nowhere.toml", "--config", "nowhere.toml"),
         ("--config wrong.toml", "--config", "wrong.toml"),
         ("--config key.toml", "--config", "epsilom", "epsilon"),
-        ("--collector-key nowhere", "No such file"),
-        ("--collector-key empty.key", "no secret key"),
-        ("--collector-key open.key", "other users can read it"),
+        ("--curator-key nowhere", "No such file"),
+        ("--curator-key empty.key", "no secret key"),
+        ("--curator-key open.key", "other users can read it"),
     ],
     "run --clients 60 --private-labels --eps-labels 1": [
         ("--label-mechanism nothing", "--label-mechanism nothing: must be one of grr, "),
@@ -390,7 +390,7 @@ def no_endless_read() -> Iterator[None]:
 @pytest.mark.parametrize(
     "words",
     [
-        ["run", "--clients", "60", "--collector-key", "{}"],
+        ["run", "--clients", "60", "--curator-key", "{}"],
         ["run", "--config", "{}"],
         ["run", "--dataset", "{}"],
         ["sweep", "{}"],

@@ -7,13 +7,13 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from ldpsim.devices.collector import CollectorKey, SignedTerms
+from ldpsim.devices.curator_key import CuratorKey, SignedTerms
 from ldpsim.devices.mechanisms import GRR, GroupDegrees, OneBit, RandomizedResponse
 from ldpsim.devices.policy.terms import terms_of
 from ldpsim.devices.query import Ask, Query
 
 N, D, CLASSES = 5, 6, 3
-KEYS = (CollectorKey(Path("one"), bytes([1]) * 32), CollectorKey(Path("two"), bytes([2]) * 32))
+KEYS = (CuratorKey(Path("one"), bytes([1]) * 32), CuratorKey(Path("two"), bytes([2]) * 32))
 GROUPINGS = ((0, 1, 0, 1, 0), (1, 0, 0, 0, 1))
 TRAINING = "training"
 CAP = 3.0  # loss of a person in all trainings

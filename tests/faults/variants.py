@@ -19,7 +19,7 @@ import ldpsim.devices.ledger.schema
 import ldpsim.strategies.rounds.checkpoint
 import ldpsim.strategies.rounds.collect_once
 from ldpsim.devices import query
-from ldpsim.devices.collector import SignedTerms
+from ldpsim.devices.curator_key import SignedTerms
 from ldpsim.devices.device import Device, PermittedQuery, Refusal, question_to
 from ldpsim.devices.ledger import decisions
 from ldpsim.devices.ledger.counter import CounterCheck, CounterMismatch

@@ -142,9 +142,9 @@ def test_a_vault_serves_and_refuses_a_stranger(python: Path, ldpsim: Any, tmp_pa
     (tmp_path / "facts.json").write_text(json.dumps({"facts": facts, "labels": {"0": 0, "1": 1}}))
     records = {"2": {"features": [3, 9], "neighbours": [0, 3]}}
     (tmp_path / "own.json").write_text(json.dumps({"facts": facts, "records": records}))
-    ldpsim("collector", "keygen", "collector")
+    ldpsim("curator", "keygen", "curator")
     (tmp_path / "policy.json").write_text(ldpsim("device", "policy", "--facts", "facts.json", "--epsilon", "8"))
-    pinned = ("--policy", "policy.json", "--collector-key", "collector.pub")
+    pinned = ("--policy", "policy.json", "--curator-key", "curator.pub")
     ldpsim("device", "enrol", "--data", "own.json", "--state", "vault", *pinned)
     with _serving(python, tmp_path) as socket:
         asked = f"VaultDevice({str(socket)!r}, 2).answer(b'x').name"
@@ -195,7 +195,7 @@ def test_the_doctor_finds_the_tested_versions(ldpsim: Any) -> None:
 
 
 def test_flower_builds_the_app_that_the_package_writes(python: Path, ldpsim: Any, tmp_path: Path) -> None:
-    ldpsim("collector", "app", "app")
+    ldpsim("curator", "app", "app")
     _process((python.parent / "flwr", "build", "--app", "app"), tmp_path, FLWR_HOME=str(tmp_path / "flower"))
     (bundle,) = tmp_path.glob("*.fab")
     names = set(zipfile.ZipFile(bundle).namelist())

@@ -73,7 +73,7 @@ def test_of_several_nodes_that_claim_a_number_none_counts() -> None:
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_the_node_that_the_collector_knows_speaks_for_its_person_alone(there: bool) -> None:
+def test_the_node_that_the_curator_knows_speaks_for_its_person_alone(there: bool) -> None:
     """Whoever else claims its number is named, has the lower id or comes alone; and it claims no other number."""
     known = {40: (1, False), 60: (0, False), 70: (2, False), 80: (3, False)}
     if there:

@@ -13,7 +13,7 @@ import numpy as np
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
-from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.curator_key import CuratorKey
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State
@@ -36,7 +36,7 @@ class Target:
         devices: Number of devices.
         connect: Makes the Grid of a new run. It is sent to other processes, so it must be picklable.
         folder: The state folder, for attacks that need several SuperNodes or changed data.
-        collector: The key that the devices pin; the curator who attacks is this collector, but for messages that it
+        curator_key: The key that the devices pin; the curator who attacks is this curator, but for messages that it
             sends unsigned.
     """
 
@@ -45,17 +45,17 @@ class Target:
     devices: int
     connect: Callable[[], DirectGrid]
     folder: Path | None = None
-    collector: CollectorKey | None = None
+    curator_key: CuratorKey | None = None
 
     @classmethod
-    def of(cls, folder: Path, query: Query, collector: CollectorKey | None = None) -> Target:
+    def of(cls, folder: Path, query: Query, curator_key: CuratorKey | None = None) -> Target:
         """Return the devices of a state folder, reached through the local Grid.
 
         Raises:
             ValueError: if the folder has no devices.
         """
         state = State(folder)
-        return cls(query, state.policy.facts, len(state), partial(LocalGrid, folder, len(state)), folder, collector)
+        return cls(query, state.policy.facts, len(state), partial(LocalGrid, folder, len(state)), folder, curator_key)
 
     @contextmanager
     def run(self) -> Iterator[DirectGrid]:
@@ -102,7 +102,7 @@ class Shot:
         kind: Type of the message.
         devices: Devices that get it; None for all.
         times: Number of copies that a device gets, one after another.
-        signed: Whether the collector of the devices signs it, where they pin one.
+        signed: Whether the curator of the devices signs it, where they pin one.
     """
 
     query: Query | None = None
@@ -116,9 +116,9 @@ class Shot:
         """Return the content of the message."""
         if self.content is not None or self.query is None:
             return self.content or RecordDict()
-        if target.collector is None or not self.signed:
+        if target.curator_key is None or not self.signed:
             return query_content(self.query)
-        return query_content(self.query, target.collector.sign(terms_of([(self.query, None)], target.devices)))
+        return query_content(self.query, target.curator_key.sign(terms_of([(self.query, None)], target.devices)))
 
 
 RunRounds = list[list[Shot]]  # of one run; the messages of a round are sent together

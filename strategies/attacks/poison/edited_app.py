@@ -12,7 +12,7 @@ import numpy as np
 from flwr.app import Message
 
 from ldpsim.devices.array_types import IntArray
-from ldpsim.devices.collector import query_of
+from ldpsim.devices.curator_key import query_of
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.mechanisms import GRRFS, Mechanism, OneBit
 from ldpsim.devices.mechanisms.counts import NoisyCounts

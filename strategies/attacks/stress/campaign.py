@@ -24,7 +24,7 @@ from typing import Any
 
 from ldpsim.curator.names import check_known
 from ldpsim.devices import datasets
-from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.curator_key import CuratorKey
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
@@ -44,7 +44,7 @@ from ldpsim.strategies.setup.options import RunOptions, Seeds
 SCHEMA = 1
 NO_FAULT, AFTER_FAULT = "none", "after-fault"
 GUARDED, PINNED = "context-state", "pinned"
-REAL = ("refuse", "replay", PINNED)  # devices with a ledger; pinned ones refuse, and answer their collector alone
+REAL = ("refuse", "replay", PINNED)  # devices with a ledger; pinned ones refuse, and answer their curator alone
 PROTECTIONS = ("none", GUARDED, *REAL)
 EVERY: Mapping[str, Adversary] = {**PLAIN, **ADVERSARIES}
 COLUMNS = (
@@ -155,7 +155,7 @@ def cases_of(options: StressOptions) -> list[StressCase]:
         fitting = [name for name in (tuple(EVERY) if everything else options.adversaries)
                    if name in PLAIN or protection in REAL]  # fmt: skip
         faults = tuple(FAULTS) if everything and protection in REAL else options.faults if protection in REAL else ()
-        if protection == PINNED:  # to their own collector they are the devices of "refuse": a stranger is new
+        if protection == PINNED:  # to their own curator they are the devices of "refuse": a stranger is new
             fitting = ["ghost-first"] if everything else [name for name in fitting if name not in PLAIN]
             faults = options.faults
         cases += [StressCase(options, protection, name) for name in fitting]
@@ -206,7 +206,7 @@ def target_of(case: StressCase, population: Population, query: Query) -> Iterato
     key = None
     if case.protection == PINNED:
         secret = derive_key(seed.to_bytes(16, "little", signed=True), b"ldpsim stress collector")
-        key = CollectorKey(Path("stress"), secret)
+        key = CuratorKey(Path("stress"), secret)
     policy = policy_for(
         [query], facts, on_requery="replay" if case.protection == "replay" else "refuse",
         collector=None if key is None else key.public,

@@ -20,8 +20,8 @@ from flwr.serverapp import Grid
 from ldpsim.curator.methods import HoGS, Question
 from ldpsim.curator.methods.base import Budget
 from ldpsim.devices import fleet
-from ldpsim.devices.collector import CollectorKey
-from ldpsim.devices.collector import generate as generate_key
+from ldpsim.devices.curator_key import CuratorKey
+from ldpsim.devices.curator_key import generate as generate_key
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import SHARD, State, enrol
@@ -195,10 +195,10 @@ def test_local_and_ray_say_the_same_about_every_row(enrolled: Enrolled, ask: Ask
 
 
 @pytest.mark.usefixtures("ray_here")
-def test_a_pinned_collector_is_answered_on_both_engines(enrolled: Enrolled, ask: Ask, tmp_path: Path) -> None:
+def test_a_pinned_curator_is_answered_on_both_engines(enrolled: Enrolled, ask: Ask, tmp_path: Path) -> None:
     """A hostile run comes first and spends nothing; the honest run gets the bytes of devices without a pin."""
     generate_key(tmp_path / "key")
-    key = CollectorKey.load(tmp_path / "key")
+    key = CuratorKey.load(tmp_path / "key")
     plain = collect(enrolled().folder, ask(), devices=40, engine="local").reports_sha256
     for engine in ("local", "ray"):
         folder = enrolled(collector=key.public).folder

@@ -115,7 +115,7 @@ def two_devices_twice() -> list[str]:
     mv vault-0 hogs-vault-0; mv vault-1 hogs-vault-1; mv vault-0.log hogs-vault-0.log; mv vault-1.log hogs-vault-1.log
     """
     vote = [
-        edited(policies, ("ldpsim collector keygen collector\n", ""), ("--method hogs", "--method vote")),
+        edited(policies, ("ldpsim curator keygen curator\n", ""), ("--method hogs", "--method vote")),
         edited(vaults, two),
         edited(collection, few, ('method = "hogs"', 'method = "vote"'), ("hogs-one", "vote-one")),
     ]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from flwr.app import Context, Message, RecordDict
 
-from ldpsim.devices.collector import CollectorKey, SignedTerms, generate
+from ldpsim.devices.curator_key import CuratorKey, SignedTerms, generate
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.strategies import Refused
@@ -65,9 +65,9 @@ def test_public_facts_are_enough(tmp_path: Path, enrolled: Enrolled, facts: Path
     assert not (tmp_path / "flwr" / "hogs-another").exists()
 
 
-def key_at(path: Path) -> CollectorKey:
+def key_at(path: Path) -> CuratorKey:
     generate(path)
-    return CollectorKey.load(path)
+    return CuratorKey.load(path)
 
 
 class Impersonated(LocalGrid):
@@ -104,8 +104,8 @@ def test_a_node_that_claims_the_number_of_somebody_else(
     assert len(state.ledger(2).answers(2)) == bound
 
 
-def test_devices_that_pin_their_collector(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
-    """A stranger's run, and one with the collector's terms and another question, spend nothing."""
+def test_devices_that_pin_their_curator(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
+    """A stranger's run, and one with the curator's terms and another question, spend nothing."""
     key, text = key_at(tmp_path / "key"), facts.read_text()
     state = enrolled(collector=key.public)
     own = {"epsilon": 8.0, "collection": "mine"}
@@ -149,7 +149,7 @@ def test_every_question_of_a_collection_is_inside_its_terms(
 
 
 def test_a_stranger_s_run_of_the_same_name_writes_elsewhere(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
-    """Else a stranger would leave a table there, and the collector's next run would send it with the terms."""
+    """Else a stranger would leave a table there, and the curator's next run would send it with the terms."""
     key, text = key_at(tmp_path / "key"), facts.read_text()
     own = {"method": "vote", "epsilon": 4.0, "collection": "mine"}
     state = enrolled(collector=key.public)

@@ -27,10 +27,10 @@ def test_the_rehearsal(environment: dict[str, str]) -> None:
     *commands, collection, again, last = blocks("sh")
     assert "kill" in last
     here, port = Path(environment["HERE"]), int(environment["PORT"])
-    # With the real collector's terms: other questions before the collection, and the same one after it.
+    # With the real curator's terms: other questions before the collection, and the same one after it.
     outside = """
     printf 'method = "hogs"\nepsilon = 8.0\nfacts = "facts.json"\n' > mine.toml
-    ldpsim collector sign mine.toml --collector-key collector --collection one > theirs.toml
+    ldpsim curator sign mine.toml --curator-key curator --collection one > theirs.toml
     sed 's/^epsilon = .*/epsilon = 0.01/' theirs.toml > other-epsilon.toml
     sed 's/^method = .*/method = "fp-ldpgen"/' theirs.toml > other-method.toml
     sed 's/^collection = .*/collection = "three"/' theirs.toml > other-collection.toml
@@ -79,7 +79,7 @@ def test_the_rehearsal(environment: dict[str, str]) -> None:
     told_refusals = re.findall(r"none of 4 devices reported \(\{'(\w+)': (\d)\}\)", told)
     assert list(dict.fromkeys(told_refusals)) == [("COLLECTOR_REFUSED", "4"), ("REPORT_COLLECTED", "4")], told
     assert len(list((here / "results").glob("flwr/**/summary.json"))) == 1
-    (key,) = (line for line in (here / "collector").read_text().splitlines() if "-" not in line)
+    (key,) = (line for line in (here / "curator").read_text().splitlines() if "-" not in line)
     assert not any(key in path.read_text(errors="replace") for path in (here / "results").rglob("*") if path.is_file())
     assert "adjacency" in told and "device 2 released" in told
     for i in range(4):
@@ -162,7 +162,7 @@ def test_the_commands_of_root_make_a_vault_with_a_user_of_its_own(tmp_path: Path
     files = f"""
     cat > facts.json <<< '{{"facts": {{"n": 4, "d": 16, "classes": 2}}, "labels": {{"0": 0, "1": 1}}}}'
     cat > own.json <<< '{{"facts": {{"n": 4, "d": 16, "classes": 2}}, "records": {json.dumps(records)}}}'
-    /opt/ldpsim/.venv/bin/ldpsim collector keygen collector
+    /opt/ldpsim/.venv/bin/ldpsim curator keygen curator
     /opt/ldpsim/.venv/bin/ldpsim device policy --facts facts.json > policy.json
     """
     script = "\n".join([

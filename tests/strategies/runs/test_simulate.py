@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ldpsim.curator.steps import track
-from ldpsim.devices.collector import generate
+from ldpsim.devices.curator_key import generate
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import Refused, RunOptions, simulate
 from ldpsim.strategies.runs.nulls import side_by_side
@@ -67,7 +67,7 @@ def test_a_run_with_a_key_enrols_devices_that_answer_nobody_else(tmp_path: Path)
         simulate(options(tmp_path / "other", state=tmp_path / "people"))
     with pytest.raises(Refused, match="REPORT_COLLECTED 60"):
         simulate(options(tmp_path / "more", state=tmp_path / "people", collector_key=tmp_path / "key"))
-    with pytest.raises(ValueError, match="--collector-key .*: ldp-fedavg does not read it"):
+    with pytest.raises(ValueError, match="--curator-key .*: ldp-fedavg does not read it"):
         simulate(options(tmp_path, method="ldp-fedavg", settings={}, collector_key=tmp_path / "key"))
 
 

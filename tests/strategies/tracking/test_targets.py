@@ -80,7 +80,7 @@ def test_a_run_is_logged_from_its_options_to_its_result(
 
 def test_no_path_of_the_person_and_no_secret_is_logged(tmp_path: Path, recorder: type[Recorder]) -> None:
     """Neither folders nor files that were named, and no array of people: only numbers, words and digests."""
-    from ldpsim.devices.collector import generate
+    from ldpsim.devices.curator_key import generate
 
     generate(tmp_path / "secret-key")
     path = tmp_path / "friends.npz"

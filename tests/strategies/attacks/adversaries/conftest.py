@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ldpsim.devices.collector import CollectorKey
+from ldpsim.devices.curator_key import CuratorKey
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import enrol
@@ -60,7 +60,7 @@ def target_for(tmp_path: Path, people: Population, templates: dict[tuple[object,
     number = itertools.count()
 
     def make(adversary: str, *, on_requery: str = "refuse", wide: bool = False, counted: bool = False,
-             collector: CollectorKey | None = None) -> Target:  # fmt: skip
+             collector: CuratorKey | None = None) -> Target:  # fmt: skip
         query, folder = honest(adversary), tmp_path / f"state-{next(number)}"
         policy = policy_for(
             [query], people.facts, on_requery=on_requery,  # type: ignore[arg-type]

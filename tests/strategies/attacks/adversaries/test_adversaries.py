@@ -14,7 +14,7 @@ from flwr.app import ConfigRecord, Context, Error, Message, RecordDict
 
 from ldpsim.devices import draw
 from ldpsim.devices.client_app import app, open_state
-from ldpsim.devices.collector import CollectorKey, generate
+from ldpsim.devices.curator_key import CuratorKey, generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.facts import PublicFacts
@@ -88,12 +88,12 @@ def test_nobody_gets_a_second_answer(target_for: Callable[..., Target], name: st
 
 
 def test_a_stranger_who_asks_first(target_for: Callable[..., Target], tmp_path: Path) -> None:
-    """One hostile run took everybody's answer; a pinned collector is answered, and nobody else."""
+    """One hostile run took everybody's answer; a pinned curator is answered, and nobody else."""
     open_to_all = ADVERSARIES["ghost-first"].attack(target_for("ghost-first"))
     assert open_to_all.answers == {"reported": 12, "REPORT_COLLECTED": 24}
     assert {release.query.collection for release in open_to_all.releases} == {"ghost"}
     generate(tmp_path / "key")
-    key = CollectorKey.load(tmp_path / "key")
+    key = CuratorKey.load(tmp_path / "key")
     pinned = ADVERSARIES["ghost-first"].attack(target_for("ghost-first", collector=key))
     assert pinned.answers == {"COLLECTOR_REFUSED": 24, "reported": 12}
     assert {release.query.collection for release in pinned.releases} == {"first"}

@@ -54,7 +54,7 @@ def test_asking_again(plain: CampaignResult, case: str, expected: dict[str, int]
     assert plain.results[case]["answers"] == expected
 
 
-def test_a_stranger_takes_the_only_answer_unless_the_collector_is_pinned() -> None:
+def test_a_stranger_takes_the_only_answer_unless_the_curator_is_pinned() -> None:
     found = stress(options(protections=("refuse", "pinned"), adversaries=("ghost-first",), asks=(1,)))
     assert found.passed and {row["distinct_releases"] for row in found.rows} == {1}
     assert {name: case["answers"] for name, case in found.results.items()} == {

@@ -1,4 +1,4 @@
-"""The collector's key: who holds it can spend an answer, and nobody else."""
+"""The curator's key: who holds it can spend an answer, and nobody else."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ldpsim.devices import collector
-from ldpsim.devices.collector import CollectorKey, SignedTerms, query_of, read_public, split_question
+from ldpsim.devices import curator_key
+from ldpsim.devices.curator_key import CuratorKey, SignedTerms, query_of, read_public, split_question
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.policy.policy import Policy, policy_for
@@ -22,50 +22,50 @@ from tests.signing import signed, terms_for
 
 
 @pytest.fixture
-def key(tmp_path: Path) -> CollectorKey:
-    collector.generate(tmp_path / "key")
-    return CollectorKey.load(tmp_path / "key")
+def key(tmp_path: Path) -> CuratorKey:
+    curator_key.generate(tmp_path / "key")
+    return CuratorKey.load(tmp_path / "key")
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> CollectorKey:
-    collector.generate(tmp_path / "other")
-    return CollectorKey.load(tmp_path / "other")
+def other(tmp_path: Path) -> CuratorKey:
+    curator_key.generate(tmp_path / "other")
+    return CuratorKey.load(tmp_path / "other")
 
 
 def test_a_pair_of_files(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        public = collector.generate(tmp_path / "key")
+        public = curator_key.generate(tmp_path / "key")
     finally:
         os.umask(before)
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
-    key = CollectorKey.load(tmp_path / "key")
+    key = CuratorKey.load(tmp_path / "key")
     assert key.public == public == read_public(tmp_path / "key.pub") and len(public) == 64
     assert key.seed.hex() not in repr(key)
     with pytest.raises(ValueError, match="exists already"):
-        collector.generate(tmp_path / "key")
+        curator_key.generate(tmp_path / "key")
     (tmp_path / "key").unlink()
     with pytest.raises(ValueError, match=r"key\.pub exists already"):
-        collector.generate(tmp_path / "key")
+        curator_key.generate(tmp_path / "key")
 
 
 def test_a_key_file_that_is_no_good_is_one_line(tmp_path: Path) -> None:
-    collector.generate(tmp_path / "key")
+    curator_key.generate(tmp_path / "key")
     data = (tmp_path / "key").read_bytes()
     cases = {"cut": data[:60], "empty": b"", "public": (tmp_path / "key.pub").read_bytes(), "noise": os.urandom(300)}
     for name, content in cases.items():
         (tmp_path / name).write_bytes(content)
         (tmp_path / name).chmod(0o600)
-        with pytest.raises(ValueError, match=rf"--collector-key .*{name}: no secret key") as caught:
-            CollectorKey.load(tmp_path / name)
+        with pytest.raises(ValueError, match=rf"--curator-key .*{name}: no secret key") as caught:
+            CuratorKey.load(tmp_path / name)
         assert "\n" not in str(caught.value)
     with pytest.raises(ValueError, match="No such file"):
-        CollectorKey.load(tmp_path / "none")
+        CuratorKey.load(tmp_path / "none")
     for mode in (0o640, 0o604, 0o620):
         (tmp_path / "key").chmod(mode)
         with pytest.raises(ValueError, match="other users can read it"):
-            CollectorKey.load(tmp_path / "key")
+            CuratorKey.load(tmp_path / "key")
     with pytest.raises(ValueError, match="holds a secret key"):
         read_public(tmp_path / "key")
     with pytest.raises(ValueError, match="no public key"):
@@ -74,7 +74,7 @@ def test_a_key_file_that_is_no_good_is_one_line(tmp_path: Path) -> None:
         read_public(tmp_path / "none")
 
 
-def test_a_signature_covers_every_byte_of_the_terms(key: CollectorKey) -> None:
+def test_a_signature_covers_every_byte_of_the_terms(key: CuratorKey) -> None:
     query = ask_for().to_bytes()
     terms = terms_for(key, ask_for(), N)
     question = terms.ask(query)
@@ -90,7 +90,7 @@ def test_a_signature_covers_every_byte_of_the_terms(key: CollectorKey) -> None:
     assert not SignedTerms(key._key.sign(terms.terms), terms.terms).is_signed_by(key.public)
 
 
-def test_terms_travel_as_text(key: CollectorKey) -> None:
+def test_terms_travel_as_text(key: CuratorKey) -> None:
     terms = terms_for(key, ask_for(), N)
     text = terms.to_text()
     assert SignedTerms.from_text(text) == terms and json.loads(text)["terms"] == json.loads(terms.terms)
@@ -101,8 +101,8 @@ def test_terms_travel_as_text(key: CollectorKey) -> None:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_only_the_right_collector_spends_the_answer(
-    enrolled: Callable[..., Any], key: CollectorKey, other: CollectorKey
+def test_only_the_right_curator_spends_the_answer(
+    enrolled: Callable[..., Any], key: CuratorKey, other: CuratorKey
 ) -> None:
     """A hostile first question used to take a person's only answer."""
     devices = enrolled(collector=key.public)
@@ -124,7 +124,7 @@ def test_only_the_right_collector_spends_the_answer(
 
 
 def test_nothing_is_computed_for_a_stranger(
-    enrolled: Callable[..., Any], key: CollectorKey, other: CollectorKey,
+    enrolled: Callable[..., Any], key: CuratorKey, other: CuratorKey,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     devices = enrolled(collector=key.public)
@@ -141,7 +141,7 @@ def test_nothing_is_computed_for_a_stranger(
         assert devices.ask(question) is Refusal.COLLECTOR_REFUSED
 
 
-def test_a_record_is_handed_over_to_its_owner_alone(tmp_path: Path, population: Any, key: CollectorKey) -> None:
+def test_a_record_is_handed_over_to_its_owner_alone(tmp_path: Path, population: Any, key: CuratorKey) -> None:
     asked = hand_over("any")
     policy = policy_for([asked], population.facts, mode="owner", collector=key.public)
     device = enrol(tmp_path / "owner", population, policy, seed=7).device(3)

@@ -1,4 +1,4 @@
-"""``ldpsim collector``: the key by which devices know their one collector, what it signs, and the app for them."""
+"""``ldpsim curator``: the key by which devices know their one curator, what it signs, and the app for them."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ import typer
 from ldpsim.cli import options as o
 from ldpsim.cli.output import echo
 
-collector = typer.Typer(help="The key of a collector, and the Flower app that asks devices.", no_args_is_help=True)
+curator = typer.Typer(help="The key of a curator, and the Flower app that asks devices.", no_args_is_help=True)
 
 
-@collector.callback()
+@curator.callback()
 def root() -> None:
-    """The key of a collector, by which devices know whose question they answer, and the Flower app that asks them."""
+    """The key of a curator, by which devices know whose question they answer, and the Flower app that asks them."""
 
 
-@collector.command()
+@curator.command()
 def keygen(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="File of the secret key; the public one is FILE.pub.")],
     debug: o.PlainDebug = False,
 ) -> None:
     """Make a key pair. Keep FILE; give FILE.pub to the people, who pin it at enrolment."""
-    from ldpsim.devices.collector import generate
+    from ldpsim.devices.curator_key import generate
 
     public = generate(path)
-    echo(f"{path}: secret, signs the terms of collections (ldpsim collector sign --collector-key {path})", err=True)
-    echo(f"{path}.pub: for the people (ldpsim device enrol --collector-key {path}.pub)", err=True)
+    echo(f"{path}: secret, signs the terms of collections (ldpsim curator sign --curator-key {path})", err=True)
+    echo(f"{path}.pub: for the people (ldpsim device enrol --curator-key {path}.pub)", err=True)
     echo(public)
 
 
-@collector.command()
+@curator.command()
 def sign(
     config: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Configuration of the run; `facts` is a path.")],
-    collector_key: Annotated[Path, o.plain_option("--collector-key", "Secret key of the collector.", "FILE")],
+    curator_key: Annotated[Path, o.plain_option("--curator-key", "Secret key of the curator.", "FILE")],
     collection: Annotated[
         str | None, o.plain_option("--collection", "Id of the collection; default: FILE.toml's, or a new one.", "ID")
     ] = None,
@@ -48,11 +48,11 @@ def sign(
     import tomli_w
 
     from ldpsim.devices.atomic_files import read_file
-    from ldpsim.devices.collector import CollectorKey
+    from ldpsim.devices.curator_key import CuratorKey
     from ldpsim.strategies.flower_app.alone import read_config
     from ldpsim.strategies.flower_app.deployed import signed_config
 
-    key, given = CollectorKey.load(collector_key), read_config(config)
+    key, given = CuratorKey.load(curator_key), read_config(config)
     facts = Path(str(given.get("facts") or "facts.json"))
     try:
         text = read_file(facts).decode()
@@ -63,7 +63,7 @@ def sign(
     echo(tomli_w.dumps(signed).rstrip())
 
 
-@collector.command("app")
+@curator.command("app")
 def write_app(
     path: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to create.")],
     debug: o.PlainDebug = False,

@@ -1,8 +1,8 @@
-"""The collector's key: a signature under the terms of a collection, by which a device knows who asks.
+"""The curator's key: a signature under the terms of a collection, by which a device knows who asks.
 
-A device may pin the public key of the one collector it reports to (:mod:`ldpsim.devices.policy`).
+A device may pin the public key of the one curator it reports to (:mod:`ldpsim.devices.policy`).
 Then it verifies the signature before it reads anything else of a question. The signature
-(Ed25519) covers a fixed label and the terms of the whole collection (:mod:`ldpsim.devices.policy.terms`). The collector
+(Ed25519) covers a fixed label and the terms of the whole collection (:mod:`ldpsim.devices.policy.terms`). The curator
 signs them once, where the key lives. They travel with every question, and the device asks whether
 the question stays inside them. So nobody who runs the collection needs the key.
 
@@ -38,8 +38,8 @@ _PUBLIC_HEX = 64
 
 
 @dataclass(frozen=True)
-class CollectorKey:
-    """Secret key of a collector.
+class CuratorKey:
+    """Secret key of a curator.
 
     Args:
         path: File that it was read from.
@@ -50,7 +50,7 @@ class CollectorKey:
     seed: bytes = field(repr=False)
 
     @classmethod
-    def load(cls, path: Path) -> CollectorKey:
+    def load(cls, path: Path) -> CuratorKey:
         """Read a key that :func:`generate` wrote.
 
         Raises:
@@ -62,14 +62,12 @@ class CollectorKey:
         data = _key_file(path)
         there = path.stat()
         if there.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(there.st_mode) & 0o077:
-            raise ValueError(f"--collector-key {path}: other users can read it (chmod 600 {path}, as its owner)")
+            raise ValueError(f"--curator-key {path}: other users can read it (chmod 600 {path}, as its owner)")
         key = None
         with suppress(Exception):  # not PEM, damaged, with a password, or of another algorithm
             key = load_pem_private_key(data, password=None)
         if not isinstance(key, Ed25519PrivateKey):
-            raise ValueError(
-                f"--collector-key {path}: no secret key of a collector (ldpsim collector keygen makes one)"
-            )
+            raise ValueError(f"--curator-key {path}: no secret key of a curator (ldpsim curator keygen makes one)")
         return cls(path, key.private_bytes_raw())
 
     @property
@@ -120,19 +118,19 @@ class SignedTerms(NamedTuple):
         except (ValueError, TypeError, KeyError):
             found = cls(b"", b"")
         if len(found.signature) != _SIGNATURE or found.to_text() != text:
-            raise ValueError("the terms are not signed terms (ldpsim collector sign makes them)")
+            raise ValueError("the terms are not signed terms (ldpsim curator sign makes them)")
         return found
 
-    def is_signed_by(self, collector: str) -> bool:
+    def is_signed_by(self, public: str) -> bool:
         """Return whether the signature is of this public key."""
-        return _verified(collector, self)
+        return _verified(public, self)
 
 
 def generate(path: Path) -> str:
     """Make a key pair: the secret half in ``path``, for its owner alone, the public half in ``path.pub``.
 
     Returns:
-        The public key, as :attr:`CollectorKey.public`.
+        The public key, as :attr:`CuratorKey.public`.
 
     Raises:
         ValueError: where one of the files exists.
@@ -162,7 +160,7 @@ def _write_new(path: Path, data: bytes, mode: int) -> None:
 
 
 def read_public(path: Path) -> str:
-    """Read a public key file, as :attr:`CollectorKey.public`.
+    """Read a public key file, as :attr:`CuratorKey.public`.
 
     Raises:
         ValueError: one line, where the file is missing or holds something else, a secret key above all.
@@ -172,12 +170,12 @@ def read_public(path: Path) -> str:
 
     data = _key_file(path)
     if b"PRIVATE KEY" in data:
-        raise ValueError(f"--collector-key {path}: it holds a secret key; a device gets the public one ({path}.pub)")
+        raise ValueError(f"--curator-key {path}: it holds a secret key; a device gets the public one ({path}.pub)")
     key = None
     with suppress(Exception):  # damaged, or of an algorithm that the library does not know
         key = load_pem_public_key(data)
     if not isinstance(key, Ed25519PublicKey):
-        raise ValueError(f"--collector-key {path}: no public key of a collector")
+        raise ValueError(f"--curator-key {path}: no public key of a curator")
     return key.public_bytes_raw().hex()
 
 
@@ -185,13 +183,13 @@ def _key_file(path: Path) -> bytes:
     try:
         return read_file(path, _LARGEST_KEY)
     except OSError as error:
-        raise ValueError(f"--collector-key {path}: {error.strerror}") from None
+        raise ValueError(f"--curator-key {path}: {error.strerror}") from None
 
 
 def check_public(text: object) -> None:
     """Raise ValueError for anything but 64 lower-case hexadecimal digits."""
     if not (isinstance(text, str) and len(text) == _PUBLIC_HEX and set(text) <= set("0123456789abcdef")):
-        raise ValueError("a collector's public key is 64 hexadecimal digits")
+        raise ValueError("a curator's public key is 64 hexadecimal digits")
 
 
 def query_of(question: bytes) -> bytes:
@@ -210,12 +208,12 @@ def split_question(question: bytes) -> tuple[SignedTerms, bytes] | None:
 
 
 @lru_cache(maxsize=4)
-def _verified(collector: str, signed: SignedTerms) -> bool:
+def _verified(public: str, signed: SignedTerms) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(collector))
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
         key.verify(signed.signature, _LABEL + signed.terms)
     except (InvalidSignature, ValueError):
         return False
