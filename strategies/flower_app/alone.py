@@ -70,15 +70,15 @@ class Roster:
             yield f"number {device} is claimed by {', '.join(f'node {node}' for node in nodes)}: no such claim counts"
 
 
-def roster_of(known: Mapping[int, tuple[int, bool]], bound: Mapping[int, int] | None = None) -> Roster:
+def roster_of(introductions: Mapping[int, tuple[int, bool]], bound: Mapping[int, int] | None = None) -> Roster:
     """Return who speaks for whom.
 
     Args:
-        known: What the nodes say (:func:`introduce`).
+        introductions: What the nodes say (:func:`introduce`).
         bound: The node of each person, where it is known; nobody speaks for the others. None: it is not known.
     """
     claims: dict[int, list[int]] = {}
-    for node, (device, _) in sorted(known.items()):
+    for node, (device, _) in sorted(introductions.items()):
         claims.setdefault(device, []).append(node)
     if bound is None:
         bound = {device: nodes[0] for device, nodes in claims.items() if len(nodes) == 1}
@@ -118,10 +118,10 @@ def wait_for_nodes(grid: Grid, minimum: int, *, seconds: float = NODES_SECONDS) 
 def introduce(grid: Grid, nodes: Sequence[int], *, timeout: float) -> dict[int, tuple[int, bool]]:
     """Return (device, whether its state is its own) by node id; nodes without an answer are left out."""
     # A reply names the message by a hash of it. Without a secret in it, one node could answer for another.
-    asked = [Message(RecordDict(), node, WHOAMI_TYPE, group_id=secrets.token_hex(16)) for node in nodes]
-    replies = grid.send_and_receive(asked, timeout=timeout)
-    told = {reply.metadata.src_node_id: read_introduction(reply) for reply in replies}
-    return {node: answer for node, answer in told.items() if answer is not None}
+    messages = [Message(RecordDict(), node, WHOAMI_TYPE, group_id=secrets.token_hex(16)) for node in nodes]
+    replies = grid.send_and_receive(messages, timeout=timeout)
+    answers = {reply.metadata.src_node_id: read_introduction(reply) for reply in replies}
+    return {node: answer for node, answer in answers.items() if answer is not None}
 
 
 # Keys that are no options of a run, each with its value that means "not given".
@@ -148,10 +148,10 @@ def run_alone(grid: Grid, context: Context) -> None:
     enrolled = len(State(state)) if state is not None and is_enrolled(state) else 0
     expected = int(config.get("minimum-nodes") or 0) or (public.facts.n if public is not None else enrolled)
     nodes = wait_for_nodes(grid, expected)
-    known = introduce(grid, nodes, timeout=timeout)
-    if not known:
+    introductions = introduce(grid, nodes, timeout=timeout)
+    if not introductions:
         raise ValueError(f"none of {len(nodes)} nodes says which device it is: --node-config needs partition-id")
-    roster = roster_of(known, None if public is None else public.nodes)
+    roster = roster_of(introductions, None if public is None else public.nodes)
     for line in roster.told():
         print(line, flush=True)
 
@@ -165,7 +165,7 @@ def run_alone(grid: Grid, context: Context) -> None:
     if public is not None:
         run_deployed(config, public, terms, collect, roster.refused)
         return
-    if any(own for _, own in known.values()) and not enrolled:
+    if any(own for _, own in introductions.values()) and not enrolled:
         raise ValueError(
             "the nodes have devices of their own, which a curator does not enrol: the configuration needs the text of "
             f"the public facts (facts), or in a rehearsal the SuperLink's environment their folder ({STATE})"
@@ -190,14 +190,14 @@ def read_config(path: Path) -> dict[str, str | int | float]:
         ValueError: one line, where it is missing or no TOML, or has a key that is not read.
     """
     try:
-        given: dict[str, str | int | float] = tomllib.loads(read_file(path).decode())
+        config: dict[str, str | int | float] = tomllib.loads(read_file(path).decode())
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else f"no configuration of a run ({error})"
         raise ValueError(f"{path}: {reason}") from None
-    for key, value in given.items():
+    for key, value in config.items():
         if key not in default_config() or not isinstance(value, str | int | float):
             raise ValueError(f"{path}: the Flower app has no key {key} of this kind")
-    return given
+    return config
 
 
 def _simulate(config: Any, state: Path, enrolled: int, nodes: int, collect: Any) -> None:
@@ -214,10 +214,10 @@ def _simulate(config: Any, state: Path, enrolled: int, nodes: int, collect: Any)
             f"{people} SuperNodes are {people} people, too few for a result ({SMALLEST_GENERATED} at least): "
             f'flwr run . --stream --federation-config "num-supernodes={everybody} client-resources-num-cpus=1"'
         )
-    given = options_given(config)
-    asks = find(str(given.get("method") or RunOptions.method)).spec.asks_labels  # by itself
-    private = given.get("eps_labels") is not None and not asks
-    options = RunOptions(**{"out": state.parent, **given, "dataset": dataset, "clients": people, "engine": "flower",
+    values = options_given(config)
+    asks = find(str(values.get("method") or RunOptions.method)).spec.asks_labels  # by itself
+    private = values.get("eps_labels") is not None and not asks
+    options = RunOptions(**{"out": state.parent, **values, "dataset": dataset, "clients": people, "engine": "flower",
                             "private_labels": private, "state": state})  # fmt: skip
     phases: list[str] = []
 

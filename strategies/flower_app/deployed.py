@@ -67,23 +67,23 @@ def as_config(options: RunOptions, names: Mapping[str, Any]) -> dict[str, Any]:
     >>> as_config(RunOptions(epsilon=4.0, settings={"tau": "0.7", "l": "1"}), {"epsilon": 4.0, "settings": {}})
     {'epsilon': 4.0, 'settings': 'tau=0.7,l=1'}
     """
-    found = {}
+    config = {}
     for name in names:
         spec, value = declared(RunOptions)[name], getattr(options, name)
         if spec.is_table:
             value = ",".join(f"{key}={entry}" for key, entry in value.items())
-        found[spec.key] = str(value) if len(spec.types) > 1 else value
-    return found
+        config[spec.key] = str(value) if len(spec.types) > 1 else value
+    return config
 
 
-def _read(spec: OptionSpec, given: Any) -> Any:
+def _read(spec: OptionSpec, entry: Any) -> Any:
     if spec.is_table:
-        pairs = [text.partition("=") for text in str(given).split(",")]
+        pairs = [text.partition("=") for text in str(entry).split(",")]
         for key, equals, value in pairs:
             if not (key.strip() and equals and value.strip()):
-                raise ValueError(f"{spec.key} {given}: must be KEY=VALUE, with commas between several")
+                raise ValueError(f"{spec.key} {entry}: must be KEY=VALUE, with commas between several")
         return {key.strip(): value.strip() for key, _, value in pairs}
-    return spec.read(str(given)) if len(spec.types) > 1 else spec.types[0](given)
+    return spec.read(str(entry)) if len(spec.types) > 1 else spec.types[0](entry)
 
 
 _ELSEWHERE = ("seed",)  # read by the app itself
@@ -121,26 +121,26 @@ class PublicFile:
             raise ValueError(f"facts {path}: {error.strerror}") from error
 
     @classmethod
-    def read(cls, text: str, said: str = "facts") -> PublicFile:
-        """Read the text of such a file; ``said`` names it in an error.
+    def read(cls, text: str, name: str = "facts") -> PublicFile:
+        """Read the text of such a file; ``name`` is its name in an error.
 
         Raises:
             ValueError: one line, if it is not of this form.
         """
         try:
-            given = json.loads(text)
-            facts = PublicFacts.from_dict({"domains": (), "class_names": (), **given["facts"]})
+            content = json.loads(text)
+            facts = PublicFacts.from_dict({"domains": (), "class_names": (), **content["facts"]})
             labels = np.full(facts.n, -1, np.int64)
-            for node, label in given.get("labels", {}).items():
+            for node, label in content.get("labels", {}).items():
                 if not 0 <= int(node) < facts.n or type(label) is not int or not 0 <= label < facts.classes:
                     raise ValueError(f"person {node} with label {label} does not fit the facts")
                 labels[int(node)] = label
-            volunteers = _volunteers(given.get("volunteers"), facts, labels)
-            ordinary = _ordinary(given.get("labelled", []), facts, volunteers)
-            nodes = _nodes(given["nodes"], facts) if "nodes" in given else None
+            volunteers = _volunteers(content.get("volunteers"), facts, labels)
+            ordinary = _ordinary(content.get("labelled", []), facts, volunteers)
+            nodes = _nodes(content["nodes"], facts) if "nodes" in content else None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else error
-            raise ValueError(f"{said}: not a file of public facts ({reason})") from error
+            raise ValueError(f"{name}: not a file of public facts ({reason})") from error
         return cls(facts, labels, volunteers, ordinary, nodes)
 
     def split(self, seed: int) -> Split:
@@ -152,11 +152,11 @@ class PublicFile:
         rng = np.random.Generator(np.random.PCG64(seed))
         if self.volunteers is not None:
             return self._with_rest(*train_and_validate(rng.permutation(self.volunteers)))
-        known = np.flatnonzero(self.labels >= 0)
+        people = np.flatnonzero(self.labels >= 0)
         share = 2 / 3
-        if not len(known):
-            known, share = np.arange(self.facts.n), 1 / 2
-        order = rng.permutation(known)
+        if not len(people):
+            people, share = np.arange(self.facts.n), 1 / 2
+        order = rng.permutation(people)
         trained = round(share * len(order))
         scored = trained + (len(order) - trained if share > 1 / 2 else round(len(order) / 4))
         return self._with_rest(np.sort(order[:trained]), np.sort(order[trained:scored]))
@@ -166,19 +166,19 @@ class PublicFile:
         return Split(train, val, rest, ordinary=self.ordinary)
 
 
-def _volunteers(given: Any, facts: PublicFacts, labels: IntArray) -> IntArray | None:
-    if given is None:
+def _volunteers(numbers: Any, facts: PublicFacts, labels: IntArray) -> IntArray | None:
+    if numbers is None:
         return None
-    people = _people("volunteers", given, facts)
-    if not LEAST_VOLUNTEERS <= len(given) < facts.n:
-        raise ValueError(f"{LEAST_VOLUNTEERS} to {facts.n - 1} of {facts.n} people can volunteer, not {len(given)}")
+    people = _people("volunteers", numbers, facts)
+    if not LEAST_VOLUNTEERS <= len(numbers) < facts.n:
+        raise ValueError(f"{LEAST_VOLUNTEERS} to {facts.n - 1} of {facts.n} people can volunteer, not {len(numbers)}")
     if np.any(labels >= 0):
         raise ValueError("volunteers give their labels themselves: no labels may stand beside them")
     return people
 
 
-def _ordinary(given: Any, facts: PublicFacts, volunteers: IntArray | None) -> IntArray:
-    people = _people("labelled", given, facts)
+def _ordinary(numbers: Any, facts: PublicFacts, volunteers: IntArray | None) -> IntArray:
+    people = _people("labelled", numbers, facts)
     if len(people) and volunteers is None:
         raise ValueError("labelled people stand beside volunteers alone")
     both = np.intersect1d(people, [] if volunteers is None else volunteers)
@@ -187,18 +187,18 @@ def _ordinary(given: Any, facts: PublicFacts, volunteers: IntArray | None) -> In
     return people
 
 
-def _nodes(given: Any, facts: PublicFacts) -> dict[int, int]:
-    found = {int(person): int(node) for person, node in given.items()}  # Flower writes an id as text or a number
-    if len(set(found.values())) < len(given) or not all(0 <= person < facts.n for person in found):
+def _nodes(entries: Any, facts: PublicFacts) -> dict[int, int]:
+    node_of = {int(person): int(node) for person, node in entries.items()}  # Flower writes an id as text or a number
+    if len(set(node_of.values())) < len(entries) or not all(0 <= person < facts.n for person in node_of):
         raise ValueError(f"nodes are one each of different people, 0 to {facts.n - 1}")
-    return found
+    return node_of
 
 
-def _people(name: str, given: Any, facts: PublicFacts) -> IntArray:
-    fits = isinstance(given, list) and all(type(person) is int and 0 <= person < facts.n for person in given)
-    if not fits or len(set(given)) < len(given):
+def _people(name: str, numbers: Any, facts: PublicFacts) -> IntArray:
+    fits = isinstance(numbers, list) and all(type(person) is int and 0 <= person < facts.n for person in numbers)
+    if not fits or len(set(numbers)) < len(numbers):
         raise ValueError(f"{name} are a list of different people, each 0 to {facts.n - 1}")
-    return np.sort(np.array(given, np.int64))
+    return np.sort(np.array(numbers, np.int64))
 
 
 def questions_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Question, ...]:
@@ -228,9 +228,9 @@ def signed_config(config: Mapping[str, Any], facts: str, key: CuratorKey) -> dic
         ValueError: as :func:`questions_of`, and for facts of another form or a malformed id.
     """
     public = PublicFile.read(facts)
-    named = {**config, "facts": facts, "collection": str(config.get("collection") or uuid.uuid4().hex)}
-    asked = [(question.query, question.devices) for question in questions_of(named, public)]
-    return {**named, "terms": key.sign(terms_of(asked, public.facts.n)).to_text()}
+    full_config = {**config, "facts": facts, "collection": str(config.get("collection") or uuid.uuid4().hex)}
+    pairs = [(question.query, question.devices) for question in questions_of(full_config, public)]
+    return {**full_config, "terms": key.sign(terms_of(pairs, public.facts.n)).to_text()}
 
 
 def _split(config: Mapping[str, Any], public: PublicFile) -> Split:
@@ -290,12 +290,12 @@ def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, B
         raise ValueError(f"--method {kind.spec.name}: its graph is public, and the file of public facts holds no edges")
     if public.volunteers is not None and not kind.spec.asks_volunteers:
         raise ValueError(f"--method {kind.spec.name}: it does not ask the volunteers that the facts name")
-    given = {name: value for name, value in options_given(config).items() if name not in _ELSEWHERE}
+    values = {name: value for name, value in options_given(config).items() if name not in _ELSEWHERE}
     for name in _OF_DATA:
         spec = declared(RunOptions)[name]
-        if name in given and spec.is_given(value := given[name]):
+        if name in values and spec.is_given(value := values[name]):
             raise ValueError(f"{spec.said(value)}: a deployment does not read it; its people are those of the facts")
-    options = RunOptions(**{**given, **_labels_of(public), "reference": False})
+    options = RunOptions(**{**values, **_labels_of(public), "reference": False})
     budget = budget_of(options, public_features=False)
     settings = resolve(options, kind, budget)
     check_read(options, settings.method)
@@ -359,13 +359,13 @@ def run_deployed(
     print(f"collection {collection}: to go on with it, --run-config 'collection=\"{collection}\"'", flush=True)
     folder = results_folder(terms) / f"{method.spec.name}-{collection}"
     stages = Stages(method, public.facts, folder)
-    known = PublicKnowledge(public.facts, split, public.labels)
+    knowledge = PublicKnowledge(public.facts, split, public.labels)
 
-    def ask(asked: Sequence[Question]) -> Collected:
-        return collect(folder, asked, devices=public.facts.n, silent=frozenset[int](), stages=stages)
+    def ask(batch: Sequence[Question]) -> Collected:
+        return collect(folder, batch, devices=public.facts.n, silent=frozenset[int](), stages=stages)
 
     if method.spec.in_batches:
-        questions, collected = ask_in_batches(method, known, budget, questions, folder, ask)
+        questions, collected = ask_in_batches(method, knowledge, budget, questions, folder, ask)
     else:
         collected = ask(questions)
     questions = at_stage(questions, stages_of(questions) - 1, collected.grouping)
@@ -377,7 +377,7 @@ def run_deployed(
     reports = read_reports(public.facts, questions, collected)
     reports.save(folder / "reports")
     local = cast("LocalMethod", method)  # it has questions
-    graph = local.reconstruct(reports, known)
+    graph = local.reconstruct(reports, knowledge)
     trained = local.train(graph, settings=training, classes=public.facts.classes, seed=seeds.training, device="auto")
     run_folder.write_model(folder, trained.model.state_dict())
     np.save(folder / "predictions.npy", trained.predictions, allow_pickle=False)
