@@ -70,8 +70,8 @@ def collect(
         FlowerFailed: if Flower's runtime brought no collection.
     """
     strategy = CollectOnce(questions, range(1, devices + 1), silent=silent, stages=stages, terms=terms, facts=facts)
-    asked = sum(devices if question.devices is None else len(question.devices) for question in questions)
-    opened = grid_for(folder, devices, engine=engine, workers=workers, ray_address=ray_address, asked=asked)
+    total = sum(devices if question.devices is None else len(question.devices) for question in questions)
+    opened = grid_for(folder, devices, engine=engine, workers=workers, ray_address=ray_address, total=total)
     with quiet_flower(), _old_objects_left_alone(), opened as grid:
         return run_collection(strategy, around(grid) if around else grid)
 
@@ -105,13 +105,13 @@ def _old_objects_left_alone() -> Iterator[None]:
 
 @contextmanager
 def grid_for(
-    folder: Path, devices: int, *, engine: str, workers: int | None, ray_address: str | None, asked: int | None = None
+    folder: Path, devices: int, *, engine: str, workers: int | None, ray_address: str | None, total: int | None = None
 ) -> Iterator[DirectGrid]:
     """Open the Grid of the devices of a state folder.
 
     Args:
         folder, devices, engine, workers, ray_address: As for :func:`collect`.
-        asked: Number of devices that are asked, so few of which may not be worth further processes; None for all.
+        total: Number of devices that are asked, so few of which may not be worth further processes; None for all.
     """
     chosen = choose(engine, ray_address)
     if chosen == "flower":
@@ -127,7 +127,7 @@ def grid_for(
         ):
             yield grid
         return
-    if (count := worker_processes(devices if asked is None else asked, workers)) > 1:
+    if (count := worker_processes(devices if total is None else total, workers)) > 1:
         with processes(count - 1, prepare=None) as pool, closing(LocalGrid(folder, devices, pool)) as grid:
             yield grid
         return

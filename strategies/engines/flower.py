@@ -170,7 +170,7 @@ class Flower:
 
     def processes(self) -> list[psutil.Process]:
         """Return all living processes that were started here, with their descendants."""
-        found: dict[int, psutil.Process] = {}
+        by_pid: dict[int, psutil.Process] = {}
         own = psutil.Process()
         for process in psutil.process_iter():
             try:
@@ -178,13 +178,13 @@ class Flower:
                 if process == own or process.environ().get(MARK) != self._mark:
                     continue
                 for member in (process, *process.children(recursive=True)):
-                    found[member.pid] = member
+                    by_pid[member.pid] = member
             except (psutil.Error, OSError):
                 continue
         for started in self._processes:
             if started.poll() is None:
-                found.setdefault(started.pid, psutil.Process(started.pid))
-        return [p for p in found.values() if _alive(p)]
+                by_pid.setdefault(started.pid, psutil.Process(started.pid))
+        return [p for p in by_pid.values() if _alive(p)]
 
     def stop(self) -> None:
         """Stop all processes that were started here, and remove the folder."""
@@ -271,10 +271,10 @@ def free_port() -> int:
 
 def _executable(name: str) -> str:
     beside = Path(sys.executable).parent / name
-    found = str(beside) if beside.is_file() else shutil.which(name)
-    if found is None:
+    path = str(beside) if beside.is_file() else shutil.which(name)
+    if path is None:
         raise FlowerFailed(f"the command {name} was not found beside {sys.executable}; is flwr installed?")
-    return found
+    return path
 
 
 def _alive(process: psutil.Process) -> bool:
@@ -302,8 +302,8 @@ def _last_words(log: Path, *, lines: int = 3) -> str:
         text = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     except OSError:
         return ""
-    told = " | ".join(text[-lines:])[-600:]
-    return f"; the log {log} ends: {told}" if told else ""
+    words = " | ".join(text[-lines:])[-600:]
+    return f"; the log {log} ends: {words}" if words else ""
 
 
 SOCKET = "LDPSIM_SOCKET"  # in the environment of Flower's processes: where the ServerApp gets its messages
@@ -336,7 +336,7 @@ class FlowerGrid(DirectGrid):
         ):
             yield Message(Error(*payload) if isinstance(payload, tuple) else payload, reply_to=sent[device])
 
-    def _ask(self, asked: Any) -> Any:
+    def _ask(self, request: Any) -> Any:
         """Send something to the ServerApp and return its answer; FlowerFailed where its run ends before that."""
         answers = []
 
@@ -347,7 +347,7 @@ class FlowerGrid(DirectGrid):
             return bool(answers)
 
         with suppress(OSError):
-            self._app.send(asked)
+            self._app.send(request)
         failure = "Flower's run ended without an answer"
         self._flower.wait_until(answered, self._run_process, failure, seconds=TIMEOUT + _START_SECONDS)
         return answers[0]
