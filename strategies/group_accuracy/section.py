@@ -66,16 +66,16 @@ def people_groups(population: Population, split: Split) -> list[PeopleGroup]:
     scored = split.test
     degree = np.diff(population.neighbour_indptr)[scored]
     bins = np.searchsorted([least for least, _ in _DEGREES], degree, side="right") - 1
-    told = _labelled_neighbours(population, split)[scored] > 0
+    near_label = _labelled_neighbours(population, split)[scored] > 0
     labels, names = population.labels[scored], population.facts.class_names
-    found = [
+    groups = [
         *(PeopleGroup(CLASS, label, names[label] if names else str(label), labels == label)
           for label in np.unique(labels).tolist()),
         *(PeopleGroup(DEGREE, place, name, bins == place) for place, (_, name) in enumerate(_DEGREES)),
-        PeopleGroup(LABELLED_NEIGHBOUR, 0, "yes", told),
-        PeopleGroup(LABELLED_NEIGHBOUR, 1, "no", ~told),
+        PeopleGroup(LABELLED_NEIGHBOUR, 0, "yes", near_label),
+        PeopleGroup(LABELLED_NEIGHBOUR, 1, "no", ~near_label),
     ]  # fmt: skip
-    return [group for group in found if group.members.any() and not group.members.all()]
+    return [group for group in groups if group.members.any() and not group.members.all()]
 
 
 def _labelled_neighbours(population: Population, split: Split) -> IntArray:
@@ -85,8 +85,8 @@ def _labelled_neighbours(population: Population, split: Split) -> IntArray:
     labelled[split.labelled] = 1
     ones = np.ones(len(population.neighbour_indices), np.int64)
     lists = csr_array((ones, population.neighbour_indices, population.neighbour_indptr), shape=(n, n))
-    found: IntArray = lists @ labelled
-    return found
+    counts: IntArray = lists @ labelled
+    return counts
 
 
 MODELS = ("method", "best_null", "without_noise")
@@ -160,10 +160,10 @@ def _row(entry: Mapping[str, Any]) -> GroupRow:
 
 def _interval(entry: Mapping[str, Any]) -> Interval:
     ends = [number(entry[part]) for part in ("value", "low", "high")]
-    known = [end for end in ends if end is not None and 0 <= end <= 1]
-    if len(known) < len(ends):
+    shares = [end for end in ends if end is not None and 0 <= end <= 1]
+    if len(shares) < len(ends):
         raise KeyError("value")
-    return Interval(*known)
+    return Interval(*shares)
 
 
 def worse_off(rows: Sequence[GroupRow]) -> list[GroupRow]:
@@ -208,26 +208,26 @@ def groups_section(
     splits = [setup.labelled_split(repeat.split, witnesses=False) for repeat in setup.repeats[: len(repeats)]]
     divided = [people_groups(setup.population, split) for split in splits]
     everybody = [np.ones(len(each.split.test), bool) for each in setup.repeats[: len(repeats)]]
-    named = {(group.by, group.place): group.name for groups in divided for group in groups}
-    tail = FALSE_ALARM / max(len(named), 1)
+    names = {(group.by, group.place): group.name for groups in divided for group in groups}
+    tail = FALSE_ALARM / max(len(names), 1)
     rows = [{**_section_row(everybody, models), "by": EVERYBODY, "group": EVERYBODY, "more_lost": None, "worse": None}]
-    for by, place in sorted(named, key=lambda key: (KINDS.index(key[0]), key[1])):
-        found = [{(group.by, group.place): group.members for group in groups} for groups in divided]
-        members = [groups.get((by, place), ~all_) for groups, all_ in zip(found, everybody, strict=True)]
+    for by, place in sorted(names, key=lambda key: (KINDS.index(key[0]), key[1])):
+        masks = [{(group.by, group.place): group.members for group in groups} for groups in divided]
+        members = [groups.get((by, place), ~all_) for groups, all_ in zip(masks, everybody, strict=True)]
         worse = _worse(own, models["without_noise"], members, tail)
-        rows.append({**_section_row(members, models), "by": by, "group": named[by, place], **worse})
+        rows.append({**_section_row(members, models), "by": by, "group": names[by, place], **worse})
     return {
         "best_null": name,
         "interval": "Wilson" if over_people(len(repeats)) else "Student",
-        "test": {"false_alarm": FALSE_ALARM, "groups": len(named), "tail": tail},
+        "test": {"false_alarm": FALSE_ALARM, "groups": len(names), "tail": tail},
         "rows": rows,
     }
 
 
 def _of_people(scores: Sequence[Score | None] | None) -> list[Score] | None:
     """Return the scores if all of them are of single people."""
-    known = [score for score in scores or () if score is not None and score.right is not None]
-    return known if scores and len(known) == len(scores) else None
+    people_scores = [score for score in scores or () if score is not None and score.right is not None]
+    return people_scores if scores and len(people_scores) == len(scores) else None
 
 
 def _section_row(members: Sequence[_Members], models: Mapping[str, Sequence[Score] | None]) -> dict[str, Any]:

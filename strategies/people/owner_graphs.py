@@ -126,8 +126,8 @@ def divide(population: Population, seed: int) -> Division:
     return _division(order[:first], order[first:second], order[second:], "40% private, 30% and 30%")
 
 
-def _division(private: IntArray, asked: IntArray, scored: IntArray, rule: str) -> Division:
-    return Division(np.sort(asked), np.zeros(0, np.int64), np.sort(scored), np.sort(private), rule)
+def _division(private: IntArray, candidates: IntArray, scored: IntArray, rule: str) -> Division:
+    return Division(np.sort(candidates), np.zeros(0, np.int64), np.sort(scored), np.sort(private), rule)
 
 
 def public_graph(population: Population, division: Division, *, labelled: bool) -> PlainGraph:
@@ -147,13 +147,13 @@ def shown_publicly(
 
     The labels are public, or the owner has ``released`` them from the answers of private people.
     """
-    said = np.full(len(population), -1, np.int64)
-    said[nodes] = labels
+    label_of = np.full(len(population), -1, np.int64)
+    label_of[nodes] = labels
     public = np.zeros(len(population), np.bool_)
     public[division.public] = True
     edges = population.edges
     features = csr_array(diags_array(public.astype(np.float32)) @ sparse_features(population))
-    evidence = LabelEvidence(said, population.facts.classes)
+    evidence = LabelEvidence(label_of, population.facts.classes)
     return NullEvidence(evidence, division, edges[:, public[edges].all(axis=0)], features,
                         frozenset(("label",) if released else ()))  # fmt: skip
 
@@ -220,5 +220,5 @@ def _all_train(n: int) -> Split:
 def _inside(edges: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     number = np.full(max(int(edges.max(initial=0)), int(nodes.max(initial=0))) + 1, -1, np.int64)
     number[nodes] = np.arange(len(nodes))
-    found = number[edges]
-    return found[:, (found >= 0).all(axis=0)]
+    ends = number[edges]
+    return ends[:, (ends >= 0).all(axis=0)]
