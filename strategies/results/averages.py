@@ -20,14 +20,14 @@ _ENOUGH = 5  # repeats whose spread says by itself how sure their mean is
 
 def mean(values: Sequence[float | None]) -> float | None:
     """Return the mean of the values that are there; None without one."""
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+    figures = [value for value in values if value is not None]
+    return float(np.mean(figures)) if figures else None
 
 
 def spread(values: Sequence[float | None]) -> float | None:
     """Return the sample standard deviation; None for one figure."""
-    known = [value for value in values if value is not None]
-    return float(np.std(known, ddof=1)) if len(known) > 1 else None
+    figures = [value for value in values if value is not None]
+    return float(np.std(figures, ddof=1)) if len(figures) > 1 else None
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def mean_interval(scores: Sequence[float]) -> Interval | None:
     """
     if over_people(len(scores)):
         return None
-    found = _student(np.array(scores, np.float64), TAIL)
-    return Interval(found.value, max(found.low, 0.0), found.high)
+    interval = _student(np.array(scores, np.float64), TAIL)
+    return Interval(interval.value, max(interval.low, 0.0), interval.high)
 
 
 def share_interval(right: int, people: int) -> Interval:
@@ -85,14 +85,14 @@ def share_interval(right: int, people: int) -> Interval:
     return Interval(share, min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share))
 
 
-def joined(found: Sequence[Interval]) -> Interval:
+def joined(intervals: Sequence[Interval]) -> Interval:
     """Return the mean of figures, with an interval that holds those of all of them.
 
     >>> joined([Interval(0.5, 0.4, 0.6), Interval(1.0, 0.9, 1.0)])
     Interval(value=0.75, low=0.4, high=1.0)
     """
-    value = float(np.mean([each.value for each in found]))
-    return Interval(value, min(each.low for each in found), max(each.high for each in found))
+    value = float(np.mean([each.value for each in intervals]))
+    return Interval(value, min(each.low for each in intervals), max(each.high for each in intervals))
 
 
 def gain(model: Sequence[Score], other: Sequence[Score], *, upper_tail: float = TAIL) -> Interval | None:
@@ -150,14 +150,14 @@ def margin(model: Sequence[Score], others: Mapping[str, Sequence[Score]]) -> Mar
     have to hold at once: with probability .975 none of them is passed. The joint law of the differences gives the tail
     of each.
     """
-    found = {name: each for name, scores in others.items() if (each := gain(model, scores)) is not None}
-    if not found:
+    gains = {name: each for name, scores in others.items() if (each := gain(model, scores)) is not None}
+    if not gains:
         return None
-    tail = _joint_tail(model, [others[name] for name in found])
-    best = min(found, key=lambda name: found[name].value)
-    low = min(each.low for each in found.values())
-    high = min(each.high for name in found if (each := gain(model, others[name], upper_tail=tail)) is not None)
-    return Margin(best, Interval(found[best].value, low, high), tail)
+    tail = _joint_tail(model, [others[name] for name in gains])
+    best = min(gains, key=lambda name: gains[name].value)
+    low = min(each.low for each in gains.values())
+    high = min(each.high for name in gains if (each := gain(model, others[name], upper_tail=tail)) is not None)
+    return Margin(best, Interval(gains[best].value, low, high), tail)
 
 
 def _joint_tail(model: Sequence[Score], others: Sequence[Sequence[Score]]) -> float:
@@ -195,11 +195,11 @@ def over_repeats(differences: ArrayLike, errors: Sequence[float], *, upper_tail:
         errors: Their standard errors.
         upper_tail: Chance of a difference above the upper end.
     """
-    found = np.array(differences, np.float64)
-    if over_people(len(found)):
+    values = np.array(differences, np.float64)
+    if over_people(len(values)):
         return joined([_around(float(value), -float(ndtri(TAIL)) * error, -float(ndtri(upper_tail)) * error)
-                       for value, error in zip(found, errors, strict=True)])  # fmt: skip
-    return _few(found, float(np.mean(errors)), upper_tail) if few(len(found)) else _student(found, upper_tail)
+                       for value, error in zip(values, errors, strict=True)])  # fmt: skip
+    return _few(values, float(np.mean(errors)), upper_tail) if few(len(values)) else _student(values, upper_tail)
 
 
 def _right(ours: Score, theirs: Score) -> NDArray[Any] | None:

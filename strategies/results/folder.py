@@ -151,16 +151,16 @@ def write_config(folder: Path, options: Mapping[str, Any]) -> None:
 
 
 def _toml(values: Mapping[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):
             if value:
-                kept[key] = _toml(value)
+                table[key] = _toml(value)
         elif isinstance(value, Path):
-            kept[key] = str(value)
+            table[key] = str(value)
         elif value is not None:
-            kept[key] = value
-    return kept
+            table[key] = value
+    return table
 
 
 def write_result(folder: Path, record: Mapping[str, Any]) -> None:

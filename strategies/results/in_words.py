@@ -47,8 +47,8 @@ def shown_levels(most: int | None = None) -> dict[str, tuple[str, str]]:
         most: Number of levels; those of the first ranks stay. None for all.
     """
     ranks = {name: LEVELS[parts[0]].rank for name, parts in compared_levels().items()}
-    kept = {name for _, name in sorted((rank, name) for name, rank in ranks.items() if rank is not None)[:most]}
-    specs = {name: LEVELS[parts[0]] for name, parts in compared_levels().items() if name in kept}
+    names = {name for _, name in sorted((rank, name) for name, rank in ranks.items() if rank is not None)[:most]}
+    specs = {name: LEVELS[parts[0]] for name, parts in compared_levels().items() if name in names}
     return {name: MERGED.get(name, (spec.term, spec.changes)) for name, spec in specs.items()}
 
 
@@ -80,8 +80,8 @@ def level_named(text: str, option: str = "--match") -> str:
     ('user', 'relationship', 'node')
     """
     word = text.strip().lower()
-    said = {level_term(name).removeprefix("a ").removeprefix("person's "): name for name in compared_levels()}
-    name = said.get(word.removeprefix("a ").removeprefix("person's "), word.replace("-", "_"))
+    by_term = {level_term(name).removeprefix("a ").removeprefix("person's "): name for name in compared_levels()}
+    name = by_term.get(word.removeprefix("a ").removeprefix("person's "), word.replace("-", "_"))
     if name not in compared_levels():
         words = ", ".join(f"{each} ({level_term(each)})" for each in compared_levels())
         raise ValueError(f"{option} {text}: the level must be one of {words}")
@@ -112,7 +112,7 @@ def held(holds: Mapping[str, Any], level: str) -> dict[str, Any]:
             raise ValueError(f"privacy.holds.{part}: {status!r} is no status")
         if status == "bounded" and not (_is_number(value) and 0 <= value < math.inf):
             raise ValueError(f"privacy.holds.{part}: a bounded level needs a finite value of 0 or more")
-        found = {
+        guarantee = {
             **_NOTHING,
             **entry,
             "status": status,
@@ -120,8 +120,8 @@ def held(holds: Mapping[str, Any], level: str) -> dict[str, Any]:
             "delta": float(entry["delta"]) if _is_number(entry.get("delta")) else 0.0,
             "detail": str(entry.get("detail") or ""),
         }
-        if worst is None or _badness(found) > _badness(worst):
-            worst = found
+        if worst is None or _badness(guarantee) > _badness(worst):
+            worst = guarantee
     assert worst is not None
     return worst
 
@@ -251,8 +251,8 @@ def recovered(record: Mapping[str, Any]) -> tuple[float, float] | None:
 
     An edge that is public, or that the curator reads in clear, is not found.
     """
-    found, holds = record["reconstruction"], record["privacy"]["holds"]
-    recall, precision = found.get("edge_recall"), found.get("edge_precision")
+    reconstruction, holds = record["reconstruction"], record["privacy"]["holds"]
+    recall, precision = reconstruction.get("edge_recall"), reconstruction.get("edge_precision")
     if recall is None or precision is None or holds["relationship"]["status"] == "unprotected":
         return None
     return float(recall), float(precision)
@@ -281,29 +281,29 @@ def privacy_in_words(record: Mapping[str, Any]) -> tuple[PrivacyInWords, ...]:
     Raises:
         ValueError: for an unknown status of a level.
     """
-    said = {level: _level(record, level, spec) for level, spec in LEVELS.items() if spec.spoken}
-    found = _together({level: found for level, found in said.items()
-                       if found[0] != NOT_ASKED or LEVELS[level].attribute is not None})  # fmt: skip
+    by_level = {level: _level(record, level, spec) for level, spec in LEVELS.items() if spec.spoken}
+    findings = _together({level: words for level, words in by_level.items()
+                          if words[0] != NOT_ASKED or LEVELS[level].attribute is not None})  # fmt: skip
     if VOLUNTEERS in record["privacy"]["holds"]["user"].get("not_counted", ()):
-        found = (
-            *found,
+        findings = (
+            *findings,
             PrivacyInWords((), "label and features of volunteers", IN_CLEAR, "bad", "they answer nothing else"),
         )
-    return tuple(replace(each, subject=EVERYTHING) for each in found) if len(found) == 1 else found
+    return tuple(replace(each, subject=EVERYTHING) for each in findings) if len(findings) == 1 else findings
 
 
 _NOT_COUNTED = "not counted: the public "
 _PUBLIC = {("label",): "public for training and validation"}
 
 
-def _together(said: Mapping[str, tuple[str, str, str]]) -> tuple[PrivacyInWords, ...]:
+def _together(by_level: Mapping[str, tuple[str, str, str]]) -> tuple[PrivacyInWords, ...]:
     """Make one finding of the levels with the same word, tone and detail."""
     groups: dict[tuple[str, str, str], list[str]] = {}
-    for level, found in said.items():
-        groups.setdefault(found, []).append(level)
+    for level, words in by_level.items():
+        groups.setdefault(words, []).append(level)
     return tuple(
-        PrivacyInWords(tuple(levels), ", ".join(LEVELS[level].term for level in levels), *found)
-        for found, levels in groups.items()
+        PrivacyInWords(tuple(levels), ", ".join(LEVELS[level].term for level in levels), *words)
+        for words, levels in groups.items()
     )
 
 
@@ -311,8 +311,8 @@ def _not_counted(record: Mapping[str, Any], entry: Mapping[str, Any], spec: Leve
     """Return what is public of a record and left out of the figure of its private part."""
     if spec.unit not in ("record", "node"):
         return []
-    named = [" and ".join(PUBLIC_PARTS[name] for name in entry["public"])] if entry["private_value"] is not None else []
-    return named + (["label"] if record["privacy"]["holds"]["label"]["status"] == "unprotected" else [])
+    parts = [" and ".join(PUBLIC_PARTS[name] for name in entry["public"])] if entry["private_value"] is not None else []
+    return parts + (["label"] if record["privacy"]["holds"]["label"]["status"] == "unprotected" else [])
 
 
 def _level(record: Mapping[str, Any], level: str, spec: LevelSpec) -> tuple[str, str, str]:
@@ -327,9 +327,9 @@ def _level(record: Mapping[str, Any], level: str, spec: LevelSpec) -> tuple[str,
     if status == "unprotected":
         return IN_CLEAR, "bad", _PUBLIC.get(tuple(entry["public"]), "public") if entry["public"] else detail or ""
     if status == "bounded":
-        found = protection(epsilon, delta or 0.0)
-        word, tone, reasons = found.word, found.tone, list[str]()
-        if found is not PROTECTIONS[-1]:
+        grade = protection(epsilon, delta or 0.0)
+        word, tone, reasons = grade.word, grade.tone, list[str]()
+        if grade is not PROTECTIONS[-1]:
             reasons.append(f"best guess {guessed(guess(epsilon, delta or 0.0))}")
             reasons += [_NOT_COUNTED + " and ".join(public)] if public else []
     elif status == "not asked":

@@ -106,8 +106,8 @@ class Losses:
 
     def figures(self) -> dict[str, Any]:
         """Return ``{LEVEL: {max, mean}, complete}``."""
-        known = {name: extremes(self.levels[name], self.deltas[name]) for name in self.levels}
-        return {**known, "complete": self.complete}
+        by_level = {name: extremes(self.levels[name], self.deltas[name]) for name in self.levels}
+        return {**by_level, "complete": self.complete}
 
 
 def read_ledgers(state: State, collection: str | None) -> tuple[Losses, TrainingAnswers]:
@@ -163,7 +163,7 @@ def extremes(losses: FloatArray, deltas: FloatArray) -> dict[str, float | None]:
     """Return ``{max, mean}`` of the devices' losses, and the largest ``delta`` where there is one."""
     if not np.all(np.isfinite(losses)):
         return {"max": None, "mean": None}
-    found: dict[str, float | None] = {
+    figures: dict[str, float | None] = {
         "max": round_up(float(losses.max())), "mean": round_up(math.fsum(losses) / len(losses)),
     }  # fmt: skip
-    return found | {"delta": float(deltas.max())} if deltas.any() else found
+    return figures | {"delta": float(deltas.max())} if deltas.any() else figures

@@ -22,8 +22,8 @@ def points(value: float | None, digits: int = 1) -> str:
 
 def percent(value: float | None) -> str:
     """A share in per cent, a dash where there is none."""
-    found = points(value)
-    return found if found == NONE else f"{found} %"
+    text = points(value)
+    return text if text == NONE else f"{text} %"
 
 
 def plus_minus(value: float | None, digits: int = 1) -> str:

@@ -41,8 +41,8 @@ def assemble(
     """
     options, population, settings = setup.options, setup.population, setup.settings
     first, last = setup.repeats[0], repeats[-1]
-    asked = last.seeded is not None
-    engine = engines.choose(options.engine, options.ray_address) if asked else options.engine
+    has_devices = last.seeded is not None
+    engine = engines.choose(options.engine, options.ray_address) if has_devices else options.engine
     parts = guarantee.to_dict()
     return {
         "schema": SCHEMA,
@@ -110,9 +110,9 @@ def stored_options(options: RunOptions) -> dict[str, Any]:
 
 
 def _accuracy(repeats: Sequence[Repeat]) -> dict[str, Any]:
-    found = {name: mean([repeat.accuracy[name] for repeat in repeats]) for name in repeats[0].accuracy}
+    means = {name: mean([repeat.accuracy[name] for repeat in repeats]) for name in repeats[0].accuracy}
     tests = [repeat.accuracy["test"] for repeat in repeats]
-    return {**found, "per_repeat": tests, "std": spread(tests)}
+    return {**means, "per_repeat": tests, "std": spread(tests)}
 
 
 def _by_who_knows(setup: RunSetup, repeats: Sequence[Repeat]) -> dict[str, Any]:
@@ -173,11 +173,11 @@ def _communication(repeats: Sequence[Repeat]) -> dict[str, Any]:
 
 def _reconstruction(repeats: Sequence[Repeat]) -> dict[str, Any]:
     """Return the means over repeats; notes of a method are those of the first repeat."""
-    found = [repeat.outcome.reconstruction for repeat in repeats]
-    if len(found) == 1:
-        return dict(found[0])
-    return {name: value if isinstance(value, Mapping) else mean([each[name] for each in found])
-            for name, value in found[0].items()}  # fmt: skip
+    sections = [repeat.outcome.reconstruction for repeat in repeats]
+    if len(sections) == 1:
+        return dict(sections[0])
+    return {name: value if isinstance(value, Mapping) else mean([each[name] for each in sections])
+            for name, value in sections[0].items()}  # fmt: skip
 
 
 def _plain(value: Any) -> Any:

@@ -85,11 +85,11 @@ def figures(record: Mapping[str, Any]) -> list[tuple[str, float]]:
 
 def failed_row(cell: int, options: RunOptions, digest: object, line: str) -> Row:
     """Return the row of a cell without a result: its options, its config hash if there is one, and the reason."""
-    given = asdict(options)
+    values = asdict(options)
     return {
         "cell": cell,
         "status": "failed",
-        **{name: given[name] for name in ("method", "dataset", "gnn", *_OPTIONS)},
+        **{name: values[name] for name in ("method", "dataset", "gnn", *_OPTIONS)},
         **{f"{name}_seed": value for name, value in options.seeds_of(0).to_dict().items()},
         **{f"param_{name}": value for name, value in options.settings.items()},
         "config_hash": digest if isinstance(digest, str) else None,

@@ -99,8 +99,8 @@ def shown_nulls_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def shown_verdict(record: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the verdict of a result, with its ``standing``, a key of :data:`STANDINGS`; None without null models."""
-    found = record.get("verdict")
-    return {**found, "standing": standing_of(found, shown_nulls_of(record))} if found else None
+    verdict = record.get("verdict")
+    return {**verdict, "standing": standing_of(verdict, shown_nulls_of(record))} if verdict else None
 
 
 def standing_of(section: Mapping[str, Any], nulls: Collection[str]) -> str:
@@ -273,9 +273,9 @@ def _figures(scores: Sequence[Score] | None) -> dict[str, float | None] | None:
     return {"test": mean(tests), "std": spread(tests)}
 
 
-def _above(found: Interval | None) -> bool | None:
-    return None if found is None else found.low > 0
+def _above(interval: Interval | None) -> bool | None:
+    return None if interval is None else interval.low > 0
 
 
-def _plain(found: Interval | None) -> dict[str, float] | None:
-    return None if found is None else asdict(found)
+def _plain(interval: Interval | None) -> dict[str, float] | None:
+    return None if interval is None else asdict(interval)
