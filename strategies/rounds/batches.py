@@ -43,13 +43,13 @@ def read_reports(facts: PublicFacts, questions: Sequence[Question], collected: C
 
 def read_records(facts: PublicFacts, collected: Collected) -> dict[int, Record]:
     """Return the raw records that were handed over; devices whose record is malformed are counted as failed."""
-    found: dict[int, Record] = {}
+    records: dict[int, Record] = {}
     for device, parts in sorted(collected.answers.items()):
         with suppress(ValueError):
-            found[device] = read_record(parts, facts)
-    collected.drop(sorted(collected.answers.keys() - found.keys()))
+            records[device] = read_record(parts, facts)
+    collected.drop(sorted(collected.answers.keys() - records.keys()))
     collected.answers.clear()
-    return found
+    return records
 
 
 MOST_BATCHES = 64
@@ -62,7 +62,7 @@ def ask_in_batches(
     public: PublicKnowledge,
     budget: Budget,
     planned: Sequence[Question],
-    kept: Path,
+    folder: Path,
     ask: Callable[[Sequence[Question]], Collected],
 ) -> tuple[tuple[Question, ...], Collected]:
     """Ask all batches, one after the other.
@@ -72,7 +72,7 @@ def ask_in_batches(
         public: Public knowledge.
         budget: The budget.
         planned: The method's :meth:`questions`: all people who are to be asked, and the collection's id.
-        kept: Folder of the saved questions.
+        folder: Folder of the saved questions.
         ask: Sends the questions of a batch to the devices.
 
     Returns:
@@ -88,7 +88,7 @@ def ask_in_batches(
     batches: list[tuple[Sequence[Question], Collected]] = []
     parts: list[Reports] = []
     earlier: Reports | None = None
-    while made := _kept_questions(method, public, budget, collection, kept, earlier, number=len(batches)):
+    while made := _kept_questions(method, public, budget, collection, folder, earlier, number=len(batches)):
         batch = [replace(question, part=len(questions) + place) for place, question in enumerate(made)]
         _check(method.spec.name, batch, seen, public.facts.n)
         batches.append((batch, ask(batch)))
@@ -105,12 +105,12 @@ def ask_in_batches(
 
 def asked_people(n: int, questions: Sequence[Question]) -> dict[str, BoolArray]:
     """Return bool (n,) for each attribute: the people who are asked about it."""
-    found: dict[str, BoolArray] = {}
+    people: dict[str, BoolArray] = {}
     for question in questions:
         for attribute in question.query.attributes:
-            who = found.setdefault(attribute, np.zeros(n, np.bool_))
+            who = people.setdefault(attribute, np.zeros(n, np.bool_))
             who[slice(None) if question.devices is None else question.devices] = True
-    return found
+    return people
 
 
 def questions_to_json(questions: Sequence[Question]) -> list[Any]:
@@ -121,23 +121,23 @@ def questions_to_json(questions: Sequence[Question]) -> list[Any]:
 def questions_from_json(values: Sequence[Any]) -> tuple[Question, ...]:
     """Read :func:`questions_to_json` back, after a passage through JSON."""
     return tuple(
-        Question(read_question(text.encode("ascii")), None if asked is None else np.array(asked, np.int64))
-        for text, asked in values
+        Question(read_question(text.encode("ascii")), None if devices is None else np.array(devices, np.int64))
+        for text, devices in values
     )
 
 
 def _kept_questions(
-    method: Method, public: PublicKnowledge, budget: Budget, collection: str, kept: Path, earlier: Reports | None,
+    method: Method, public: PublicKnowledge, budget: Budget, collection: str, folder: Path, earlier: Reports | None,
     *, number: int,
 ) -> tuple[Question, ...]:  # fmt: skip
     """Return the saved questions of a batch; make and save them if there are none."""
     if number >= MOST_BATCHES:
         raise ValueError(f"{method.spec.name}: more than {MOST_BATCHES} batches")
     # The id of a collection is a valid file name: the query checks its characters.
-    path = kept / f"batch-{collection}-{number}.json"
+    path = folder / f"batch-{collection}-{number}.json"
     if not path.is_file():
         made = cast(Any, method).questions(public.facts, public.split, budget, collection, (public, earlier))
-        kept.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(questions_to_json(made), default=np.ndarray.tolist))
     return questions_from_json(json.loads(path.read_text()))
 

@@ -118,15 +118,15 @@ class CheckpointFile:
             return None
         try:
             with np.load(self._path, allow_pickle=False) as arrays:
-                found = {name: arrays[name] for name in arrays.files}
-            head = json.loads(found.pop("head").tobytes())
+                values = {name: arrays[name] for name in arrays.files}
+            head = json.loads(values.pop("head").tobytes())
             if (head["format"], tuple(head["key"])) != (FORMAT, self._key):
                 log.info("%s belongs to another training: rounds start again", self._path.name)
                 return None
             models = self._models.read_bytes()[: head["hashed"]] if head["hashed"] else b""
             if len(models) < head["hashed"]:
                 raise ValueError("models are missing")
-            standing = _standing(head, found, size)
+            standing = _standing(head, values, size)
         except Exception as error:  # damaged files raise many kinds: zip, JSON, missing names
             log.info("%s cannot be read (%s): rounds start again", self._path.name, type(error).__name__)
             return None
@@ -184,7 +184,7 @@ def _standing(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray], size: i
 
 def run_rounds(
     strategy: Strategy, grid: TrainingGrid, start: Standing, task: bytes, *, rounds: int,
-    kept: CheckpointFile | None = None, after: Callable[[int, FloatArray], None] = lambda number, weights: None,
+    file: CheckpointFile | None = None, after: Callable[[int, FloatArray], None] = lambda number, weights: None,
     timeout: float = 3600.0,
 ) -> FloatArray:  # fmt: skip
     """Run the missing rounds under Flower's ``Strategy.start`` and save the training after each.
@@ -196,7 +196,7 @@ def run_rounds(
         start: State after the earlier rounds; if its ``server`` is empty, the strategy is not changed.
         task: The task's bytes.
         rounds: Number of rounds, the finished ones included.
-        kept: The checkpoint; None: nothing is saved.
+        file: The checkpoint; None: nothing is saved.
         after: Called after every round (and before the first, with those done) with its number and the global weights.
         timeout: Seconds to wait for the answers of a round, on a grid whose nodes may stay silent.
 
@@ -218,18 +218,18 @@ def run_rounds(
             if grid.accuracy > best.accuracy:
                 best.accuracy, best.weights = grid.accuracy, last
             grid.accuracy = None
-        if kept is not None:
+        if file is not None:
             if number:
-                kept.add_model(last)
+                file.add_model(last)
             # Saved before the first message of a round: every round that is asked has a checkpoint to return to.
-            kept.save(replace(start, weights=last, done=done, tally=grid.tally, server=state_of(strategy),
+            file.save(replace(start, weights=last, done=done, tally=grid.tally, server=state_of(strategy),
                               randomness=None))  # fmt: skip
         after(done, last)
 
-    told = ConfigRecord({"task": task, ATTEMPT: start.attempt} if start.attempt else {"task": task})
+    config = ConfigRecord({"task": task, ATTEMPT: start.attempt} if start.attempt else {"task": task})
     _prepare(strategy, start.done)
     strategy.start(grid, weights_record(start.weights), num_rounds=rounds - start.done, timeout=timeout,
-                   train_config=told, evaluate_config=ConfigRecord(dict(told)), evaluate_fn=note)  # fmt: skip
+                   train_config=config, evaluate_config=ConfigRecord(dict(config)), evaluate_fn=note)  # fmt: skip
     return last if best.weights is None else best.weights
 
 

@@ -230,11 +230,11 @@ class CollectOnce(ReportStrategy):
             collected.asked += first * len(devices)
             collected.messages += len(devices)
             collected.downlink_bytes += payload_bytes(content) * len(devices)
-            asked = devices[~np.isin(devices, list(self.silent))]
+            recipients = devices[~np.isin(devices, list(self.silent))]
             if together and kind == QUERY_TYPE:
-                plan += [(content, REPORTS_TYPE, batch) for batch in batches_of(asked)]
-            elif len(asked):
-                plan += [(content, kind, asked)]
+                plan += [(content, REPORTS_TYPE, batch) for batch in batches_of(recipients)]
+            elif len(recipients):
+                plan += [(content, kind, recipients)]
         if together:
             plan.sort(key=lambda sent: int(sent[2][0]))
         self._outbox = Outbox(plan, self.nodes if first else self._before, str(server_round))
@@ -288,15 +288,15 @@ class CollectOnce(ReportStrategy):
         if self._stream is None or not len(devices) or message.metadata.src_node_id != node:
             return False
         query = queries(int(devices[0]))  # a batch has one question
-        found = None if query is None else read_batch_columns(message, devices, query)
-        if found is None or self._stream.has(devices):
+        columns = None if query is None else read_batch_columns(message, devices, query)
+        if columns is None or self._stream.has(devices):
             return False
         del self._outbox.batches[group]
-        self._stream.take(found)
+        self._stream.take(columns)
         collected.messages += len(devices)
-        collected.uplink_bytes += sum(map(report_bytes, found.reports))
-        collected.replayed += found.replayed
-        collected.reported += len(devices) - found.replayed
+        collected.uplink_bytes += sum(map(report_bytes, columns.reports))
+        collected.replayed += columns.replayed
+        collected.reported += len(devices) - columns.replayed
         return True
 
     def _answers(self, message: Message) -> Iterator[tuple[int, tuple[int, Report] | Refusal | None]]:
@@ -321,11 +321,11 @@ class CollectOnce(ReportStrategy):
             yield self.nodes[device], one if isinstance(one, Refusal) else (device, one)
 
     def _query_of_device(self) -> Callable[[int], Query | None]:
-        asked: IntArray = np.full(len(self.nodes), -1)
+        places: IntArray = np.full(len(self.nodes), -1)
         for number, question in enumerate(self.questions):
-            asked[self._devices_of(question)] = number
+            places[self._devices_of(question)] = number
         queries = [question.query for question in self.questions]
-        return lambda device: queries[asked[device]] if 0 <= device < len(asked) and asked[device] >= 0 else None
+        return lambda device: queries[places[device]] if 0 <= device < len(places) and places[device] >= 0 else None
 
     def _keep(self, device: int, report: Report, queries: Callable[[int], Query | None], *, sender: int) -> bool:
         collected = self.collected

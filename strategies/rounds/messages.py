@@ -49,17 +49,17 @@ class Outbox:
 
     def __iter__(self) -> Iterator[Message]:
         for place in itertools.count():
-            kept = self._messages()
-            if place == len(kept):
-                kept.extend(itertools.islice(self._new, 1))
-            if place == len(kept):
+            messages = self._messages()
+            if place == len(messages):
+                messages.extend(itertools.islice(self._new, 1))
+            if place == len(messages):
                 return
-            yield kept[place]
+            yield messages[place]
 
     def once(self) -> Iterator[Message]:
         """Yield the messages and keep none of them; nobody can read them afterwards (RuntimeError)."""
-        kept, self._kept = self._messages(), None
-        yield from kept
+        messages, self._kept = self._messages(), None
+        yield from messages
         yield from self._new
 
     def _messages(self) -> list[Message]:
@@ -159,7 +159,7 @@ def _in_order(columns: Sequence[tuple[IntArray, Sequence[bytes]]]) -> tuple[list
     if not columns:
         return [], []
     devices = np.concatenate([who for who, _ in columns])
-    values = columns[0][1] if len(columns) == 1 else list(chain.from_iterable(given for _, given in columns))
+    values = columns[0][1] if len(columns) == 1 else list(chain.from_iterable(part for _, part in columns))
     if np.all(devices[1:] > devices[:-1]):
         return devices.tolist(), values
     order = np.argsort(devices)

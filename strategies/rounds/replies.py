@@ -42,10 +42,10 @@ class Replies:
             return self._name(node)
         return f"{'silo' if self._task is not None and self._task.of_silos else 'device'} {node - 1}"
 
-    def problem(self, asked: Message, reply: Message) -> str:
+    def problem(self, question: Message, reply: Message) -> str:
         """Return what is wrong with a reply that is no error, in a few words; empty if nothing is."""
         try:
-            self._check(asked, reply)
+            self._check(question, reply)
         except ValueError as error:
             return str(error)
         return ""
@@ -68,16 +68,16 @@ class Replies:
             wrong = sorted(failed.keys() & nodes)
             if len(wrong) <= max(1, MOST_FAILED * len(nodes)):
                 continue
-            named = [f"{self.name(node)}: {failed[node]}" for node in wrong[:NAMED]]
+            reasons = [f"{self.name(node)}: {failed[node]}" for node in wrong[:NAMED]]
             others = [f"and {len(wrong) - NAMED:,} more"] if len(wrong) > NAMED else []
             raise TooManyFailed(
-                f"{len(wrong):,} of {len(nodes):,} failed in {when} ({'; '.join(named + others)}), so the training "
+                f"{len(wrong):,} of {len(nodes):,} failed in {when} ({'; '.join(reasons + others)}), so the training "
                 "stopped for good and asks nobody again"
             )
 
-    def _check(self, asked: Message, reply: Message) -> None:
-        kind = asked.metadata.message_type
-        content, records, read = dict(reply.content), _RECORDS.get(kind, set()), self._reader(asked)
+    def _check(self, question: Message, reply: Message) -> None:
+        kind = question.metadata.message_type
+        content, records, read = dict(reply.content), _RECORDS.get(kind, set()), self._reader(question)
         others = {OTHERS} if read is not None or not records else set[str]()
         free = {OTHERS} if self._task is None else set[str]()  # nobody knows whether the values belong there
         if content.keys() - free != (records | others) - free:
@@ -85,7 +85,7 @@ class Replies:
         if "metrics" in records:
             self._check_numbers(content["metrics"], accuracy=kind == MessageType.EVALUATE)
         if "arrays" in records:
-            sent: Any = asked.content["arrays"]
+            sent: Any = question.content["arrays"]
             if read_weights(content["arrays"], sent[WEIGHTS].shape[0]).dtype != sent[WEIGHTS].dtype:
                 raise ValueError("the weights have another shape or type")
         if read is not None:
@@ -103,16 +103,16 @@ class Replies:
         if type(right) is not float or not 0 <= right <= 1:
             raise ValueError("the accuracy is impossible")
 
-    def _reader(self, asked: Message) -> Callable[[object], object] | None:
+    def _reader(self, question: Message) -> Callable[[object], object] | None:
         """Return the check of the values for others that the answer to a question has; None where it has none."""
-        task, kind = self._task, asked.metadata.message_type
+        task, kind = self._task, question.metadata.message_type
         if task is None or kind not in (EXCHANGE_TYPE, MessageType.TRAIN):
             return None
         if kind == EXCHANGE_TYPE and task.sees == "sums":
             return lambda record: read_contribution(record, task, self._people)
-        if task.sees != "ego" and "control" not in asked.content:
+        if task.sees != "ego" and "control" not in question.content:
             return None
-        dtype = asked.content.array_records["arrays"][WEIGHTS].dtype
+        dtype = question.content.array_records["arrays"][WEIGHTS].dtype
         if task.sees == "ego":
             return lambda record: self._check_representation(task, dtype, record)
         return lambda record: read_variate(record, task, dtype)

@@ -107,13 +107,13 @@ class RoundTally:
         """Return the counts as a result lists them. A device that answered at least once has reported."""
         refused = Counter(code for node, code in self.refused.items() if node not in self.answered)
         failed = len(set(self.failed) - set(self.answered) - set(self.refused))
-        found = Collected(asked=len(self.asked), reported=len(self.answered), refused=refused, failed=failed,
-                          seconds=seconds)  # fmt: skip
-        found.silent = found.asked - found.reported - sum(refused.values()) - failed
+        counts = Collected(asked=len(self.asked), reported=len(self.answered), refused=refused, failed=failed,
+                           seconds=seconds)  # fmt: skip
+        counts.silent = counts.asked - counts.reported - sum(refused.values()) - failed
         for phase in self.phases.values():
             for name, value in phase.to_dict().items():
-                setattr(found, name, getattr(found, name) + value)
-        return found
+                setattr(counts, name, getattr(counts, name) + value)
+        return counts
 
 
 class TrainingGrid(Grid):
@@ -161,9 +161,9 @@ class TrainingGrid(Grid):
             self._next = MessageType.EVALUATE
         else:
             self._next, self._round = MessageType.TRAIN, at + 1
-        asked = list(messages)
+        questions = list(messages)
         phase = "training" if kind == MessageType.TRAIN else "evaluation"
-        replies = self.exchange(asked, phase, at, timeout=timeout)
+        replies = self.exchange(questions, phase, at, timeout=timeout)
         if kind == MessageType.EVALUATE:
             self.accuracy = _accuracy(replies)
         elif replies:
@@ -196,13 +196,13 @@ class TrainingGrid(Grid):
         for reply in self.inner.send_and_receive(heard, timeout=timeout):
             cost.messages += 1
             node = reply.metadata.src_node_id
-            asked = waiting.pop(node, None)
-            if asked is None:
+            question = waiting.pop(node, None)
+            if question is None:
                 continue  # nobody asked, or a second reply
             code = read_reply(reply) if reply.has_error() else None
             if isinstance(code, Refusal):
                 tally.refused[node] = code.name
-            elif problem := "it sent an error" if reply.has_error() else self._replies.problem(asked, reply):
+            elif problem := "it sent an error" if reply.has_error() else self._replies.problem(question, reply):
                 failed[node] = problem
             else:
                 cost.uplink_bytes += payload_bytes(reply.content)
@@ -242,13 +242,13 @@ class TrainingGrid(Grid):
         return self.inner.pull_messages(message_ids)
 
 
-def _size(content: RecordDict, known: dict[int, int]) -> int:
+def _size(content: RecordDict, sizes: dict[int, int]) -> int:
     """Return the payload bytes. A record that messages share is measured once and counted for each message."""
     total = 0
     for name, record in content.items():
-        size = known.get(id(record))
+        size = sizes.get(id(record))
         if size is None:
-            size = known[id(record)] = record.count_bytes()
+            size = sizes[id(record)] = record.count_bytes()
         total += len(name) + size
     return total
 
@@ -290,11 +290,11 @@ def _sums_of_devices(
     A device has one person, so its contribution is its whole record.
     """
     counts, devices = np.zeros(people, np.int64), [node - 1 for node in came]
-    counts[devices] = [len(told.rows.columns) for told in came.values()]
-    columns, values = (np.concatenate([getattr(told.rows, part) for told in came.values()])
+    counts[devices] = [len(contribution.rows.columns) for contribution in came.values()]
+    columns, values = (np.concatenate([getattr(contribution.rows, part) for contribution in came.values()])
                        for part in ("columns", "values"))  # fmt: skip
     features = SparseRows(np.concatenate([[0], np.cumsum(counts)]), columns, values).matrix(task.d)
-    heads = [told.more["neighbours"] for told in came.values()]
+    heads = [contribution.more["neighbours"] for contribution in came.values()]
     ends = np.stack([np.repeat(devices, [len(each) for each in heads]), np.concatenate(heads)])
     listed = adjacency_matrix(people, ends)
     spread = gcn_matrix(csr_array(listed.minimum(listed.T)))
@@ -312,13 +312,13 @@ def _sums_of_silos(came: Mapping[int, Shared], task: Task, people: int) -> Itera
     divides each row once more, by the root of the degree plus one of the row's own person.
     """
     total, degrees = csr_array((people, task.d), dtype=np.float32), np.zeros(people, np.int64)
-    for told in came.values():
-        ids = told.more["ids"]
+    for contribution in came.values():
+        ids = contribution.more["ids"]
         spread = csr_array((np.ones(len(ids), np.float32), (ids, np.arange(len(ids)))), shape=(people, len(ids)))
-        total = csr_array(total + spread @ told.rows.matrix(task.d))
-        degrees[told.more["members"]] = told.more["degrees"]
+        total = csr_array(total + spread @ contribution.rows.matrix(task.d))
+        degrees[contribution.more["members"]] = contribution.more["degrees"]
     scale = (1 / np.sqrt(degrees + 1.0)).astype(np.float32)
-    for node, told in came.items():
-        ids = told.more["ids"]
+    for node, contribution in came.items():
+        ids = contribution.more["ids"]
         rows = csr_array(total[ids].multiply(scale[ids][:, None]))
         yield node, rows_record(SparseRows.of(rows), ids=ids, degrees=degrees[ids])

@@ -88,10 +88,10 @@ class GraphOwnerRun(Run):
             predictions, model = _learn(scene, _method(setup), data, released, setup.settings.training)
         silent = np.setdiff1d(np.arange(len(predictions)), list(came))
         predictions[silent] = -1
-        known = None
+        evidence = None
         if setup.options.nulls:  # nothing is public: even labels are of records that were handed over
-            known = known_from_graph(own(setup.population, scene.split, trust="none"), ("label",))
-            known = replace(known, reported=frozenset(ATTRIBUTES))
+            evidence = known_from_graph(own(setup.population, scene.split, trust="none"), ("label",))
+            evidence = replace(evidence, reported=frozenset(ATTRIBUTES))
         return Outcome(
             guarantee=self.guarantee_of(setup, [released]),
             released=released,
@@ -99,7 +99,7 @@ class GraphOwnerRun(Run):
             predictions=predictions,
             model=model,
             collected=collected,
-            known=known,
+            known=evidence,
             extra={"graph_owner": released.to_dict()},
         )
 

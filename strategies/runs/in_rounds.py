@@ -90,7 +90,7 @@ class Training:
         scene: The repeat; its seeds draw the initial weights, samples, dropouts and the server's noise.
         task: The task of the parties.
         inner: Grid that takes messages to them.
-        kept: The checkpoint.
+        file: The checkpoint.
         before: Number of answers in this collection before this start, by the devices' ledgers; None of silos, which
             have none.
         nodes: All parties, by number plus 1; None: the devices of everybody.
@@ -101,17 +101,17 @@ class Training:
     """
 
     def __init__(
-        self, scene: RepeatContext, task: Task, inner: Grid, kept: CheckpointFile, before: int | None, *,
+        self, scene: RepeatContext, task: Task, inner: Grid, file: CheckpointFile, before: int | None, *,
         nodes: Sequence[int] | None = None, learners: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
         setup, method = scene.setup, cast(Federated, scene.setup.method)
-        self.setup, self.method, self.task, self.tell, self.kept = setup, method, task, scene.tell, kept
+        self.setup, self.method, self.task, self.tell, self.kept = setup, method, task, scene.tell, file
         self.split, self.seeds, self.before, self.people = scene.split, scene.seeds, before, len(setup.population)
         self.nodes = list(range(1, self.people + 1)) if nodes is None else nodes
         self.learners = (scene.split.train + 1).tolist() if learners is None else learners
-        found = kept.load(task.shape.size)
-        self.resumed = found is not None
-        self.start = self._start(found)
+        standing = file.load(task.shape.size)
+        self.resumed = standing is not None
+        self.start = self._start(standing)
         # Seed of the server's noise and sample, another one for each time that a round was begun again.
         self._private = derive(scene.noise_seed, "attempt", self.start.again) if method.spec.central_noise else None
         self.notes: dict[str, Any] = method.notes(len(self.learners), setup.budget)
@@ -120,16 +120,16 @@ class Training:
         self.grid = TrainingGrid(inner, train=self.sample, evaluate=self._judges, dropping=method.dropping,
                                  seed=scene.seeds.split, silent=silent, replies=Replies(task, self.people))  # fmt: skip
 
-    def _start(self, found: Standing | None) -> Standing:
+    def _start(self, standing: Standing | None) -> Standing:
         """Return the state of the checkpoint, or a new one."""
-        start = found or Standing(self.task.shape.initial(self.seeds.training))
-        if found is not None:
+        start = standing or Standing(self.task.shape.initial(self.seeds.training))
+        if standing is not None:
             log.info("going on after round %d of %d", start.done, self.method.rounds)
         if self.before is None:
-            if found is not None and start.done < self.method.rounds:
+            if standing is not None and start.done < self.method.rounds:
                 start.again += 1  # it is not known whether the silos had answered; nothing is promised
             return start
-        if found is None and self.before and self.method.spec.central_noise:
+        if standing is None and self.before and self.method.spec.central_noise:
             raise ValueError(
                 f"{self.method.spec.name}: its devices gave {self.before:,} answers in a run that was stopped, and its "
                 "checkpoint is gone; how many noisy models were made is not known: enrol new devices with another "
@@ -167,8 +167,8 @@ class Training:
         if not self.resumed and self.task.sees == "sums":
             self.tell("exchange", None)
             judges = self._judges(self.method.evaluate_every)
-            told = self.nodes if self.task.of_silos else sorted([*self.learners, *judges])
-            exchange_sums(self.grid, self.task, self.nodes, self.people, told)
+            recipients = self.nodes if self.task.of_silos else sorted([*self.learners, *judges])
+            exchange_sums(self.grid, self.task, self.nodes, self.people, recipients)
             self._check()
         seed = self.seeds.training if self._private is None else self._private
         plan = TrainingPlan(self.task, self.setup.budget, self.nodes, len(self.learners), seed)
@@ -187,7 +187,7 @@ class Training:
             self.tell("rounds", number / self.method.rounds)
 
         return run_rounds(
-            strategy, self.grid, start, self.task.to_bytes(), rounds=self.method.rounds, kept=self.kept, after=after
+            strategy, self.grid, start, self.task.to_bytes(), rounds=self.method.rounds, file=self.kept, after=after
         )
 
     def _check(self) -> None:
@@ -199,9 +199,9 @@ class Training:
     def _refused(self) -> Refused:
         tally = self.grid.tally
         codes = tally.collected(0.0).refused
-        said = ", ".join(f"{code} {count:,}" for code, count in sorted(codes.items()))
+        counts = ", ".join(f"{code} {count:,}" for code, count in sorted(codes.items()))
         gave = f"; before a stop they gave {self.before:,} answers" if self.before else ""
-        return Refused(f"refused: none of {len(tally.asked):,} devices takes part ({said}{gave})")
+        return Refused(f"refused: none of {len(tally.asked):,} devices takes part ({counts}{gave})")
 
     def released(self, answers: TrainingAnswers) -> Trained:
         """Return what was released in the answered rounds, and the answers in the ledgers.
@@ -215,8 +215,8 @@ class Training:
             if tally.refused:
                 raise self._refused()
             raise RunFailed(f"none of {len(tally.asked):,} devices answered in {self.method.rounds} rounds")
-        known = self.task.noise is None or (answers.complete and math.isfinite(answers.loss.vector))
-        return Trained(len(self.split.train), tally.rounds_answered + self.start.again, answers, known)
+        certain = self.task.noise is None or (answers.complete and math.isfinite(answers.loss.vector))
+        return Trained(len(self.split.train), tally.rounds_answered + self.start.again, answers, certain)
 
     def section(self) -> dict[str, Any]:
         """Return the part ``federated`` of a result; ``failed`` has what was wrong with a party's reply."""
@@ -299,11 +299,11 @@ class InRounds(Run):
         self, scene: RepeatContext, released: Trained | None, collect: float, train: float, **more: Any
     ) -> Outcome:
         """Return the outcome of a training; chance is measured with the labels of the people who train."""
-        setup, known = scene.setup, None
+        setup, evidence = scene.setup, None
         if setup.options.nulls:
-            known = known_from_graph(own(setup.population, scene.split, trust="none"), ("label",))
+            evidence = known_from_graph(own(setup.population, scene.split, trust="none"), ("label",))
         seconds = {"collect": collect, "reconstruct": 0.0, "train": train}
-        return Outcome(self.guarantee_of(setup, [released]), seconds, released=released, known=known, **more)
+        return Outcome(self.guarantee_of(setup, [released]), seconds, released=released, known=evidence, **more)
 
 
 class FederatedRun(InRounds):
@@ -328,13 +328,13 @@ class FederatedRun(InRounds):
         task = task_of(setup, scene.collection)
         before = read_ledgers(state, scene.collection)[1].total if scene.resumed else 0
         state.close()  # the rounds open the ledgers in processes of their own
-        kept = checkpoint_of(scene)
+        file = checkpoint_of(scene)
         grid = engines.grid_for(scene.home, len(setup.population), engine=options.engine, workers=options.workers,
                                 ray_address=options.ray_address)  # fmt: skip
         started = time.perf_counter()
         try:
             with grid as inner, engines.quiet_flower(), seeded(scene.seeds.training), watched(scene.watch):
-                training = Training(scene, task, inner, kept, before)
+                training = Training(scene, task, inner, file, before)
                 weights = training.run()
         except Refused:
             if not before:  # nobody answered: there is no collection to continue
@@ -345,7 +345,7 @@ class FederatedRun(InRounds):
         lifetime, answers = read_ledgers(state, scene.collection)
         released = training.released(answers)
         collected = tally.collected(seconds)
-        collected.reports = {0: kept.digest.digest()}
+        collected.reports = {0: file.digest.digest()}
         section = {
             **training.section(),
             "answers_per_device": {"max": answers.most, "mean": answers.total / max(len(tally.asked), 1)},
@@ -390,10 +390,10 @@ class SiloRun(InRounds):
         nodes = list(range(1, method.silos + 1))
         learners = [node for node in nodes if silos[node - 1].training.any()]
         # Other answers (of a device that failed before) make other silos, which need a checkpoint of their own.
-        kept = checkpoint_of(scene, collected.reports_sha256)
+        file = checkpoint_of(scene, collected.reports_sha256)
         started = time.perf_counter()
         with engines.quiet_flower(), seeded(seeds.training), watched(scene.watch):
-            rounds = Training(scene, task, SiloGrid(folder, method.silos), kept, None, nodes=nodes, learners=learners)
+            rounds = Training(scene, task, SiloGrid(folder, method.silos), file, None, nodes=nodes, learners=learners)
             weights = rounds.run()
         tally = rounds.grid.tally
         if not tally.rounds_answered:

@@ -121,7 +121,7 @@ def devices_scores(
     return of(bundles[0]), of(bundles[1])
 
 
-def references(run: Run, scene: RepeatContext, *, told: bool = True) -> tuple[Score | None, Score | None]:
+def references(run: Run, scene: RepeatContext, *, aloud: bool = True) -> tuple[Score | None, Score | None]:
     """Train the references of a repeat, and return the scores with the method's settings and with their own.
 
     None where the run has no reference, or none is asked for. Settings of their own that differ need ``all_nulls``.
@@ -129,22 +129,22 @@ def references(run: Run, scene: RepeatContext, *, told: bool = True) -> tuple[Sc
     Args:
         run: The kind of run.
         scene: The repeat.
-        told: Whether the share that is done is told; not from a thread beside the run's own.
+        aloud: Whether the share that is done is told; not from a thread beside the run's own.
     """
     options = scene.setup.options
     if not options.reference:
         return None, None
-    if told:
+    if aloud:
         scene.tell("reference", None)
     wanted = run.reference_settings(scene.setup)
     different = list(dict.fromkeys(wanted if options.all_nulls else wanted[:1]))
-    found: dict[TrainingSettings, Score | None] = {}
+    scores: dict[TrainingSettings, Score | None] = {}
     for number, settings in enumerate(different):
         share_of = partial(_tell_share, scene, number, len(different))
-        with on_progress(share_of) if told else nullcontext():
+        with on_progress(share_of) if aloud else nullcontext():
             made = run.reference(scene, settings)
-        found[settings] = None if made is None else score(scene, made)
-    return found[wanted[0]], found.get(wanted[1])
+        scores[settings] = None if made is None else score(scene, made)
+    return scores[wanted[0]], scores.get(wanted[1])
 
 
 def _tell_share(scene: RepeatContext, done: int, total: int, share: float) -> None:

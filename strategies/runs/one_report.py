@@ -50,12 +50,12 @@ class OneReportRun(Run):
 
     def check(self, setup: RunSetup) -> None:
         """Check that the method's questions can be asked, or that kept reports are of these people."""
-        kept = setup.options.from_reports
-        if kept is None:
+        folder = setup.options.from_reports
+        if folder is None:
             self.questions(setup, setup.repeats[0].split, "check")
-        elif Reports.load(kept).facts != setup.population.facts:
+        elif Reports.load(folder).facts != setup.population.facts:
             raise ValueError(
-                f"--from-reports {kept}: these reports are of another population; take the options of the run that "
+                f"--from-reports {folder}: these reports are of another population; take the options of the run that "
                 "saved them"
             )
 
@@ -73,10 +73,10 @@ class OneReportRun(Run):
         """
         first: dict[Any, int] = {}
         for number, outcome in enumerate(outcomes):
-            repeat, kept = setup.repeats[number], setup.options.from_reports is not None
+            repeat, from_folder = setup.repeats[number], setup.options.from_reports is not None
             stages = stages_of(outcome.released) if outcome.released else 0
             own = repeat.seeds.noise is None or stages > 1
-            noise = "kept" if kept else ("own", number) if own else repeat.seeds.noise
+            noise = "kept" if from_folder else ("own", number) if own else repeat.seeds.noise
             first.setdefault((noise, keys_of(outcome.released)), number)
         return list(first.values())
 
@@ -110,7 +110,7 @@ class OneReportRun(Run):
             extra = {"defence": _section(scene, defended)}
             reports = silenced(reports, defended.flagged)
         own_features = "features" in method.spec.reads if reports is None else reports.features is None
-        kept = reports if nulls and scene.state is not None else None
+        null_reports = reports if nulls and scene.state is not None else None
         del reports, defended, heard
         tell("train", None)
         with watched(scene.watch):
@@ -128,7 +128,7 @@ class OneReportRun(Run):
                 **{name: graph.notes[name] for name in ("posterior",) if name in graph.notes},
             },
             known=evidence if nulls else None,
-            reports=kept,
+            reports=null_reports,
             bundle=None if parts is None else partial(_bundles, parts, method, trained),
             graph=None if self.without_graph(method) else graph,
             extra=extra,
@@ -165,9 +165,9 @@ class OneReportRun(Run):
 
         def ask(*attributes: str) -> Reports:
             with others(attributes, silent) as other:
-                found = self._reports(other)[2]
-            assert found is not None
-            return found
+                new_reports = self._reports(other)[2]
+            assert new_reports is not None
+            return new_reports
 
         strangers = ask(*private)
         for attribute in private if scene.setup.options.all_nulls and len(private) > 1 else ():
@@ -249,8 +249,8 @@ class OneReportRun(Run):
         """Return what the null models may use."""
         setup = scene.setup
         if reports is not None:
-            found = known_from_reports(reports, known_to_curator(scene), nulls=setup.options.nulls)
-            return replace(found, taught_by_validation=setup.method.in_force().learns_from_validation)
+            evidence = known_from_reports(reports, known_to_curator(scene), nulls=setup.options.nulls)
+            return replace(evidence, taught_by_validation=setup.method.in_force().learns_from_validation)
         return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.spec.reads)
 
 
@@ -286,5 +286,5 @@ def _section(scene: RepeatContext, defended: Defended) -> dict[str, Any]:
         "names": list(options.defences()),
         "flagged": np.flatnonzero(defended.flagged).tolist(),
         "false_alarm": options.false_alarm,
-        "notes": {name: dict(told) for name, told in defended.notes.items()},
+        "notes": {name: dict(entries) for name, entries in defended.notes.items()},
     }

@@ -96,12 +96,12 @@ class Classroom:
         Raises:
             OSError: if it cannot be written.
         """
-        found = hashlib.sha256(json.dumps([FORMAT, CHUNK, asdict(teaching), device], sort_keys=True).encode())
+        digest = hashlib.sha256(json.dumps([FORMAT, CHUNK, asdict(teaching), device], sort_keys=True).encode())
         for graph in (private, public):
             for array in (graph.features, graph.indptr, graph.indices, graph.labels):
-                found.update(np.ascontiguousarray(array).data)
-        found.update(order.tobytes())
-        key = found.hexdigest()
+                digest.update(np.ascontiguousarray(array).data)
+        digest.update(order.tobytes())
+        key = digest.hexdigest()
         room = cls(home / f"teachers-{key[:12]}", teaching, order, device)
         home.mkdir(parents=True, exist_ok=True)
         room.folder.mkdir(exist_ok=True, mode=0o700)
@@ -142,8 +142,8 @@ class Classroom:
     def _chunk(self, chunk: int) -> NDArray[np.float64]:
         """Read a chunk; ValueError where its file holds something else."""
         path = self.path(chunk)
-        found = np.load(path, allow_pickle=False)
-        return checked_array(str(path), found, "f", (len(self.numbered(chunk)), *found.shape[-1:]))
+        values = np.load(path, allow_pickle=False)
+        return checked_array(str(path), values, "f", (len(self.numbered(chunk)), *values.shape[-1:]))
 
     def trained(self, queries: int) -> int:
         """Return the number of the first queries that have a teacher."""
@@ -175,8 +175,8 @@ def train_chunk(task: tuple[str, int, list[tuple[int, int]], Teaching, str]) -> 
     folder, chunk, queries, teaching, device = task
     private, public = _graphs(folder)
     with threads_for(0):
-        found = posteriors(private, public, queries, teaching, device=device)
-    save_array(Path(folder) / f"chunk-{chunk:05d}.npy", found)
+        values = posteriors(private, public, queries, teaching, device=device)
+    save_array(Path(folder) / f"chunk-{chunk:05d}.npy", values)
     return chunk
 
 
@@ -223,7 +223,7 @@ class OwnerRun(Run):
         collected = Collected()
         cost: Account | None
         extra: dict[str, Any] = {}
-        told = division.asked, population.labels[division.asked]
+        targets = division.asked, population.labels[division.asked]
         if not method.hands_over:
             scene.tell("train", None)
             student = self._baseline(scene, cast(Baseline, method), setup.settings.training)
@@ -242,7 +242,7 @@ class OwnerRun(Run):
             with threads_for(0):
                 settings = sage_settings(setup.settings.training)
                 student = train_network(public, nodes, labels, classes, settings, seed=scene.seeds.training)
-            told = division.public[nodes], labels
+            targets = division.public[nodes], labels
             extra = {"teachers": section}
             seconds["reconstruct"] = time.perf_counter() - started - student.seconds
         return Outcome(
@@ -252,7 +252,7 @@ class OwnerRun(Run):
             predictions=_everybody(student, population, division),
             model=student.network,
             collected=collected,
-            known=shown_publicly(population, division, *told, released=bool(extra)) if setup.options.nulls else None,
+            known=shown_publicly(population, division, *targets, released=bool(extra)) if setup.options.nulls else None,
             extra=extra,
         )
 
@@ -273,9 +273,9 @@ class OwnerRun(Run):
     def _baseline(self, scene: RepeatContext, method: Baseline, settings: TrainingSettings) -> Student:
         setup, population, division = scene.setup, scene.setup.population, _division(scene.split)
         public = public_graph(population, division, labelled=not _method(setup).hands_over)
-        asked = np.searchsorted(division.public, division.asked)
+        candidates = np.searchsorted(division.public, division.asked)
         with threads_for(0):
-            return method.predictions(owned_people(population, division), public, asked,
+            return method.predictions(owned_people(population, division), public, candidates,
                                       sage_settings(settings), classes=population.facts.classes,
                                       seed=scene.seeds.training)  # fmt: skip
 
@@ -303,14 +303,14 @@ def _release(
     cost = method.account(len(private), classes)
     training = setup.settings.training
     teaching = method.teaching(training, classes=classes, noise_seed=noise_seed, training_seed=seeds.training)
-    given: dict[str, Any] = {"trained": method.trained}
+    counts: dict[str, Any] = {"trained": method.trained}
     if teaching is not None:
         room = Classroom.open(scene.folder, private, public, teaching, order, device=choose_device(options.device).type)
         reused = room.trained(method.queries)
         values = room.posteriors(
             method.queries, workers=options.workers, ray_address=options.ray_address, tell=scene.tell
         )
-        given["reused"] = reused
+        counts["reused"] = reused
     else:
         with threads_for(0):
             values = method.votes(private, public, nodes, sage_settings(training), classes=classes,
@@ -323,7 +323,7 @@ def _release(
         "asked_about": len(division.asked),
         "scored": len(division.scored),
         "queries": method.queries,
-        **given,
+        **counts,
         "labels_released_in_all": method.queries,
         "epsilon_in_all": None if method.scores == "log-posterior" else cost.label,
         "labels_sha256": hashlib.sha256(np.ascontiguousarray(labels, "<i8").tobytes()).hexdigest(),

@@ -325,13 +325,13 @@ def ask_devices(scene: RepeatContext, *, decode: bool = False) -> tuple[tuple[Qu
     last = stages_of(questions) - 1
     more: dict[str, Any] = {"stages": Stages(setup.method, people.facts, scene.home)} if last else {}
     if setup.curator_key is not None:
-        asked = [(question.query, question.devices) for question in questions]
-        more["terms"] = setup.curator_key.sign(terms_of(asked, len(people)))
+        pairs = [(question.query, question.devices) for question in questions]
+        more["terms"] = setup.curator_key.sign(terms_of(pairs, len(people)))
     if decode and not setup.method.spec.in_batches:  # the next batch's question is made of the bytes so far
         more["facts"] = people.facts
 
-    def ask(asked: Sequence[Question]) -> Collected:
-        return setup.collect(scene.home, asked, devices=len(people), silent=scene.silent, **more)
+    def ask(batch: Sequence[Question]) -> Collected:
+        return setup.collect(scene.home, batch, devices=len(people), silent=scene.silent, **more)
 
     try:
         if setup.method.spec.in_batches:

@@ -51,8 +51,8 @@ def run_of(method: Method) -> Run:
     if kind not in _KINDS:
         raise ValueError(f"{method.spec.name}: trained_by={kind!r} is none of {', '.join(_KINDS)}")
     module, name = _KINDS[kind]
-    found: Run = getattr(import_module(f"ldpsim.strategies.runs.{module}"), name)()
-    return found
+    run: Run = getattr(import_module(f"ldpsim.strategies.runs.{module}"), name)()
+    return run
 
 
 def set_up(

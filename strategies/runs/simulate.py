@@ -145,11 +145,11 @@ def simulate(
             log.info("result written")
         for scene in scenes:
             scene.end_collection()
-        kept = _graph_of(setup, repeats[-1]) or without_graph or "this run kept no graph (keep_graph=False)"
-        if isinstance(kept, ResultGraph) and save_graph is not None:
-            kept.save(folder / f"graph.{save_graph}" if is_form(save_graph) else save_graph)
+        graph = _graph_of(setup, repeats[-1]) or without_graph or "this run kept no graph (keep_graph=False)"
+        if isinstance(graph, ResultGraph) and save_graph is not None:
+            graph.save(folder / f"graph.{save_graph}" if is_form(save_graph) else save_graph)
         metrics.finish(record)
-    return RunResult(record, folder if options.out is not None else None, kept, _scorer(scenes[-1]))
+    return RunResult(record, folder if options.out is not None else None, graph, _scorer(scenes[-1]))
 
 
 def _repeat(scene: RepeatContext, on_accuracy: Callable[[float], None] | None, *, keep_graph: bool) -> Repeat:
@@ -159,7 +159,7 @@ def _repeat(scene: RepeatContext, on_accuracy: Callable[[float], None] | None, *
     with threads_for(facts.n * facts.d), side_by_side(workers) as start:
         # References need no report. While this thread asks and trains, one core is left: they are one piece of work.
         # A null model beside them would bring the run's end no nearer, and its first figure later.
-        trained = start(partial(references, run, scene, told=False)) if workers > 1 else None
+        trained = start(partial(references, run, scene, aloud=False)) if workers > 1 else None
         outcome = run.work(scene)
         getattr(outcome.model, "forget_graph", lambda: None)()  # its matrices are as large as the features
         if outcome.predictions is None:
