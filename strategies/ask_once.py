@@ -73,9 +73,9 @@ class AskOnce(BaseTransform):
             options = replace(options, split="file")
         setup, graph, guarantee = graph_before_training(options, people)
         made = ResultGraph(graph, None, setup.repeats[0].split.test, people.facts.classes, {"method": options.method})
-        found = made.to_pyg()
-        found.holds = guarantee.to_dict()["holds"]
-        return found
+        output = made.to_pyg()
+        output.holds = guarantee.to_dict()["holds"]
+        return output
 
     def __repr__(self) -> str:
         epsilon = "" if self.options.epsilon is None else f", epsilon={self.options.epsilon:g}"

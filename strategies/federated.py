@@ -73,14 +73,14 @@ class ServerAdam(FedAdam):
     def state(self) -> ServerState:
         """Return the moments; nothing before the first round."""
         moments = {"m_t": self.m_t, "v_t": self.v_t}
-        return {f"{name}.{key}": value for name, found in moments.items() for key, value in (found or {}).items()}
+        return {f"{name}.{key}": value for name, arrays in moments.items() for key, value in (arrays or {}).items()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Set the moments."""
         for name in ("m_t", "v_t"):
             start = f"{name}."
-            kept = {key.removeprefix(start): value for key, value in state.items() if key.startswith(start)}
-            setattr(self, name, kept or None)
+            moments = {key.removeprefix(start): value for key, value in state.items() if key.startswith(start)}
+            setattr(self, name, moments or None)
 
 
 def _fedavg(method: Federated, plan: TrainingPlan) -> FedAvg:
@@ -128,9 +128,9 @@ class NormalisedAverage(FedAvg):
         """Return a message to every node; those with the same number of steps share one record."""
         config["server-round"] = server_round
         self.sent = arrays[WEIGHTS].numpy()
-        told = {steps: ConfigRecord({**config, STEPS: steps}) for steps in range(self.least, self.most + 1)}
+        records = {steps: ConfigRecord({**config, STEPS: steps}) for steps in range(self.least, self.most + 1)}
         return [
-            Message(round_content(arrays, told[self.steps(server_round, node)]), node, MessageType.TRAIN)
+            Message(round_content(arrays, records[self.steps(server_round, node)]), node, MessageType.TRAIN)
             for node in grid.get_node_ids()
         ]
 
@@ -310,13 +310,13 @@ class EgoFedAvg(FedAvg):
 
     def _keep(self, replies: Iterable[Message], dtype: str) -> None:
         """Keep the representations, and the neighbours where a device lists them."""
-        known = set(self.everybody)
+        nodes = set(self.everybody)
         for reply in replies:
             neighbours, values = read_representation(take_others(reply), self.task, dtype)
             node = reply.metadata.src_node_id
             self.sent[node] = values
             if neighbours is not None:
-                self.neighbours[node] = [other + 1 for other in neighbours.tolist() if other + 1 in known]
+                self.neighbours[node] = [other + 1 for other in neighbours.tolist() if other + 1 in nodes]
 
 
 Aggregate = tuple[ArrayRecord | None, MetricRecord | None]

@@ -48,8 +48,8 @@ _LONGEST = 600
 
 def text(value: Any) -> str:
     """Return text as one line without control characters, at most 600 characters long."""
-    kept = "".join(sign if unicodedata.category(sign)[0] != "C" else " " for sign in str(value)[: 4 * _LONGEST])
-    line = " ".join(kept.split())
+    signs = "".join(sign if unicodedata.category(sign)[0] != "C" else " " for sign in str(value)[: 4 * _LONGEST])
+    line = " ".join(signs.split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
@@ -58,7 +58,7 @@ def number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
-        found = float(value)
+        figure = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) else None
+    return figure if math.isfinite(figure) else None

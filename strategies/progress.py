@@ -55,11 +55,11 @@ class SteppedProgress:
 
 
 @contextmanager
-def noted_if_interrupted(kept: Callable[[], str]) -> Iterator[None]:
+def noted_if_interrupted(note: Callable[[], str]) -> Iterator[None]:
     """Note on a KeyboardInterrupt what is kept of the work: its ``__notes__`` are for a person.
 
     Args:
-        kept: Returns the note, without a full stop; called after the interrupt.
+        note: Returns the note, without a full stop; called after the interrupt.
 
     >>> try:
     ...     with noted_if_interrupted(lambda: "2 of 3 cells are finished"):
@@ -71,5 +71,5 @@ def noted_if_interrupted(kept: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        stop.add_note(kept())
+        stop.add_note(note())
         raise

@@ -69,12 +69,12 @@ def pass_on(grid: Grid, address: str) -> None:
         curator.send(len(node_of))
         while True:
             try:
-                asked = curator.recv()
+                messages = curator.recv()
             except EOFError:
                 return
             sent = [
                 Message(content, node_of[device], kind, group_id=group)
-                for device, kind, group, content in asked
+                for device, kind, group, content in messages
                 if device in node_of
             ]
             replies = grid.send_and_receive(sent, timeout=TIMEOUT)
