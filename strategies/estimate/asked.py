@@ -61,13 +61,13 @@ def random_split(n: int, label_rate: float | None = None, volunteers: float | No
         label_rate, volunteers: As in :func:`ldpsim.devices.data.splits.make_split`; rounded to a possible number.
     """
     everybody, half, quarter = np.arange(n), n // 2, (n - n // 2) // 2
-    kept = half if label_rate is None else min(half, max(1, round(label_rate * n)))
+    labels = half if label_rate is None else min(half, max(1, round(label_rate * n)))
     if volunteers is not None:
-        given = min(half + quarter, max(LEAST_VOLUNTEERS, round(volunteers * n)))
-        trained = given - given // 3
-        parts = everybody[:trained], everybody[trained:given], everybody[half + quarter :]
-        return Split(*parts, ordinary=everybody[given : half + quarter])
-    return Split(everybody[:kept], everybody[half : half + quarter], everybody[half + quarter :])
+        givers = min(half + quarter, max(LEAST_VOLUNTEERS, round(volunteers * n)))
+        trained = givers - givers // 3
+        parts = everybody[:trained], everybody[trained:givers], everybody[half + quarter :]
+        return Split(*parts, ordinary=everybody[givers : half + quarter])
+    return Split(everybody[:labels], everybody[half : half + quarter], everybody[half + quarter :])
 
 
 def questions_on_paper(
@@ -100,51 +100,51 @@ def questions_on_paper(
     def made(n: int) -> list[tuple[Query, float]]:
         return _made(method, facts, n, budget, random_split(n, options.label_rate, options.volunteers))
 
-    found = made(few)
+    pairs = made(few)
     if few == facts.n:
-        return tuple(PaperQuestion(query, share) for query, share in found)
+        return tuple(PaperQuestion(query, share) for query, share in pairs)
     more = made(double)
-    grown = [0.0] * len(found)
-    if len(more) == len(found):
+    grown = [0.0] * len(pairs)
+    if len(more) == len(pairs):
         added = (
-            len(large.to_bytes()) - len(small.to_bytes()) for (small, _), (large, _) in zip(found, more, strict=True)
+            len(large.to_bytes()) - len(small.to_bytes()) for (small, _), (large, _) in zip(pairs, more, strict=True)
         )
         grown = [each / (double - few) for each in added]
     return tuple(
-        PaperQuestion(query, share, rows, few) for (query, share), rows in zip(found, grown, strict=True)
+        PaperQuestion(query, share, rows, few) for (query, share), rows in zip(pairs, grown, strict=True)
     )  # fmt: skip
 
 
 def _made(method: Method, facts: PublicFacts, few: int, budget: Budget, split: Split) -> list[tuple[Query, float]]:
-    asked = questions_asked(method, replace(facts, n=few), split, budget, COLLECTION)
-    at_size = (q.with_mechanisms(lambda m: with_people(m, facts.n)) for q in asked)
+    questions = questions_asked(method, replace(facts, n=few), split, budget, COLLECTION)
+    at_size = (q.with_mechanisms(lambda m: with_people(m, facts.n)) for q in questions)
     return [(q.query, 1.0 if q.devices is None else len(q.devices) / few) for q in at_size]
 
 
 def with_people(mechanism: Mechanism, n: int) -> Mechanism:
     """Return the mechanism with this number of people, where it holds one."""
-    named = any(field.name == "n" for field in fields(mechanism))  # type: ignore[arg-type]
-    return replace(mechanism, n=n) if named else mechanism  # type: ignore[type-var]
+    has_n = any(field.name == "n" for field in fields(mechanism))  # type: ignore[arg-type]
+    return replace(mechanism, n=n) if has_n else mechanism  # type: ignore[type-var]
 
 
-def asks_features(asked: Sequence[PaperQuestion]) -> bool:
+def asks_features(questions: Sequence[PaperQuestion]) -> bool:
     """Return whether any question is about features."""
-    return any("features" in ask.attributes for question in asked for stage in question.query.plan for ask in stage)
+    return any("features" in ask.attributes for question in questions for stage in question.query.plan for ask in stage)
 
 
-def mechanisms_asked(method: Method, asked: Sequence[PaperQuestion]) -> tuple[str, ...]:
+def mechanisms_asked(method: Method, questions: Sequence[PaperQuestion]) -> tuple[str, ...]:
     """Return the mechanisms of a method's questions, each with the attributes that it is about, each once.
 
     An owner and a training in rounds ask for no noisy report: they have the mechanisms of their class.
     """
     if method.spec.trained_by != "curator":
         return method.spec.mechanisms
-    named = (
+    names = (
         f"{mechanism.name} on {' and '.join(ask.attributes)}"
-        for question in asked for stage in question.query.plan for ask in stage for mechanism in ask.mechanisms
+        for question in questions for stage in question.query.plan for ask in stage for mechanism in ask.mechanisms
         if not mechanism.in_clear
     )  # fmt: skip
-    return tuple(dict.fromkeys(named))
+    return tuple(dict.fromkeys(names))
 
 
 def mechanisms_of_run(record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -155,29 +155,29 @@ def mechanisms_of_run(record: Mapping[str, Any]) -> tuple[str, ...]:
             another error of access.
     """
     kind, config, data = find(record["method"]), record["config"], record["dataset"]
-    known = {entry.name for entry in fields(kind)}  # type: ignore[arg-type]
-    method = kind.from_settings({key: value for key, value in config["parameters"].items() if key in known})
-    given: dict[str, Any] = {name: math.inf if value == "inf" else value for name, value in config["budget"].items()}
+    names = {entry.name for entry in fields(kind)}  # type: ignore[arg-type]
+    method = kind.from_settings({key: value for key, value in config["parameters"].items() if key in names})
+    budget: dict[str, Any] = {name: math.inf if value == "inf" else value for name, value in config["budget"].items()}
     facts = PublicFacts(n=data["nodes"], d=data["features"], classes=data["classes"])
     people = RunOptions(label_rate=config.get("label_rate"), volunteers=config.get("volunteers"),
-                        private_labels=bool(given.get("private_labels")))  # fmt: skip
-    return mechanisms_asked(method, questions_on_paper(method, facts, Budget(**given), people))
+                        private_labels=bool(budget.get("private_labels")))  # fmt: skip
+    return mechanisms_asked(method, questions_on_paper(method, facts, Budget(**budget), people))
 
 
-def ones_reported(asked: Sequence[PaperQuestion], n: int, degree: float) -> float:
+def ones_reported(questions: Sequence[PaperQuestion], n: int, degree: float) -> float:
     """Return the expected number of neighbours that all reports name together, false ones included."""
     return n * sum(
         question.share * expected_ones(mechanism, degree)
-        for question in asked for stage in question.query.plan for ask in stage for mechanism in ask.mechanisms
+        for question in questions for stage in question.query.plan for ask in stage for mechanism in ask.mechanisms
     )  # fmt: skip
 
 
-def largest_question(asked: Sequence[PaperQuestion], n: int) -> float:
+def largest_question(questions: Sequence[PaperQuestion], n: int) -> float:
     """Return the bytes of the largest question of any stage; 0 if nobody is asked."""
     return max(
         (
             len(query.to_bytes()) + q.rows * (n - q.few) + grouping_bytes(query, n)
-            for q in asked for query in map(q.query.at_stage, range(len(q.query.plan)))
+            for q in questions for query in map(q.query.at_stage, range(len(q.query.plan)))
         ),
         default=0.0,
     )  # fmt: skip

@@ -55,15 +55,15 @@ def memory_bytes() -> int:
 _PEOPLE = 300  # made-up people: 44,850 pairs
 
 
-def likely_pairs(method: Method, asked: Sequence[PaperQuestion], facts: GraphFacts) -> float | None:
+def likely_pairs(method: Method, questions: Sequence[PaperQuestion], facts: GraphFacts) -> float | None:
     """Return the expected number of pairs that are kept, true edges included; None for a method that keeps none.
 
     Args:
         method: The method.
-        asked: Its questions, with mechanisms of the full number of people.
+        questions: Its questions, with mechanisms of the full number of people.
         facts: The people.
     """
-    mechanisms = [m for q in asked for stage in q.query.plan for ask in stage for m in ask.mechanisms]
+    mechanisms = [m for q in questions for stage in q.query.plan for ask in stage for m in ask.mechanisms]
     flip = next((m for m in mechanisms if isinstance(m, AdjacencyBits) and m.flip_probability), None)
     least = method.in_force().least_posterior
     if least is None or flip is None or flip.flip_probability is None or flip.flip_odds is None:
@@ -120,14 +120,14 @@ def memory_of(options: RunOptions, facts: GraphFacts) -> float:
         ValueError: one line, for options that do not fit.
     """
     spec = find(options.method).spec
-    asked = () if options.from_reports is not None else asked_of(options, facts)
+    questions = () if options.from_reports is not None else asked_of(options, facts)
     training = resolve(options, find(options.method), budget_of(options, public_features=False)).training
-    ones = ones_reported(asked, facts.n, facts.mean_degree)
-    features = options.public_features or spec.public_features or not asked or asks_features(asked)
+    ones = ones_reported(questions, facts.n, facts.mean_degree)
+    features = options.public_features or spec.public_features or not questions or asks_features(questions)
     pairs = None
     if ones - facts.n * facts.mean_degree > NOISY * facts.n**2:
         budget = budget_of(options, public_features=options.public_features or spec.public_features)
-        pairs = likely_pairs(resolve(options, find(options.method), budget).method, asked, facts)
+        pairs = likely_pairs(resolve(options, find(options.method), budget).method, questions, facts)
     sizes = Sizes(
         n=facts.n, d=facts.features if features else 0, classes=facts.classes, edges=facts.edges, ones=ones,
         pairs=pairs or 0.0, hidden=training.hidden, heads=training.gat_heads if training.gnn == "gat" else 0,
@@ -154,12 +154,12 @@ def check_fits(options: RunOptions, facts: GraphFacts | None = None) -> None:
         return
     try:
         needed = memory_of(options, facts)
-        asked = () if options.from_reports is not None else asked_of(options, facts)
+        questions = () if options.from_reports is not None else asked_of(options, facts)
     except ValueError:
         return
     who = f"{options.method} with {facts.n:,} people cannot fit"
     more = "(--force goes on; `ldpsim plan` shows what fits)"
-    room, question = memory_bytes(), largest_question(asked, facts.n)
+    room, question = memory_bytes(), largest_question(questions, facts.n)
     if needed > room * ERROR:
         raise ValueError(
             f"{who}: about {in_gib(needed)} of memory are needed, and this machine has {in_gib(room)} {more}"

@@ -51,18 +51,18 @@ class Traffic:
         return self.down + self.up
 
 
-def expected_traffic(asked: Sequence[PaperQuestion], facts: GraphFacts) -> Traffic:
+def expected_traffic(questions: Sequence[PaperQuestion], facts: GraphFacts) -> Traffic:
     """Return the expected traffic of one collection of reports."""
-    if not asked:
+    if not questions:
         return Traffic(0.0, 0.0, 0, 0.0)
     people = _people(facts)
     down = up = 0.0
-    for question in asked:
+    for question in questions:
         stages = range(len(question.query.plan))
         down += question.share * sum(_query_bytes(question, stage, facts.n) for stage in stages)
         up += question.share * sum(_report_bytes(question, stage, people, facts) for stage in stages)
-    asked_of = min(1.0, sum(question.share for question in asked))  # batches have people of their own
-    return Traffic(down / asked_of, up / asked_of, max(len(question.query.plan) for question in asked), asked_of)
+    asked_of = min(1.0, sum(question.share for question in questions))  # batches have people of their own
+    return Traffic(down / asked_of, up / asked_of, max(len(question.query.plan) for question in questions), asked_of)
 
 
 def training_traffic(method: Federated, facts: GraphFacts, hidden: int) -> Traffic:
@@ -86,9 +86,9 @@ def _report_bytes(question: PaperQuestion, stage: int, people: Population, facts
 
 
 def _size(mechanism: Mechanism, people: Population, facts: GraphFacts) -> float:
-    known = expected_bytes(mechanism, facts.mean_degree)
-    if known is not None:
-        return known
+    size = expected_bytes(mechanism, facts.mean_degree)
+    if size is not None:
+        return size
     few = len(people)
     groups = mechanism.groups if isinstance(mechanism, GroupDegrees) else 1
     small = with_people(mechanism, few)

@@ -96,7 +96,7 @@ def match(options: RunOptions, population: Population, level: str, target: float
     Raises:
         ValueError: for options that are wrong with any budget.
     """
-    return match_by(Accounts(lambda given: set_up(given, population=population)), options, level, target)
+    return match_by(Accounts(lambda run: set_up(run, population=population)), options, level, target)
 
 
 def match_by(accounts: Accounts, options: RunOptions, level: str, target: float) -> Matched:
@@ -120,20 +120,20 @@ def match_by(accounts: Accounts, options: RunOptions, level: str, target: float)
             return Matched(options, None, _unbounded(first, level))
         of, names = "private_value", " and ".join(_NAMES[name] for name in first["public"])
         note = f"its {names} are public, and nothing protects them; what holds for all that is reported is {target:g}"
-    found = _solve(lambda value: float(at(value)[of]), start, target)
-    if isinstance(found, str):
-        return Matched(options, first["value"], found)
-    value, loss = found
+    solution = _solve(lambda value: float(at(value)[of]), start, target)
+    if isinstance(solution, str):
+        return Matched(options, first["value"], solution)
+    value, loss = solution
     return Matched(_with(setup, knob, value).options, loss, note, of_reports=bool(note))
 
 
 def _with_chosen_share(accounts: Accounts, setup: RunSetup, level: str, target: float) -> Matched:
     """Solve with the share of the present budget, then with the share of the budget that this gives, and keep it."""
     options = replace(setup.options, feature_share=setup.budget.feature_share)
-    found = match_by(accounts, options, level, target)
-    if found.reason:
-        return replace(found, options=setup.options)
-    there = accounts.set_up(replace(found.options, feature_share=setup.options.feature_share))
+    solution = match_by(accounts, options, level, target)
+    if solution.reason:
+        return replace(solution, options=setup.options)
+    there = accounts.set_up(replace(solution.options, feature_share=setup.options.feature_share))
     return match_by(accounts, replace(options, feature_share=there.budget.feature_share), level, target)
 
 
@@ -168,13 +168,13 @@ def _solve(loss: Callable[[float], float], start: float, target: float) -> tuple
         """Return how far the loss is above the target, on a logarithmic scale; infinite where there is none."""
         nonlocal complaint, best
         try:
-            found = loss(budget)
+            value = loss(budget)
         except ValueError as error:
             complaint = f" ({error})"
             return _FAR
-        if found <= target:
-            best = max(best, (budget, found))
-        return math.log(max(found, target * math.exp(-_FAR)) / target) + _EXACT / 2
+        if value <= target:
+            best = max(best, (budget, value))
+        return math.log(max(value, target * math.exp(-_FAR)) / target) + _EXACT / 2
 
     place, above = start, excess(start)
     for _ in range(_DOUBLINGS):
@@ -285,8 +285,8 @@ def cells_of(methods: Sequence[str], options: RunOptions) -> list[Cell]:
         find(name)
         if name in reasons:
             raise ValueError(f"{name} is named twice: a comparison has each method once")
-        given = replace(options, method=name, engine="local", workers=None, ray_address=None, out=None, all_nulls=True)
-        own, reasons[name] = read_alone(given)
+        run = replace(options, method=name, engine="local", workers=None, ray_address=None, out=None, all_nulls=True)
+        own, reasons[name] = read_alone(run)
         cells.append(Cell(own, name))
     check_any_reads(options, reasons)
     return cells
@@ -321,7 +321,7 @@ def _name(options: RunOptions, matching: tuple[str, float] | None = None) -> str
 
     The reference and the null models change no result, and so no ``config_hash``; they stand in the table.
     """
-    given = hashed_options(options, lambda spec: spec.hashed != "never" or spec.panel == MODEL)
+    config = hashed_options(options, lambda spec: spec.hashed != "never" or spec.panel == MODEL)
     # The names of folders that were made earlier had an option ``same_reports``.
-    shown = {**given, "method": None, "match": matching, "same_reports": False}
+    shown = {**config, "method": None, "match": matching, "same_reports": False}
     return f"compare-{run_folder.name_of_data(options.dataset)}-{config_hash(shown)}"

@@ -164,8 +164,8 @@ def run_sweep(
                 else:
                     records.append(read_result(folder / outcome / "result.json"))
                     rows.append(row_of(records[-1], outcome, place + 1))
-            found = sum(isinstance(outcome, str) for outcome in done.values())
-            result = SweepResult(rows, folder, found, records, failures)
+            earlier = sum(isinstance(outcome, str) for outcome in done.values())
+            result = SweepResult(rows, folder, earlier, records, failures)
             write_table(result.table, result.to_frame())
             write_table(result.summary, data_frame([dict(group.row) for group in result.groups]))
     return result

@@ -83,10 +83,10 @@ def read_sweep(path: Path | None, grid: Mapping[str, Sequence[Any]] | None = Non
                     "gnn is code of whoever wrote the file, so a file does not name it: -g gnn=package:Class"
                 )
         if grid:
-            given = _flat(GRID, grid)
+            values = _flat(GRID, grid)
             fixed, own = _flat(FIXED, document.get("fixed", {})), _flat(GRID, document.get("grid", {}))
-            kept = {key: value for key, value in fixed.items() if key not in given}
-            document = {**document, "fixed": kept, "grid": {**own, **given}}
+            rest = {key: value for key, value in fixed.items() if key not in values}
+            document = {**document, "fixed": rest, "grid": {**own, **values}}
         cells = cells_of_document(document)
         for cell, (name, spec) in itertools.product(cells, _OPTIONS.items()):
             if spec.place and getattr(cell.options, name) is not None:
@@ -183,9 +183,9 @@ def _place(key: str) -> tuple[int, str]:
 
 def _options(where: str, fixed: Mapping[str, Any], own: Mapping[str, Any]) -> RunOptions:
     values: dict[str, Any] = {"out": None, "engine": "local"}
-    for key, given in sorted({**fixed, **own}.items(), key=lambda item: _place(item[0])):
+    for key, entry in sorted({**fixed, **own}.items(), key=lambda item: _place(item[0])):
         name, _, inner = key.partition(".")
-        value = _value(where if key in own else FIXED, key, given)
+        value = _value(where if key in own else FIXED, key, entry)
         if inner:
             values.setdefault(name, {})[inner] = value
         else:
@@ -200,13 +200,13 @@ def _options(where: str, fixed: Mapping[str, Any], own: Mapping[str, Any]) -> Ru
     return options
 
 
-def _value(where: str, key: str, given: Any) -> Any:
+def _value(where: str, key: str, value: Any) -> Any:
     """Return a value of a file, or a text of the command line, as the option's type."""
-    if not isinstance(given, (bool, int, float, str)):
-        raise ValueError(f"{where} {key} = {_text(given)}: must be one number, text or truth value")
-    name, text = key.partition(".")[0], _text(given)
+    if not isinstance(value, (bool, int, float, str)):
+        raise ValueError(f"{where} {key} = {_text(value)}: must be one number, text or truth value")
+    name, text = key.partition(".")[0], _text(value)
     if name == "settings":
-        return text if isinstance(given, bool) else str(given)
+        return text if isinstance(value, bool) else str(value)
     if key == "seeds.noise" and text == "os":
         return None
     kinds = _OPTIONS[name].types
@@ -214,8 +214,8 @@ def _value(where: str, key: str, given: Any) -> Any:
         with suppress(ValueError):
             if kind is bool and text in ("true", "false"):
                 return text == "true"
-            if kind is not bool and not isinstance(given, bool):
-                return kind(given if kind is float else text)
+            if kind is not bool and not isinstance(value, bool):
+                return kind(value if kind is float else text)
     raise ValueError(f"{where} {key} = {text}: must be {' or '.join(_KINDS[kind] for kind in kinds)}")
 
 

@@ -75,12 +75,12 @@ def gather(setup: RunSetup, repeat: int) -> Trial:
         return Trial(setup, repeat, gather_reports(scene)[2])
 
 
-def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[ValueGrid]) -> dict[str, Any]:
+def setting_of(options: RunOptions, result: SearchResult, stages: Sequence[ValueGrid]) -> dict[str, Any]:
     """Return the stored form of a search: conditions, values and source.
 
     The parameters of ``--set`` are among the values, since the search compared with them.
     """
-    in_force, share = found.settings.in_force(), options.feature_share
+    in_force, share = result.settings.in_force(), options.feature_share
     finer = {name: getattr(options, name) for name in ("eps_adjacency", "eps_features", "eps_labels")}
     finer = {name: value for name, value in finer.items() if value is not None}
     total = Budget().epsilon if options.epsilon is None else options.epsilon
@@ -92,7 +92,7 @@ def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[ValueG
     return {
         "method": options.method,
         "dataset": options.dataset,
-        "gnn": found.settings.training.gnn,
+        "gnn": result.settings.training.gnn,
         "split": options.split,
         **({} if finer and options.epsilon is None else {"epsilon": total}),
         **finer,
@@ -100,8 +100,8 @@ def setting_of(options: RunOptions, found: SearchResult, stages: Sequence[ValueG
         **({} if share in (None, AUTO) else {"feature_share": float(share)}),
         "provenance": "ours",
         "source": f"validation accuracy over {over}, seed {options.seed}, ldpsim tune; {grids}",
-        "collections": found.collections,
-        "values": {key: in_force[key] for key in dict.fromkeys((*options.settings, *found.best.values))},
+        "collections": result.collections,
+        "values": {key: in_force[key] for key in dict.fromkeys((*options.settings, *result.best.values))},
     }
 
 
@@ -220,8 +220,8 @@ def _unread(options: RunOptions, stages: Sequence[ValueGrid]) -> dict[str, str]:
 
 
 def _with_values(options: RunOptions, values: Values) -> RunOptions:
-    given = {key: value if isinstance(value, str) else repr(value) for key, value in values.items()}
-    return replace(options, settings={**options.settings, **given})
+    texts = {key: value if isinstance(value, str) else repr(value) for key, value in values.items()}
+    return replace(options, settings={**options.settings, **texts})
 
 
 def _settings(setup: RunSetup, values: Values) -> Settings:

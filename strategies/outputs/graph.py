@@ -97,14 +97,14 @@ class ResultGraph:
     @property
     def features(self) -> Any:
         """float32 (n, d), what the network read of each person: a numpy array, or CSR where the curator has that."""
-        found = self.trained.features
-        return found if issparse(found) else np.asarray(found, np.float32)
+        matrix = self.trained.features
+        return matrix if issparse(matrix) else np.asarray(matrix, np.float32)
 
     def mask(self, nodes: IntArray) -> BoolArray:
         """bool (n,): True for these people."""
-        found = np.zeros(len(self), np.bool_)
-        found[nodes] = True
-        return found
+        mask = np.zeros(len(self), np.bool_)
+        mask[nodes] = True
+        return mask
 
     def to_pyg(self) -> Data:
         """Return the graph for PyTorch Geometric.
@@ -141,10 +141,10 @@ class ResultGraph:
         made = networkx.DiGraph() if self.directed else networkx.Graph()
         part = {int(node): name for name, nodes in self._parts().items() for node in nodes}
         for node, label in enumerate(self.trained.labels):
-            known = {} if label == UNKNOWN else {"known_label": int(label)}
+            own_label = {} if label == UNKNOWN else {"known_label": int(label)}
             place = {"part": part[node]} if node in part else {}
             guess = {} if self.predictions is None else {"prediction": int(self.predictions[node])}
-            made.add_node(node, **known, **place, **guess)
+            made.add_node(node, **own_label, **place, **guess)
         weights = self.weights
         if weights is None:
             made.add_edges_from(self.edges.T.tolist())
@@ -169,11 +169,11 @@ class ResultGraph:
 
     def _repr_html_(self) -> str:
         n, d = self.features.shape
-        known = int((self.trained.labels >= 0).sum())
+        labels = int((self.trained.labels >= 0).sum())
         kind = f"{'directed' if self.directed else 'undirected'}{'' if self.weights is None else ', with weights'}"
         rows = [
             ("edges", f"{self.edges.shape[1]:,} {kind}"),
-            ("people", f"{n:,}, with {count(d, 'feature')}; {count(known, 'label')} known, {self.classes} classes"),
+            ("people", f"{n:,}, with {count(d, 'feature')}; {count(labels, 'label')} known, {self.classes} classes"),
             *((name, str(value)) for name, value in self.about.items()),
         ]
         return html_table("the curator's graph", rows)
@@ -202,16 +202,16 @@ class UnwrittenGraph(ValueError):
     """Error of a file that cannot be written; one line."""
 
 
-def is_form(given: str | Path) -> bool:
+def is_form(text: str | Path) -> bool:
     """Return whether a text is a form alone, ``npz`` for example."""
-    return f".{given}" in FORMS
+    return f".{text}" in FORMS
 
 
-def check_graph_file(given: str | Path | None, without_graph: str, options: RunOptions) -> None:
+def check_graph_file(target: str | Path | None, without_graph: str, options: RunOptions) -> None:
     """Check before a run that its graph can be saved; None: it shall not be.
 
     Args:
-        given: A file, or a form alone for a file in the run's folder.
+        target: A file, or a form alone for a file in the run's folder.
         without_graph: Reason why the run has no graph; empty if it has one.
         options: The run.
 
@@ -219,16 +219,16 @@ def check_graph_file(given: str | Path | None, without_graph: str, options: RunO
         ValueError: one line: a run without a graph or without a folder, a suffix that is no form, or a folder that
             does not exist.
     """
-    if given is None:
+    if target is None:
         return
     if without_graph:
-        raise ValueError(f"--save-graph {given}: {without_graph}")
-    if is_form(given):
+        raise ValueError(f"--save-graph {target}: {without_graph}")
+    if is_form(target):
         if options.out is None:
-            raise ValueError(f"--save-graph {given}: the run has no folder; name a file")
+            raise ValueError(f"--save-graph {target}: the run has no folder; name a file")
         return
     try:
-        check_path(Path(given))
+        check_path(Path(target))
     except ValueError as error:
         raise ValueError(f"--save-graph {error}") from None
 
@@ -246,11 +246,11 @@ def check_path(path: Path) -> None:
 
 
 def _npz(graph: ResultGraph) -> bytes:
-    trained, known, predicted = graph.trained, graph.trained.labels >= 0, graph.predictions
+    trained, mask, predicted = graph.trained, graph.trained.labels >= 0, graph.predictions
     arrays: dict[str, Any] = {
         "edge_index": trained.edge_index.astype("<i8"),
-        "labels": (trained.labels if predicted is None else np.where(known, trained.labels, predicted)).astype("<i8"),
-        "label_known": known,
+        "labels": (trained.labels if predicted is None else np.where(mask, trained.labels, predicted)).astype("<i8"),
+        "label_known": mask,
         **({} if predicted is None else {"predictions": predicted.astype("<i8")}),
         "num_classes": np.int64(graph.classes),
         "about": np.array(json.dumps(dict(graph.about), sort_keys=True)),

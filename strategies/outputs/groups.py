@@ -166,14 +166,14 @@ def table_of(groups: Sequence[Group]) -> list[dict[str, str]]:
 
 
 def _group(records: Sequence[ResultRecord], keys: Sequence[str]) -> Group:
-    first, given, method = records[0], _all_options(records[0]), text(records[0]["method"])
+    first, values, method = records[0], _all_options(records[0]), text(records[0]["method"])
     scores = [score for record in records for score in _scores(record)]
     nulls = _mean_nulls(records)
     free = set.intersection(*(set(ask_nobody(record)) for record in records)) & set(nulls)
     verdict = shown_verdict(first) if len(records) == 1 else _verdict(records, nulls)
     several = [levels_of(record) for record in records]
     levels = {level: worst_guarantee([each[level] for each in several]) for level in several[0]}
-    options = {key: "" if given.get(key, _NONE) == _NONE else given[key] for key in keys}
+    options = {key: "" if values.get(key, _NONE) == _NONE else values[key] for key in keys}
     best = best_null(nulls)
     row = {
         "method": method,
@@ -193,20 +193,20 @@ def _group(records: Sequence[ResultRecord], keys: Sequence[str]) -> Group:
     }  # fmt: skip
     for level, entry in levels.items():
         row |= {f"holds_{level}": _loss_of(entry), f"holds_{level}_status": entry["status"]}
-    names = words_of(given, keys), words_of(given, [key for key in keys if key not in BUDGETS])
+    names = words_of(values, keys), words_of(values, [key for key in keys if key not in BUDGETS])
     label, line = (text(" ".join([method, *words])) for words in names)
     return Group(records, label, line, nulls, verdict, levels, row)
 
 
 def options_of(record: ResultRecord) -> dict[str, str]:
     """Return the options of a result that tell configurations of one method on one data set apart."""
-    given = _config(record)
+    config = _config(record)
     options: dict[str, str] = {}
     for name, spec in OPTIONS.items():
-        value = given.get(name)
+        value = config.get(name)
         if spec.is_table:
             options |= {str(key): text(entry) for key, entry in value.items()} if isinstance(value, Mapping) else {}
-        elif name in given:
+        elif name in config:
             options[name] = f"{value:g}" if isinstance(value, float) else text(value)
     if record["privacy"]["trust"] == "none":
         options |= dict.fromkeys(BUDGETS, _NONE)  # a budget changes nothing there
@@ -247,8 +247,8 @@ def _scores(record: ResultRecord) -> list[float]:
     """Return the score of each repeat."""
     scores = record["accuracy"]
     repeats = [number(each) for each in scores["per_repeat"]] or [None]
-    known = repeats if None not in repeats else [number(scores["test"])]
-    return [each for each in known if each is not None]
+    numbers = repeats if None not in repeats else [number(scores["test"])]
+    return [each for each in numbers if each is not None]
 
 
 def _mean_nulls(records: Sequence[ResultRecord]) -> dict[str, dict[str, Any]]:
@@ -267,9 +267,9 @@ def _verdict(records: Sequence[ResultRecord], nulls: Mapping[str, Any]) -> dict[
         return None
     own = [Score(record["accuracy"]["test"]) for record in records]
     others = {name: [Score(shown_nulls_of(record)[name]["test"]) for record in records] for name in nulls}
-    found = shown_verdict({"verdict": verdict_of(own, others, ()), "nulls": nulls})
-    assert found is not None
-    return {**found, "text": f"{len(records)} seeds: {found['text'] or 'an interval takes three seeds'}"}
+    verdict = shown_verdict({"verdict": verdict_of(own, others, ()), "nulls": nulls})
+    assert verdict is not None
+    return {**verdict, "text": f"{len(records)} seeds: {verdict['text'] or 'an interval takes three seeds'}"}
 
 
 def _all_options(record: ResultRecord) -> dict[str, str]:
@@ -285,14 +285,14 @@ def _apart(groups: Sequence[Sequence[ResultRecord]]) -> list[str]:
     """
     everywhere, within = dict[str, set[str]](), dict[tuple[str, ...], set[str]]()
     options = [_all_options(group[0]) for group in groups]
-    keys = dict.fromkeys(key for given in options for key in given)
-    for group, given in zip(groups, options, strict=True):
+    keys = dict.fromkeys(key for config in options for key in config)
+    for group, config in zip(groups, options, strict=True):
         for key in keys:
-            value = given.get(key, _NONE)
+            value = config.get(key, _NONE)
             if value != _NONE and (key == DATASET or (key in OPTIONS and key != "gnn")):
                 everywhere.setdefault(key, set()).add(value)
             method = "" if key == PEOPLE else text(group[0]["method"])
-            within.setdefault((key, given[DATASET], method), set()).add(value)
+            within.setdefault((key, config[DATASET], method), set()).add(value)
     apart = {key for (key, *_), values in within.items() if len(values) > 1}
     return [key for key in keys if key in apart or len(everywhere.get(key, ())) > 1]
 
@@ -304,7 +304,7 @@ def _config(record: ResultRecord) -> Mapping[str, Any]:
 
 def _at(record: ResultRecord, path: str) -> float | None:
     """Return the finite number at a place of a record, None if there is none."""
-    found: Any = record
+    entry: Any = record
     for name in path.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return number(found)
+        entry = entry.get(name) if isinstance(entry, Mapping) else None
+    return number(entry)

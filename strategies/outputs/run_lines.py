@@ -94,8 +94,8 @@ def who_predicts(record: Mapping[str, Any]) -> str:
 def _privacy(record: Mapping[str, Any]) -> Iterator[Line]:
     for finding in privacy_in_words(record):
         yield Line("privacy", text(finding.text), finding.tone, finding.word)
-    if (asked := of_repeats(record)) is not None:
-        yield Line("privacy", text(asked.text), "open")
+    if (total := of_repeats(record)) is not None:
+        yield Line("privacy", text(total.text), "open")
 
 
 def cost_of(record: Mapping[str, Any]) -> str:

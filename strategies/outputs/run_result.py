@@ -62,11 +62,11 @@ class RunResult:
         """
         if self.scorer is None:
             raise ValueError("score: this run has no test people to score")
-        found, n = np.asarray(predictions), self.record["dataset"]["nodes"]
-        if found.shape != (n,) or found.dtype.kind not in "iu":
-            got = f"{found.dtype} {found.shape}"
+        classes, n = np.asarray(predictions), self.record["dataset"]["nodes"]
+        if classes.shape != (n,) or classes.dtype.kind not in "iu":
+            got = f"{classes.dtype} {classes.shape}"
             raise ValueError(f"score: give one class (a whole number) for each of {n} people, not {got}")
-        return self.scorer(found)
+        return self.scorer(classes)
 
     def to_frame(self) -> DataFrame:
         """Return one row of the columns of ``ldpsim sweep``'s table, as a pandas DataFrame."""

@@ -27,12 +27,12 @@ _PLACES = ("data_dir", "out")  # folders without which a command of the same rea
 def command_of(record: Mapping[str, Any]) -> str:
     """Return ``ldpsim run ...``, quoted for a shell; options that have their default are left out."""
     config = record.get("config")
-    given: Mapping[str, Any] = config if isinstance(config, Mapping) else {}
-    dataset, data = given.get("dataset"), record.get("dataset")
+    options: Mapping[str, Any] = config if isinstance(config, Mapping) else {}
+    dataset, data = options.get("dataset"), record.get("dataset")
     if not isinstance(dataset, str):
         dataset = data.get("name", "") if isinstance(data, Mapping) else ""
     words = ["ldpsim", "run", "--method", text(record.get("method", "")), "--dataset", text(dataset)]
-    return _quoted(words, given, lambda spec: not spec.personal and spec.name not in ("method", "dataset"))
+    return _quoted(words, options, lambda spec: not spec.personal and spec.name not in ("method", "dataset"))
 
 
 def comparison_of(options: RunOptions) -> str:
@@ -74,5 +74,5 @@ def _option(spec: OptionSpec, value: Any) -> list[str]:
 
 
 def _word(value: Any) -> str:
-    found = number(value)
-    return text(value) if found is None else repr(int(found) if float(found).is_integer() else found)
+    figure = number(value)
+    return text(value) if figure is None else repr(int(figure) if float(figure).is_integer() else figure)

@@ -40,9 +40,9 @@ class AskedInAll:
     def text(self) -> str:
         """The sum in one sentence with its figures."""
         figures = {level: _figure(entry) for level, entry in self.holds.items() if entry["status"] != "not asked"}
-        said = [f"{level_term(level)} {figure}" for level, figure in figures.items() if figure]
+        bounds = [f"{level_term(level)} {figure}" for level, figure in figures.items() if figure]
         clear = [level_term(level) for level, figure in figures.items() if not figure]
-        losses = "; ".join(filter(None, (", ".join(said), "in clear: " * bool(clear) + ", ".join(clear))))
+        losses = "; ".join(filter(None, (", ".join(bounds), "in clear: " * bool(clear) + ", ".join(clear))))
         if self.made:
             return f"{self.collections:,} collections asked the same people ({self.people}), and losses add: {losses}."
         return f"If {self.collections:,} collections asked the same people, losses would add: {losses}."
@@ -66,17 +66,17 @@ def added(several: Sequence[Holds]) -> dict[str, dict[str, Any]]:
 
 
 def _added(entries: Sequence[Mapping[str, Any]]) -> Level:
-    asked = [entry for entry in entries if entry["status"] != "not asked"]
-    if not asked:
+    levels = [entry for entry in entries if entry["status"] != "not asked"]
+    if not levels:
         return Level("not asked")
     parts = [("value", "delta") if entry["status"] == "bounded" else ("private_value", "private_delta")
-             for entry in asked]  # fmt: skip
-    found = [entry[value] for entry, (value, _) in zip(asked, parts, strict=True)]
-    if None in found:
+             for entry in levels]  # fmt: skip
+    losses = [entry[value] for entry, (value, _) in zip(levels, parts, strict=True)]
+    if None in losses:
         return Level("unprotected")
-    loss = round_up(math.fsum(found))
-    delta = math.fsum(entry[delta] or 0.0 for entry, (_, delta) in zip(asked, parts, strict=True))
-    if all(entry["status"] == "bounded" for entry in asked):
+    loss = round_up(math.fsum(losses))
+    delta = math.fsum(entry[delta] or 0.0 for entry, (_, delta) in zip(levels, parts, strict=True))
+    if all(entry["status"] == "bounded" for entry in levels):
         return Level("bounded", loss, delta)
     return Level("unprotected", private_value=loss, private_delta=delta)
 
@@ -96,11 +96,11 @@ def in_all(records: Iterable[Mapping[str, Any]]) -> dict[str, AskedInAll]:
             reports = record["devices"].get("reports_sha256") if record["devices"]["asked"] else None
             people.setdefault(key_of_people(record), {}).setdefault(reports or place, []).append(record)
     sums = {}
-    for key, asked in people.items():
-        first = next(iter(asked.values()))[0]
-        number = sum(same[0]["privacy"]["collections"] for same in asked.values())
+    for key, collections in people.items():
+        first = next(iter(collections.values()))[0]
+        number = sum(same[0]["privacy"]["collections"] for same in collections.values())
         if number > 1:
-            levels = [[levels_of(record) for record in same] for same in asked.values()]
+            levels = [[levels_of(record) for record in same] for same in collections.values()]
             holds = added([{name: _worst([each[name] for each in same]) for name in same[0]} for same in levels])
             sums[key] = AskedInAll(first["dataset"]["name"], number, holds)
     return sums

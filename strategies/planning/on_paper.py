@@ -112,8 +112,8 @@ class OnPaper:
         method = find(options.method).from_settings(settings)
         if fewer := fewer_queries(method, len(people) // 4):
             # The small graph has fewer public people than the whole one: the number of queries is put back.
-            asked = set_up(replace(small, settings={**small.settings, **fewer}), population=people)
-            return replace(asked, options=small, settings=replace(asked.settings, method=method))
+            base = set_up(replace(small, settings={**small.settings, **fewer}), population=people)
+            return replace(base, options=small, settings=replace(base.settings, method=method))
         setup = set_up(small, population=people)
         if setup.settings.provenance.get("feature_share") != CHOSEN:
             return setup
@@ -129,9 +129,9 @@ class OnPaper:
         Of a record with a public part it is the loss of the private rest. The options keep their own people and
         repeats: those of the small graphs stay on paper.
         """
-        found = match_by(Accounts(self.set_up, self.guarantee, frozenset(ATTRIBUTES)), options, level, target)
+        match = match_by(Accounts(self.set_up, self.guarantee, frozenset(ATTRIBUTES)), options, level, target)
         own = {name: getattr(options, name) for name in _ON_PAPER}
-        return replace(found, options=replace(found.options, **own))
+        return replace(match, options=replace(match.options, **own))
 
     def guarantee(self, setup: RunSetup) -> Guarantee:
         """Return what holds for everybody, of a set-up of :meth:`set_up`."""

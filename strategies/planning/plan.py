@@ -214,19 +214,19 @@ class Plan:
 
 
 def planned_people(
-    options: RunOptions, given: Mapping[str, float], feature_rate: float | None = None
+    options: RunOptions, values: Mapping[str, float], feature_rate: float | None = None
 ) -> tuple[GraphFacts, RunOptions]:
     """Return the facts of the people who are planned for, and options of runs on people like them.
 
     Args:
         options: Options with the data set of these people.
-        given: Facts by name (of :data:`FACTS`) in place of those of the generated graph.
+        values: Facts by name (of :data:`FACTS`) in place of those of the generated graph.
         feature_rate: Share of a person's features that are not 0; None: that of the data.
 
     Raises:
         ValueError: one line, for data that cannot be read, or facts that do not fit.
     """
-    if (given or feature_rate is not None) and options.dataset != "generated":
+    if (values or feature_rate is not None) and options.dataset != "generated":
         raise ValueError(f"--like {options.dataset}: its people have their own facts; no other ones can be given")
     if feature_rate is not None and not 0 < feature_rate <= 1:
         raise ValueError(f"--feature-rate {feature_rate:g}: must be a share, above 0 and at most 1")
@@ -237,13 +237,13 @@ def planned_people(
             facts = replace(facts, n=options.clients)
             options = replace(options, clients=options.clients if options.clients < len(data) else None)
     else:
-        known = known_before(options)
-        assert known is not None
-        facts = known
-    wanted = given.get("features", facts.features)
+        prior = known_before(options)
+        assert prior is not None
+        facts = prior
+    wanted = values.get("features", facts.features)
     rate = facts.words / facts.features if feature_rate is None else feature_rate
     words = facts.words if feature_rate is None and wanted == facts.features else max(1.0, rate * wanted)
-    return replace(facts, **given, words=min(words, max(wanted, 1))), options  # type: ignore[arg-type]
+    return replace(facts, **values, words=min(words, max(wanted, 1))), options  # type: ignore[arg-type]
 
 
 def make_plan(
@@ -264,8 +264,8 @@ def make_plan(
     for name in ("epsilon", "feature_share", *PARTS):
         value = getattr(options, name)
         if isinstance(value, float) and 0 < value < LEAST_BUDGET:
-            said = declared(RunOptions)[name].said(value)
-            raise ValueError(f"{said}: no report says anything with less than {LEAST_BUDGET:g}")
+            words = declared(RunOptions)[name].said(value)
+            raise ValueError(f"{words}: no report says anything with less than {LEAST_BUDGET:g}")
     progress("accounts", 0.0)
     names, paper = list(methods) or list(METHODS), OnPaper(facts)
     cells = cells_of(names, options)
@@ -293,17 +293,17 @@ def make_plan(
     why = f"the first of {sum(not row.why for row in rows)} that meet the wishes: {RULE}"
     if nearest.why:
         why = f"none, because no method meets every wish; the nearest is {nearest.name}: {'; '.join(nearest.why)}"
-    asked = {**hashed_options(options, lambda spec: spec.hashed != "never"), "methods": names, "facts": facts.to_dict(),
+    terms = {**hashed_options(options, lambda spec: spec.hashed != "never"), "methods": names, "facts": facts.to_dict(),
              "wishes": vars(wishes)}  # fmt: skip
-    return Plan(facts, wishes, rows, failures, why, config_hash(asked))
+    return Plan(facts, wishes, rows, failures, why, config_hash(terms))
 
 
 def given_settings(options: RunOptions) -> dict[str, Any]:
     """Return the options that make the setting, without those at their default."""
     specs = declared(RunOptions)
-    given = {name: getattr(options, name) for name in specs if name in SETTING and getattr(options, name) !=
-             specs[name].default}  # fmt: skip
-    return {**given, **({"set": dict(options.settings)} if options.settings else {})}
+    settings = {name: getattr(options, name) for name in specs if name in SETTING and getattr(options, name) !=
+                specs[name].default}  # fmt: skip
+    return {**settings, **({"set": dict(options.settings)} if options.settings else {})}
 
 
 def _name(options: RunOptions) -> str:
@@ -332,8 +332,8 @@ def _row(paper: OnPaper, options: RunOptions, wishes: Wishes, clients: int | Non
         why += [f"no setting: {match.reason}"] if match.reason and not match.of_reports else []
     setup = paper.set_up(options)
     guarantee = paper.guarantee(setup).to_dict()
-    asked = questions_on_paper(setup.method, facts.public(), setup.budget, options)
-    traffic = expected_traffic(asked, facts)
+    questions = questions_on_paper(setup.method, facts.public(), setup.budget, options)
+    traffic = expected_traffic(questions, facts)
     if spec.in_rounds:
         traffic = training_traffic(cast(Federated, setup.method), facts, setup.settings.training.hidden)
     memory, room = memory_of(options, facts), memory_bytes()
@@ -341,12 +341,12 @@ def _row(paper: OnPaper, options: RunOptions, wishes: Wishes, clients: int | Non
         "trust": guarantee["trust"],
         "claimed": guarantee["claimed"],
         "epsilon": setup.budget.epsilon,
-        "mechanisms": list(mechanisms_asked(setup.method, asked)),
+        "mechanisms": list(mechanisms_asked(setup.method, questions)),
         "holds": guarantee["holds"],
         "bytes_per_device": traffic.each,
         "bytes": {"down": traffic.down, "up": traffic.up, "asked": traffic.asked,
                   "in_all": traffic.each * traffic.asked * facts.n},
-        "question_bytes": largest_question(asked, facts.n),
+        "question_bytes": largest_question(questions, facts.n),
         "memory_bytes": memory,
         "fits": memory <= room,
     }  # fmt: skip

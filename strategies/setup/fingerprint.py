@@ -58,12 +58,12 @@ def hashed_options(options: RunOptions, wanted: Callable[[OptionSpec], bool]) ->
 
 def hashed_budget(budget: Budget) -> dict[str, Any]:
     """Return the budget in the form that goes into a hash: as stored hashes have it, and new fields that differ."""
-    found = asdict(budget)
+    values = asdict(budget)
     late = (entry for entry in fields(budget) if entry.metadata.get("hashed") != "always")
     for entry in late:
-        if found[entry.name] == entry.default:
-            del found[entry.name]
-    return found
+        if values[entry.name] == entry.default:
+            del values[entry.name]
+    return values
 
 
 def hashed_parameters(

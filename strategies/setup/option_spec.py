@@ -117,16 +117,16 @@ class OptionSpec:
         kind = get_args(self.kind)[1] if self.is_table else self.kind
         return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
-    def read(self, given: Any) -> Any:
+    def read(self, argument: Any) -> Any:
         """Read a value from a command line: one text, which may be a number for some options, or several names."""
-        if self.several and not isinstance(given, str):
-            return ",".join(given) if given else self.default
-        if self.types != (float, str) or not isinstance(given, str):
-            return given
+        if self.several and not isinstance(argument, str):
+            return ",".join(argument) if argument else self.default
+        if self.types != (float, str) or not isinstance(argument, str):
+            return argument
         try:
-            return float(given)
+            return float(argument)
         except ValueError:
-            return given
+            return argument
 
     @cached_property
     def is_table(self) -> bool:
@@ -145,24 +145,24 @@ class OptionSpec:
             return " ".join(f"{self.option} {key}={entry}" for key, entry in value.items())
         return f"{self.option} {exact(value) if isinstance(value, float) else value}"
 
-    def value(self, given: Any) -> Any:
+    def value(self, argument: Any) -> Any:
         """Return a value in the option's own type: a number of numpy as Python's, text as a path.
 
         Raises:
             ValueError: one line that names the option, the value and what is allowed.
         """
         if not self.is_table:
-            value = self._typed(given, self.option)
+            value = self._typed(argument, self.option)
             self.check(value)
             return value
-        if not isinstance(given, Mapping):
-            raise ValueError(f"{self.option} {given}: must be a table of names and values")
+        if not isinstance(argument, Mapping):
+            raise ValueError(f"{self.option} {argument}: must be a table of names and values")
         if self.types == (str,):  # as on the command line
-            given = {key: _text(python_value(entry)) for key, entry in given.items()}
-        return {str(key): self._typed(entry, f"{self.option} {key}") for key, entry in given.items()}
+            argument = {key: _text(python_value(entry)) for key, entry in argument.items()}
+        return {str(key): self._typed(entry, f"{self.option} {key}") for key, entry in argument.items()}
 
-    def _typed(self, given: Any, name: str) -> Any:
-        value = python_value(given)
+    def _typed(self, argument: Any, name: str) -> Any:
+        value = python_value(argument)
         if value is None and type(None) in self._types:
             return None
         for kind in self.types:
@@ -251,9 +251,9 @@ def set_checked(options: Any) -> None:
 @cache
 def _declared(kind: type) -> dict[str, OptionSpec]:
     hints = get_type_hints(kind)
-    found = {}
+    specs = {}
     for entry in fields(kind):
         default = entry.default if entry.default_factory is MISSING else entry.default_factory()
         spec: OptionSpec = entry.metadata["option"]
-        found[entry.name] = replace(spec, name=entry.name, kind=hints[entry.name], default=default)
-    return found
+        specs[entry.name] = replace(spec, name=entry.name, kind=hints[entry.name], default=default)
+    return specs

@@ -99,8 +99,8 @@ def _all_given(run: RunOptions, parts: Sequence[str], reason: str) -> str:
 
 
 def _eps_labels(run: RunOptions, method: Method) -> str:
-    asked = run.private_labels or method.in_force().asks_labels
-    return "" if asked else f"{method.spec.name} asks nobody for a label without --private-labels"
+    asks_labels = run.private_labels or method.in_force().asks_labels
+    return "" if asks_labels else f"{method.spec.name} asks nobody for a label without --private-labels"
 
 
 def _label_mechanism(run: RunOptions, method: Method) -> str:
@@ -136,13 +136,13 @@ class Seeds:
     training: int = option(help="Seed of the training.", panel=REPETITION, metavar="N", rare=True)
 
     @classmethod
-    def derive(cls, seed: int, **given: int | None) -> Seeds:
+    def derive(cls, seed: int, **seeds: int | None) -> Seeds:
         """Derive the seeds that are not given from one number; each from its own hash."""
 
         def derived(name: str) -> int:
             return int.from_bytes(hashlib.sha256(f"ldpsim {name} {seed}".encode()).digest()[:6], "little")
 
-        values: dict[str, Any] = {name: given[name] if name in given else derived(name) for name in declared(cls)}
+        values: dict[str, Any] = {name: seeds[name] if name in seeds else derived(name) for name in declared(cls)}
         return cls(**values)
 
     def to_dict(self) -> dict[str, int | None]:
@@ -321,8 +321,8 @@ class RunOptions:
             if name not in declared(Seeds):
                 from ldpsim.curator.names import nearest
 
-                known = declared(Seeds)
-                raise ValueError(f"seeds has no {name}{nearest(name, known)} (there are {', '.join(known)})")
+                names = declared(Seeds)
+                raise ValueError(f"seeds has no {name}{nearest(name, names)} (there are {', '.join(names)})")
             if seed is not None and not 0 <= seed < _SEED_BOUND:
                 raise ValueError(f"--{name}-seed {seed}: {_SEED}")
         for level, cap in self.caps.items():

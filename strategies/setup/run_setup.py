@@ -92,10 +92,10 @@ class RunSetup:
         """
         if not len(split.ordinary):
             return split
-        asked = [question.devices for question in self.questions(split, "labels") for stage in question.query.plan
-                 for ask in stage if "label" in (ask.attributes if witnesses else (ask.attribute,))]  # fmt: skip
-        told = [np.intersect1d(split.ordinary, people) for people in asked if people is not None]
-        return replace(split, train=np.unique(np.concatenate([split.train, *told])))
+        recipients = [question.devices for question in self.questions(split, "labels") for stage in question.query.plan
+                      for ask in stage if "label" in (ask.attributes if witnesses else (ask.attribute,))]  # fmt: skip
+        additions = [np.intersect1d(split.ordinary, people) for people in recipients if people is not None]
+        return replace(split, train=np.unique(np.concatenate([split.train, *additions])))
 
 
 def load_population(options: RunOptions) -> Population:
@@ -112,9 +112,9 @@ def load_population(options: RunOptions) -> Population:
 def budget_of(options: RunOptions, *, public_features: bool) -> Budget:
     """Return the budget of a run, before a share is chosen; ValueError for one that is not allowed."""
     share = None if isinstance(options.feature_share, str) else options.feature_share
-    given: dict[str, Any] = {"epsilon": options.epsilon, "feature_share": share}
+    values: dict[str, Any] = {"epsilon": options.epsilon, "feature_share": share}
     return Budget(
-        **{name: value for name, value in given.items() if value is not None},
+        **{name: value for name, value in values.items() if value is not None},
         eps_adjacency=options.eps_adjacency,
         eps_features=options.eps_features,
         eps_labels=options.eps_labels,
@@ -146,9 +146,9 @@ def check_folders(options: RunOptions, population: Population) -> None:
     if options.state is not None and is_enrolled(options.state):
         check_people(State(options.state), population, f"--state {options.state}")
     elif options.state is not None and options.state.is_dir() and any(options.state.iterdir()):
-        found = foreign_file(options.state)
-        if found is not None:
-            raise ValueError(f"--state {options.state}: not empty and holds no enrolled devices (found {found})")
+        file = foreign_file(options.state)
+        if file is not None:
+            raise ValueError(f"--state {options.state}: not empty and holds no enrolled devices (found {file})")
 
 
 def check_people(state: State, population: Population, where: str) -> None:

@@ -51,17 +51,17 @@ def divided(
     Raises:
         ValueError: one line, for a share that does not fit the method or the other budgets.
     """
-    spec, given = settings.method.in_force(), options.feature_share
+    spec, choice = settings.method.in_force(), options.feature_share
     parts = {"--eps-adjacency": budget.eps_adjacency, "--eps-features": budget.eps_features}
     finer = [f"{option} {value:g}" for option, value in parts.items() if value is not None]
-    if given == AUTO and finer:
+    if choice == AUTO and finer:
         raise ValueError(f"--feature-share auto with {finer[0]}: nothing is left to divide")
     needed = "features" in spec.private and not spec.auto_share
-    if given == 0 and needed and not budget.public_features and budget.eps_features is None:
+    if choice == 0 and needed and not budget.public_features and budget.eps_features is None:
         raise ValueError(f"--feature-share 0: {spec.name} cannot do without private features")
-    if given is None and settings.feature_share is not None:
+    if choice is None and settings.feature_share is not None:
         return replace(budget, feature_share=settings.feature_share), settings
-    if given not in (None, AUTO) or not spec.auto_share or budget.public_features:
+    if choice not in (None, AUTO) or not spec.auto_share or budget.public_features:
         return budget, settings
     share = 0.0 if finer else feature_share(facts, labels, budget.epsilon, budget.reporting)
     return replace(budget, feature_share=share), replace(
@@ -101,14 +101,14 @@ class Settings:
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that a result stores: those with an effect; newer ones only unless at their default."""
-        found = self.in_force()
+        values = self.in_force()
         if self.training.gnn not in NETWORKS:
-            del found["gnn_dropout"]
+            del values["gnn_dropout"]
         late = [entry for entry in fields(self.method) if entry.metadata.get("hashed") == "unless default"]  # type: ignore[arg-type]
         for entry in (*late, *(_TRAINING[name] for name in _LATE)):
-            if found[entry.name] == entry.default:
-                del found[entry.name]
-        return {name: value for name, value in found.items() if self.training.gnn == "gat" or name[:4] != "gat_"}
+            if values[entry.name] == entry.default:
+                del values[entry.name]
+        return {name: value for name, value in values.items() if self.training.gnn == "gat" or name[:4] != "gat_"}
 
 
 def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settings:
@@ -122,19 +122,19 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
     values, provenance = dict[str, Any](options.settings), dict.fromkeys(options.settings, "--set")
     collections, share = 0, None
     if options.tuned:
-        found = stored(
+        setting = stored(
             options.method, dataset=options.dataset, gnn=gnn, split=options.split, budget=budget,
             feature_share=None if isinstance(options.feature_share, str) else options.feature_share,
             parameters=defaults | values,
         )  # fmt: skip
-        collections, share = found.collections, found.feature_share
-        values = {**found.values, **values}
-        provenance = {**dict.fromkeys(found.values, found.provenance), **provenance}
-    known = TRAINING | defaults.keys()
+        collections, share = setting.collections, setting.feature_share
+        values = {**setting.values, **values}
+        provenance = {**dict.fromkeys(setting.values, setting.provenance), **provenance}
+    names = TRAINING | defaults.keys()
     for key in values:
-        if key not in known:
-            there = ", ".join(sorted(known))
-            raise SettingError(key, f"no such parameter{nearest(key, known)} (there are {there})")
+        if key not in names:
+            there = ", ".join(sorted(names))
+            raise SettingError(key, f"no such parameter{nearest(key, names)} (there are {there})")
         if key in TRAINING and (reason := unfit_training(key, method, gnn)):
             raise SettingError(key, reason)
     made = method.from_settings({key: value for key, value in values.items() if key not in TRAINING})

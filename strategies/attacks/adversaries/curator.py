@@ -176,7 +176,7 @@ class AttackResult:
 
     def distinct(self) -> dict[tuple[int, str], int]:
         """Return the number of distinct answers of each device about each attribute; all stages are one answer."""
-        return {about: sum(number for _, number in asked) for about, asked in self.questions().items()}
+        return {about: sum(number for _, number in questions) for about, questions in self.questions().items()}
 
     @property
     def distinct_releases(self) -> int:
@@ -187,11 +187,11 @@ class AttackResult:
         """Return each question that a device answered about an attribute, with the number of distinct answers."""
         stages: dict[tuple[int, str], dict[bytes, tuple[Query, Counter[int]]]] = defaultdict(dict)
         for each in self.releases:
-            asked = stages[each.device, each.attribute]
+            questions = stages[each.device, each.attribute]
             question = each.query.fingerprint(each.attribute)
-            asked.setdefault(question, (each.query, Counter()))[1][each.query.stage] += 1
-        return {about: [(query, max(counts.values())) for query, counts in asked.values()]
-                for about, asked in stages.items()}  # fmt: skip
+            questions.setdefault(question, (each.query, Counter()))[1][each.query.stage] += 1
+        return {about: [(query, max(counts.values())) for query, counts in questions.values()]
+                for about, questions in stages.items()}  # fmt: skip
 
 
 class Curator:
@@ -226,10 +226,10 @@ class Curator:
                 sent += [(Message(content, device + 1, shot.kind), shot.query)
                          for device in devices for _ in range(shot.times)]  # fmt: skip
             replies = list(grid.send_and_receive([message for message, _ in sent]))
-            asked = {message.metadata.message_id: (message, query) for message, query in sent}
+            by_id = {message.metadata.message_id: (message, query) for message, query in sent}
             self.result.messages += len(sent)
             for reply in replies:
-                message, query = asked[reply.metadata.reply_to_message_id]
+                message, query = by_id[reply.metadata.reply_to_message_id]
                 self.hear(reply, message.metadata.dst_node_id - 1, query)
             self._rounds += 1
             self._heard(self._rounds)

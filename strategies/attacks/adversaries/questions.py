@@ -122,7 +122,7 @@ def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
 
 def huge(query: Query, facts: PublicFacts) -> list[Query]:
     """Return questions with parameters that take all memory or time if they are used before the policy is checked."""
-    found = [with_sizes(query, n=size, d=size, categories=1 << 16) for size in (1 << 20, 1 << 62)]
+    questions = [with_sizes(query, n=size, d=size, categories=1 << 16) for size in (1 << 20, 1 << 62)]
     most = (1 << 32) - 1
     for mechanism in (
         GroupDegrees(most, 1, 1 << 62, 1 << 16, 0),
@@ -133,6 +133,6 @@ def huge(query: Query, facts: PublicFacts) -> list[Query]:
         OneBit(ONE // 2 - 1, 1 << 62, grid=1 << 20),
     ):
         ask = Ask(mechanism.reads[0], (mechanism,) * 4)
-        found += [alone(query, ask), Query(query.collection, ((ask,),) * 8)]
+        questions += [alone(query, ask), Query(query.collection, ((ask,),) * 8)]
     plan = query.plan * 2 if len(query.plan) < 5 else query.plan
-    return [*found, Query(query.collection, plan, 1, tuple(range(100_000)))]
+    return [*questions, Query(query.collection, plan, 1, tuple(range(100_000)))]

@@ -111,12 +111,12 @@ def _shrinking(target: Target, asks: int) -> Runs:
 
 
 def _subsets(target: Target, asks: int) -> Runs:
-    query, found = target.query, []
+    query, questions = target.query, []
     for number in range(max(1, asks // 8)):
         every = q.rebudgeted(query, 1.0 - (number % 4) / 8, target.facts).asks
         chosen = [part for size in range(1, len(every) + 1) for part in itertools.combinations(every, size)]
-        found += [Query(name, (part,)) for part in chosen for name in (query.collection, f"subset-{number}")]
-    yield one_each(found)
+        questions += [Query(name, (part,)) for part in chosen for name in (query.collection, f"subset-{number}")]
+    yield one_each(questions)
 
 
 def _other_mechanisms(target: Target, asks: int) -> Runs:
@@ -213,14 +213,14 @@ def _huge_parameters(target: Target, asks: int) -> Runs:
 
 
 def _hostile_tables(target: Target, asks: int) -> Runs:
-    query, facts, found = target.query, target.facts, []
-    asked = [ask for ask in query.asks if ask.attribute == "adjacency"]
-    if facts.classes > 1 and asked:
-        epsilon, reporting = min(asked[0].loss().vector, _MOST), asked[0].mechanisms[0].reporting
+    query, facts, questions = target.query, target.facts, []
+    adjacency = [ask for ask in query.asks if ask.attribute == "adjacency"]
+    if facts.classes > 1 and adjacency:
+        epsilon, reporting = min(adjacency[0].loss().vector, _MOST), adjacency[0].mechanisms[0].reporting
         for number in range(asks):
             vote = q.about(number % facts.n, epsilon, facts, reporting=reporting)
-            found.append(Query(f"table-{number}", ((Ask("adjacency", (vote,)),),)))
-    yield one_each([*found, query])
+            questions.append(Query(f"table-{number}", ((Ask("adjacency", (vote,)),),)))
+    yield one_each([*questions, query])
 
 
 # The plain ones change nothing but the collection. An app without a ledger never withstands all three.

@@ -71,14 +71,14 @@ class AuditOptions:
     effort: Effort = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        known = everything()
+        all_names = everything()
         for name in self.names:
-            if name not in known:
-                raise ValueError(f"{name}: there is no such mechanism or method{nearest(name, known)}; "
+            if name not in all_names:
+                raise ValueError(f"{name}: there is no such mechanism or method{nearest(name, all_names)}; "
                                  "`ldpsim audit` without names audits all")  # fmt: skip
         if self.workers < 1:
             raise ValueError(f"--workers {self.workers}: must be 1 or more")
-        rows = _BOUNDS * len(self.names or known)
+        rows = _BOUNDS * len(self.names or all_names)
         object.__setattr__(self, "effort", Effort(self.trials, self.confidence, rows, self.seed))
         object.__setattr__(self, "asked", _asked(self))
 
@@ -124,7 +124,7 @@ def _asked(options: AuditOptions) -> dict[str, tuple[Method, Budget]]:
         if name not in methods():
             option = "--set" if options.epsilon is None else "--epsilon"
             raise ValueError(f"{option}: only for methods, and {name} is none; name the methods to audit")
-    asked = {}
+    by_name = {}
     for cell in cells_of(options.names, RunOptions(epsilon=options.epsilon, settings=options.settings)):
         kind = methods()[cell.label]
         if kind.spec.trained_by in ("owner", "graph owner"):
@@ -133,8 +133,8 @@ def _asked(options: AuditOptions) -> dict[str, tuple[Method, Budget]]:
                 "read"
             )
         budget = budget_of(cell.options, public_features=kind.spec.public_features)
-        asked[cell.label] = resolve(cell.options, kind, budget).method, budget
-    return asked
+        by_name[cell.label] = resolve(cell.options, kind, budget).method, budget
+    return by_name
 
 
 @noted_if_interrupted(lambda: NOTHING_KEPT)
@@ -198,10 +198,10 @@ def _values(text: str) -> list[Any]:
     if text.startswith("["):
         return list(json.loads(text))
     if NAMED.fullmatch(text):
-        given = callable_named(text)()
-        if not isinstance(given, Iterable):
+        values = callable_named(text)()
+        if not isinstance(values, Iterable):
             raise ValueError("the function yields no values")
-        return list(islice(given, _MOST_LISTED))
+        return list(islice(values, _MOST_LISTED))
     if ":" in text or not text:
         raise ValueError("the forms are 0:7, a,b,c, a JSON list or module:function")
     words = [word.strip() for word in text.split(",")]

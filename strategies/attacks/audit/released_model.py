@@ -80,9 +80,9 @@ def audit_released(
     if not 8 <= shadows <= _MOST_SHADOWS or shadows % 2:
         raise ValueError(f"--shadows {shadows}: must be an even number of 8 to {_MOST_SHADOWS:,}")
     effort = Effort(confidence=confidence, rows=len(LEVELS), seed=seed)
-    asked = RunOptions(dataset="generated", clients=clients, epsilon=epsilon, seed=seed, settings=settings or {},
-                       reference=False, nulls=False, device="cpu", engine="local", out=None)  # fmt: skip
-    options = cells_of((method,), asked)[0].options
+    base = RunOptions(dataset="generated", clients=clients, epsilon=epsilon, seed=seed, settings=settings or {},
+                      reference=False, nulls=False, device="cpu", engine="local", out=None)  # fmt: skip
+    options = cells_of((method,), base)[0].options
     people = load_population(options)
     split = set_up(options, population=people).repeats[0].split
     targets, rng = draw_targets(people, split, seed), np.random.default_rng([seed, *b"coins"])

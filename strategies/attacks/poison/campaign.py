@@ -63,9 +63,9 @@ class PoisonOptions:
     runs: Mapping[str, RunOptions] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for option, given, known in (("attack", self.attacks, ATTACKS), ("defence", self.defences, (ALL, *DEFENCES))):
-            for name in given:
-                check_known(option, name, known)
+        for option, names, allowed in (("attack", self.attacks, ATTACKS), ("defence", self.defences, (ALL, *DEFENCES))):
+            for name in names:
+                check_known(option, name, allowed)
         for share in self.shares:
             if not 0 <= share < 1:
                 raise ValueError(f"--shares {share:g}: a share of all people, 0 or more and below 1")
@@ -92,11 +92,11 @@ class PoisonOptions:
         object.__setattr__(self, "runs", {cell.label: replace(cell.options, engine=self.run.engine) for cell in own})
 
 
-def poison(asked: PoisonOptions, out: Path | None = None, *, progress: Progress = quiet) -> CampaignResult:
+def poison(command: PoisonOptions, out: Path | None = None, *, progress: Progress = quiet) -> CampaignResult:
     """Let a share of the devices lie, and measure what it costs the honest ones (``ldpsim poison``).
 
     Args:
-        asked: The options.
+        command: The options.
         out: Folder below which table and result are written, and a stopped campaign is continued; None keeps nothing.
         progress: Function that is told the phase and the share of it that is done.
 
@@ -104,24 +104,24 @@ def poison(asked: PoisonOptions, out: Path | None = None, *, progress: Progress 
         ValueError: one line, where options do not fit a method, or no attack does.
     """
     progress("population", None)
-    return campaign_of(asked).run(out, workers=asked.run.workers, progress=progress)
+    return campaign_of(command).run(out, workers=command.run.workers, progress=progress)
 
 
-def campaign_of(asked: PoisonOptions) -> Campaign:
+def campaign_of(command: PoisonOptions) -> Campaign:
     """Return the campaign; ValueError where options do not fit a method, or no attack does."""
-    people = load_population(asked.run)
-    for share in asked.shares:
+    people = load_population(command.run)
+    for share in command.shares:
         if not round(share * len(people)):
             raise ValueError(f"--shares {share:g}: is nobody of {len(people):,} people")
-    cells = [cell for method in asked.methods for options in _budgets(asked, method)
-             for cell in _cells(asked, options, people)]  # fmt: skip
-    if asked.defences and all(cell.options.defence == NONE for cell in cells):
-        raise ValueError(f"--defence {', '.join(asked.defences)}: {', '.join(asked.methods)} takes no reports")
+    cells = [cell for method in command.methods for options in _budgets(command, method)
+             for cell in _cells(command, options, people)]  # fmt: skip
+    if command.defences and all(cell.options.defence == NONE for cell in cells):
+        raise ValueError(f"--defence {', '.join(command.defences)}: {', '.join(command.methods)} takes no reports")
     # the first repeat of everything comes first, so that a table of all methods is there early
     cells.sort(key=lambda cell: cell.number)
     return Campaign(
         "poison", {cell.name: cell for cell in cells}, run_poison_cell, lambda results: rows_of(cells, results),
-        COLUMNS, record_of, _settings(asked), people.digest,
+        COLUMNS, record_of, _settings(command), people.digest,
     )  # fmt: skip
 
 
@@ -142,34 +142,34 @@ def record_of(result: CampaignResult) -> dict[str, Any]:
     }}  # fmt: skip
 
 
-def _budgets(asked: PoisonOptions, method: str) -> list[RunOptions]:
+def _budgets(command: PoisonOptions, method: str) -> list[RunOptions]:
     """Return the options of a method at each budget; a method whose answers have no budget runs once."""
-    options = replace(asked.runs[method], out=None)
-    several = [replace(options, epsilon=epsilon) for epsilon in asked.epsilons]
+    options = replace(command.runs[method], out=None)
+    several = [replace(options, epsilon=epsilon) for epsilon in command.epsilons]
     return several if several and "epsilon" not in read_alone(several[0])[1] else [options]
 
 
-def _cells(asked: PoisonOptions, options: RunOptions, people: Population) -> Iterator[PoisonCell]:
+def _cells(command: PoisonOptions, options: RunOptions, people: Population) -> Iterator[PoisonCell]:
     """Yield the cells of a method at one budget; ValueError where it does not take the options, or no attack fits."""
-    names = [name for name in ATTACKS if not asked.attacks or name in asked.attacks]
+    names = [name for name in ATTACKS if not command.attacks or name in command.attacks]
     if not _reads_lists(set_up(options, population=people)):
         names = [name for name in names if name != "largest-degree"]
     if not names:
-        raise ValueError(f"--attack {', '.join(asked.attacks)}: {options.method} asks nobody for a list")
-    made = (replace(options, defence=name) for name in asked.defences)
+        raise ValueError(f"--attack {', '.join(command.attacks)}: {options.method} asks nobody for a list")
+    made = (replace(options, defence=name) for name in command.defences)
     defended = [run for run in made if "defence" not in read_alone(run)[1]]
-    kinds = [(NONE, 0.0), *product((SILENT, *names), asked.shares)]
+    kinds = [(NONE, 0.0), *product((SILENT, *names), command.shares)]
     for number, (attack, share), run in product(range(options.repeats), kinds, (options, *defended)):
         if attack != SILENT or run is options:
             nulls = run.nulls and run is options and attack == NONE and not number
-            yield PoisonCell(replace(run, nulls=nulls), number, attack, share, max(asked.shares), asked.join)
+            yield PoisonCell(replace(run, nulls=nulls), number, attack, share, max(command.shares), command.join)
 
 
 def _reads_lists(setup: RunSetup) -> bool:
     questions = run_of(setup.method).questions(setup, setup.repeats[0].split, "fit")
-    asked = (each for question in questions for stage in question.query.plan for ask in stage
-             for each in ask.mechanisms)  # fmt: skip
-    return any("adjacency" in mechanism.reads for mechanism in asked)
+    mechanisms = (each for question in questions for stage in question.query.plan for ask in stage
+                  for each in ask.mechanisms)  # fmt: skip
+    return any("adjacency" in mechanism.reads for mechanism in mechanisms)
 
 
 def _row(cells: Sequence[PoisonCell], results: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,13 +188,13 @@ def _row(cells: Sequence[PoisonCell], results: Mapping[str, Any]) -> dict[str, A
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+    numbers = [value for value in values if value is not None]
+    return float(np.mean(numbers)) if numbers else None
 
 
-def _settings(asked: PoisonOptions) -> dict[str, Any]:
+def _settings(command: PoisonOptions) -> dict[str, Any]:
     """Return the settings in force, as JSON values."""
-    given = {name: value for name, value in asdict(asked).items() if name not in ("run", "runs")}
-    run = {name: value for name, value in configuration(asked.run).items()
+    own = {name: value for name, value in asdict(command).items() if name not in ("run", "runs")}
+    run = {name: value for name, value in configuration(command.run).items()
            if name not in ("method", "out", "data_dir", "engine", "workers", "ray_address", "state")}  # fmt: skip
-    return dict(run_folder.plain(json.loads(json.dumps({**run, **given}, default=str))))
+    return dict(run_folder.plain(json.loads(json.dumps({**run, **own}, default=str))))

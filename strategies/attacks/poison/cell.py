@@ -87,9 +87,9 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
             gives = cell.join and cell.attack != SILENT
             return with_labels_of(split, liars.numbers, seeds.split) if gives else split
 
-        def ask(folder: Path, questions: Sequence[Question], **given: Any) -> Collected:
+        def ask(folder: Path, questions: Sequence[Question], **keywords: Any) -> Collected:
             return collect(folder, questions, engine=options.engine, ray_address=options.ray_address,
-                           around=lambda grid: LyingGrid(grid, claimed, liars.numbers), **given)  # fmt: skip
+                           around=lambda grid: LyingGrid(grid, claimed, liars.numbers), **keywords)  # fmt: skip
 
         setup = set_up(options, ask, population=claimed, divide=divide)
     if cell.attack == SILENT:
@@ -128,4 +128,4 @@ def _nulls(scene: RepeatContext, outcome: Outcome) -> dict[str, float]:
     """Return the null models that need no further devices: they read the reports of this run."""
     test, labels = scene.split.test, scene.setup.population.labels
     made = {name: predict() for name, predict in null_models(replace(scene, state=None), outcome)}
-    return {name: float(np.mean(found[test] == labels[test])) for name, found in made.items() if found is not None}
+    return {name: float(np.mean(guess[test] == labels[test])) for name, guess in made.items() if guess is not None}

@@ -40,11 +40,11 @@ class LyingGrid(DirectGrid):
 
     def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Yield the replies of all devices; refusals stay."""
-        asked = {message.metadata.message_id: message for message in messages}
-        for answer in self._inner.deliver(list(asked.values())):
+        by_id = {message.metadata.message_id: message for message in messages}
+        for answer in self._inner.deliver(list(by_id.values())):
             device, honest = answer.metadata.src_node_id - 1, read_reply(answer)
             if device in self._liars and isinstance(honest, tuple):
-                message = asked[answer.metadata.reply_to_message_id]
+                message = by_id[answer.metadata.reply_to_message_id]
                 query = Query.from_bytes(query_of(read_query(message)))
                 yield reply(Report(self._lie(query, device), honest[1].replayed), message, device=device)
             else:

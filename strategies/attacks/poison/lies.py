@@ -128,9 +128,9 @@ def lying_people(liars: Liars, attack: str, *, public_graph: bool) -> Population
     records = [*(people.record(number) for number in range(n)), *[nothing] * len(joined)]
     claims = ATTACKS[attack].claims(liars) if attack in ATTACKS else Claims(np.zeros(0, int), np.zeros(0, int), [])
     followers: dict[int, list[int]] = {}
-    for number, label, face, named in zip(liars.numbers.tolist(), claims.labels.tolist(), claims.faces.tolist(),
-                                          claims.lists, strict=attack in ATTACKS):  # fmt: skip
-        near = np.setdiff1d(named, [number]).astype(np.int32)
+    for number, label, face, friends in zip(liars.numbers.tolist(), claims.labels.tolist(), claims.faces.tolist(),
+                                            claims.lists, strict=attack in ATTACKS):  # fmt: skip
+        near = np.setdiff1d(friends, [number]).astype(np.int32)
         if public_graph and number < n:
             near = records[number].neighbours
         elif public_graph:

@@ -86,12 +86,12 @@ class StressOptions:
 
     def __post_init__(self) -> None:
         set_python_values(self)
-        for option, names, known in (
+        for option, names, allowed in (
             ("protection", self.protections, PROTECTIONS), ("adversary", self.adversaries, EVERY),
             ("fault", self.faults, FAULTS),
         ):  # fmt: skip
             for name in names:
-                check_known(option, name, known)
+                check_known(option, name, allowed)
         if not self.asks or min(self.asks) < 1 or max(self.asks) > 65535:
             raise ValueError("--asks: one or more numbers of 1..65535, joined by commas")
         object.__setattr__(self, "asks", tuple(sorted(set(self.asks))))
@@ -229,10 +229,10 @@ def measure_case(case: StressCase) -> dict[str, Any]:
         tally = Tally(population, truth, query)
 
         def note(number: int, tally: Tally = tally) -> None:
-            for found in tally.rows(number) if number in options.asks else ():
-                passed = agrees(found, covered=case.covered, plain=case.plain)
+            for row in tally.rows(number) if number in options.asks else ():
+                passed = agrees(row, covered=case.covered, plain=case.plain)
                 rows.append({"adversary": case.adversary, "fault": case.fault, "protection": case.protection,
-                             "covered": case.covered, **found, "passed": passed})  # fmt: skip
+                             "covered": case.covered, **row, "passed": passed})  # fmt: skip
 
         with target_of(case, population, query) as target:
             if case.plain:  # too many reports to be kept: each is added when it comes
@@ -248,22 +248,22 @@ def measure_case(case: StressCase) -> dict[str, Any]:
     return {"rows": rows, "answers": dict(answers)}
 
 
-def agrees(found: Row, *, covered: bool, plain: bool = True) -> bool:
+def agrees(row: Row, *, covered: bool, plain: bool = True) -> bool:
     """Whether a recovery agrees with theory.
 
     Args:
-        found: A row of :meth:`Tally.rows`.
+        row: A row of :meth:`Tally.rows`.
         covered: Whether one answer is expected; else as many independent ones as asks.
         plain: Whether the adversary gets exactly the expected answers. The others may get less.
     """
     if not plain and not covered:
         return True  # the row shows its real loss
-    expected, releases = (found["one_query_bound"], 1) if covered else (found["theory"], found["asks"])
-    slack = _DEVIATIONS * math.sqrt(expected * (1 - expected) / found["values"]) + 20 / found["values"]
-    above = found["recovered"] - expected
+    expected, releases = (row["one_query_bound"], 1) if covered else (row["theory"], row["asks"])
+    slack = _DEVIATIONS * math.sqrt(expected * (1 - expected) / row["values"]) + 20 / row["values"]
+    above = row["recovered"] - expected
     if not plain:
-        return bool(above <= slack and found["distinct_releases"] <= 1)
-    return bool(abs(above) <= slack and found["distinct_releases"] == releases)
+        return bool(above <= slack and row["distinct_releases"] <= 1)
+    return bool(abs(above) <= slack and row["distinct_releases"] == releases)
 
 
 def campaign_of(options: StressOptions) -> Campaign:
