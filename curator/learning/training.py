@@ -113,8 +113,8 @@ def bounded_logs(scores: Tensor, least: float) -> Tensor:
     """Return ln(p + least) of the softmax p of scores, (n, k); the scores themselves for 0."""
     if not least:
         return scores
-    log_probs = torch.log_softmax(scores, dim=1)
-    return torch.logaddexp(log_probs, log_probs.new_tensor(math.log(least)))
+    logs = torch.log_softmax(scores, dim=1)
+    return torch.logaddexp(logs, logs.new_tensor(math.log(least)))
 
 
 class BestEpoch:
@@ -373,8 +373,8 @@ def fit(
                     after_step(model)
         model.load_state_dict(state)
     predictions = best_scores.argmax(dim=1).cpu().numpy()
-    log_probs = functional.log_softmax(best_scores, dim=1).cpu().numpy()
-    return TrainedNetwork(model.cpu(), predictions, best_epoch, best_accuracy, time.perf_counter() - started, log_probs)
+    logs = functional.log_softmax(best_scores, dim=1).cpu().numpy()
+    return TrainedNetwork(model.cpu(), predictions, best_epoch, best_accuracy, time.perf_counter() - started, logs)
 
 
 _ROWS_AT_ONCE = 4096
@@ -457,5 +457,5 @@ def train_in_batches(
                 break
         model.load_state_dict(state)
         scores = model.scores(rows)
-    predictions, log_probs = scores.argmax(dim=1).cpu().numpy(), functional.log_softmax(scores, dim=1).cpu().numpy()
-    return TrainedNetwork(model.cpu(), predictions, best_epoch, best, time.perf_counter() - started, log_probs)
+    predictions, logs = scores.argmax(dim=1).cpu().numpy(), functional.log_softmax(scores, dim=1).cpu().numpy()
+    return TrainedNetwork(model.cpu(), predictions, best_epoch, best, time.perf_counter() - started, logs)
