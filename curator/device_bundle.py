@@ -71,14 +71,14 @@ class BundleParts:
     @cached_property
     def sample(self) -> NullEvidence:
         """Evidence of the people who teach the model of features."""
-        known, features = self.known, self.known.features
-        whole = not (is_sampled(known.split) or isinstance(features, Factored))
+        evidence, features = self.known, self.known.features
+        whole = not (is_sampled(evidence.split) or isinstance(features, Factored))
         if self.reports is None and (features is None or whole):
-            return known
-        people = sampled_people(known)
+            return evidence
+        people = sampled_people(evidence)
         places = people if self.reports is None else np.arange(len(people))
         rows = features if self.reports is None else estimated(self.reports)
-        return _of_people(known, people, rows.rows(places) if isinstance(rows, Factored) else rows[places])
+        return _of_people(evidence, people, rows.rows(places) if isinstance(rows, Factored) else rows[places])
 
     @cached_property
     def features(self) -> OwnModel | None:
@@ -102,12 +102,12 @@ class BundleParts:
 
     def alone(self) -> Bundle | None:
         """Return the bundle that needs no report; None where no label is in clear."""
-        known, facts = self.known, self.facts
-        if known.labels.soft is not None or not len(known.teachers):
+        evidence, facts = self.known, self.facts
+        if evidence.labels.soft is not None or not len(evidence.teachers):
             return None
-        own = None if "features" in known.reported else self.features
-        everybody = own is not None and not known.volunteered
-        table = _said(own, known, facts) if own and everybody else np.zeros((facts.n, facts.classes))
+        own = None if "features" in evidence.reported else self.features
+        everybody = own is not None and not evidence.volunteered
+        table = _said(own, evidence, facts) if own and everybody else np.zeros((facts.n, facts.classes))
         return self._bundle(table, own, self.public_homophily)
 
     def _bundle(self, table: DoubleArray, own: OwnModel | None, homophily: float) -> Bundle:
@@ -136,21 +136,21 @@ def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEviden
         reported = evidence.reported - {"features"}
         evidence = replace(evidence, features=reports.features, reported=reported, volunteered=True)
     homophily = homophily_of(Evidence(reports, public), sampled_people(evidence))
-    asked = homophily if public.edges is not None else HOMOPHILY
+    public_homophily = homophily if public.edges is not None else HOMOPHILY
     own = None
     if is_sampled(public.split) and tell_features(reports, public):
         own = reports.of_people(sampled_people(evidence), "features")
-    parts = BundleParts(evidence, public.facts, homophily, asked, own)
+    parts = BundleParts(evidence, public.facts, homophily, public_homophily, own)
     right = right_votes(reports, errors=-DOUBT) if reports.of_field("votes") else None
     if right is not None and parts.features is not None and right < _right(parts.features, parts.sample):
         return replace(parts, homophily=WEAK)  # the list made votes worse than features alone
     return parts
 
 
-def _right(own: OwnModel, known: NullEvidence) -> float:
+def _right(own: OwnModel, evidence: NullEvidence) -> float:
     """Return how often the model names the label of people whom it has not seen."""
-    people = known.labels.known(np.sort(known.split.labelled))
-    return float(np.mean(own.log_probability.argmax(axis=1) == known.labels.labels[people]))
+    people = evidence.labels.known(np.sort(evidence.split.labelled))
+    return float(np.mean(own.log_probability.argmax(axis=1) == evidence.labels.labels[people]))
 
 
 def homophily_of(evidence: Evidence, people: IntArray) -> float:
@@ -191,23 +191,23 @@ def _of_people(evidence: NullEvidence, people: IntArray, features: Any) -> NullE
     return replace(evidence, labels=evidence.labels.of(people), split=Split(train, val, train[:0]), features=features)
 
 
-def model_of(known: NullEvidence, facts: PublicFacts) -> OwnModel | None:
+def model_of(evidence: NullEvidence, facts: PublicFacts) -> OwnModel | None:
     """Return the model of features; None without features, or labels, that the curator has."""
-    if known.features is None or not facts.d or known.features.shape[1] != facts.d or not len(known.teachers):
+    if evidence.features is None or not facts.d or evidence.features.shape[1] != facts.d or not len(evidence.teachers):
         return None
-    if "features" in known.reported:
-        return _of_estimates(known, facts)
-    people = known.labels.known(np.sort(known.split.labelled))
-    labels = known.labels.of(people)
-    return _with_prior(own_model(known.features[people], labels, facts), labels)
+    if "features" in evidence.reported:
+        return _of_estimates(evidence, facts)
+    people = evidence.labels.known(np.sort(evidence.split.labelled))
+    labels = evidence.labels.of(people)
+    return _with_prior(own_model(evidence.features[people], labels, facts), labels)
 
 
-def _of_estimates(known: NullEvidence, facts: PublicFacts) -> OwnModel:
+def _of_estimates(evidence: NullEvidence, facts: PublicFacts) -> OwnModel:
     """Return the model whose weights are those of features alone; its exponents are fitted to validation labels.
 
     Rows of estimates have nearly one length, because most of it is noise. A device's own features have none.
     """
-    features, fit = known.features, known.ridge
+    features, fit = evidence.features, evidence.ridge
     if issparse(features):  # less the middle of the range
         middle = np.full(facts.d, (facts.feature_low + facts.feature_high) / 2)
         squares = np.asarray(features.power(2).mean(axis=0)).ravel()
@@ -217,9 +217,9 @@ def _of_estimates(known: NullEvidence, facts: PublicFacts) -> OwnModel:
     weights = fit.weights * (factors / np.sqrt(np.count_nonzero(factors) or 1))[:, None]
     unit = (facts.feature_high - facts.feature_low) / MOST_LEVELS
     means = fit.mean + (facts.feature_low - middle) @ weights
-    people = known.labels.known(known.split.val) if not known.taught_by_validation else known.teachers
-    scores = fit.left_out if known.taught_by_validation else fit.scores[people]
-    labels = known.labels.of(people)
+    people = evidence.labels.known(evidence.split.val) if not evidence.taught_by_validation else evidence.teachers
+    scores = fit.left_out if evidence.taught_by_validation else fit.scores[people]
+    labels = evidence.labels.of(people)
     pool = fit_pool({"ridge": SCALE * scores}, labels, np.arange(len(people)), prior={"ridge": 1.0})
     times = pool.exponents["ridge"] * SCALE
     model = published(times * unit * weights, times * (means - means.mean()))
@@ -237,30 +237,30 @@ def _with_prior(own: OwnModel, labels: LabelEvidence) -> OwnModel:
     return OwnModel(model, own.levels, pool.log_probability)
 
 
-def _said(own: OwnModel, known: NullEvidence, facts: PublicFacts) -> DoubleArray:
+def _said(own: OwnModel, evidence: NullEvidence, facts: PublicFacts) -> DoubleArray:
     """float64 (n, classes): distributions by features in clear."""
-    found = np.empty((facts.n, facts.classes))
+    scores = np.empty((facts.n, facts.classes))
     for start in range(0, facts.n, 1024):
-        rows = known.features[start : start + 1024]
+        rows = evidence.features[start : start + 1024]
         dense = rows.toarray() if hasattr(rows, "toarray") else rows
         levels = whole_features(dense, own.levels, facts.feature_low, facts.feature_high)
-        found[start : start + 1024] = own.model.evidence(levels, words=own.levels == 1) / UNIT
-    return softmax(found, axis=1)
+        scores[start : start + 1024] = own.model.evidence(levels, words=own.levels == 1) / UNIT
+    return softmax(scores, axis=1)
 
 
-def _tempered(log_probability: DoubleArray, known: NullEvidence) -> DoubleArray:
+def _tempered(log_probability: DoubleArray, evidence: NullEvidence) -> DoubleArray:
     pool = fit_pool(
-        {"method": log_probability}, known.labels, known.labels.known(known.split.val), prior={"method": 1.0}
+        {"method": log_probability}, evidence.labels, evidence.labels.known(evidence.split.val), prior={"method": 1.0}
     )
     return pool.log_probability
 
 
-def _by_class(predictions: IntArray, known: NullEvidence) -> DoubleArray:
+def _by_class(predictions: IntArray, evidence: NullEvidence) -> DoubleArray:
     """float64 (n, classes): shares of the labels of validation people of whom the method says the same."""
-    people, classes = known.labels.known(known.split.val), known.labels.classes
+    people, classes = evidence.labels.known(evidence.split.val), evidence.labels.classes
     seen = np.zeros((classes, classes))
     if len(people):
-        np.add.at(seen, predictions[people], known.labels.estimates(people))
+        np.add.at(seen, predictions[people], evidence.labels.estimates(people))
     seen = np.maximum(seen, 0) + _LABEL_COUNT * (np.eye(classes) + 1 / classes)
     return np.asarray((seen / seen.sum(axis=1, keepdims=True))[predictions])
 

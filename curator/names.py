@@ -14,16 +14,16 @@ from typing import Any
 NAMED = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str]) -> str:
     """Return ``; did you mean a or b?`` for a name that is close to known ones, else an empty text."""
-    close = get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
+    close = get_close_matches(name.lower(), list(names), n=3, cutoff=0.5)
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
-def check_known(option: str, name: str, known: Collection[str]) -> None:
+def check_known(option: str, name: str, names: Collection[str]) -> None:
     """Raise ValueError with the known names, unless a name of an option is one of them."""
-    if name not in known:
-        raise ValueError(f"--{option} {name}: must be one of {', '.join(known)}{nearest(name, known)}")
+    if name not in names:
+        raise ValueError(f"--{option} {name}: must be one of {', '.join(names)}{nearest(name, names)}")
 
 
 def callable_named(text: str, option: str = "") -> Callable[..., Any]:
@@ -32,9 +32,9 @@ def callable_named(text: str, option: str = "") -> Callable[..., Any]:
     Raises:
         ValueError: for a module that cannot be imported, or no callable of that name in it.
     """
-    said = f"{option} {text}".strip()
+    prefix = f"{option} {text}".strip()
     if not NAMED.fullmatch(text):
-        raise ValueError(f"{said}: the form is module:function")
+        raise ValueError(f"{prefix}: the form is module:function")
     module, _, path = text.partition(":")
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
@@ -42,13 +42,13 @@ def callable_named(text: str, option: str = "") -> Callable[..., Any]:
     try:
         target: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise ValueError(f"{said}: there is no module {error.name}") from error
+        raise ValueError(f"{prefix}: there is no module {error.name}") from error
     except Exception as error:
-        raise ValueError(f"{said}: importing {module} raised {type(error).__name__}: {error}") from error
+        raise ValueError(f"{prefix}: importing {module} raised {type(error).__name__}: {error}") from error
     try:
         target = attrgetter(path)(target)
     except AttributeError as error:
-        raise ValueError(f"{said}: {module} has no {path}") from error
+        raise ValueError(f"{prefix}: {module} has no {path}") from error
     if not callable(target):
-        raise ValueError(f"{said}: {path} is not callable")
+        raise ValueError(f"{prefix}: {path} is not callable")
     return target

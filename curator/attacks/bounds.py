@@ -95,7 +95,7 @@ def pick_event(
         hits, false = hits + yes[outcome], false + no[outcome]
         if place > 1 and place % max(1, len(order) // 64):
             continue  # outcomes may be many: try some sixty events
-        found = bound_of_counts(hits, false, (len(first), len(second)), error=0.01, delta=delta)
-        if found > best:
-            best, size = found, place
+        bound = bound_of_counts(hits, false, (len(first), len(second)), error=0.01, delta=delta)
+        if bound > best:
+            best, size = bound, place
     return frozenset(order[:size]), best

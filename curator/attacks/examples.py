@@ -120,7 +120,7 @@ def make(kind: type[Mechanism], epsilon: float, facts: PublicFacts, /, **more: A
         facts: Public facts.
         more: Other arguments, where it has them.
     """
-    known = {
+    values = {
         "n": facts.n, "d": facts.d, "categories": facts.classes, "classes": facts.classes, "facts": facts,
         "low": facts.feature_low, "high": facts.feature_high, "groups": 1, "delta": 1e-3, "grid": 2,
         "m": max(1, facts.d - 1), **more,
@@ -128,9 +128,9 @@ def make(kind: type[Mechanism], epsilon: float, facts: PublicFacts, /, **more: A
     build: Any = kind if kind.in_clear else getattr(kind, "from_epsilon", None)
     if build is None:
         return None
-    given = {name: known[name] for name in inspect.signature(build).parameters if name in known}
+    arguments = {name: values[name] for name in inspect.signature(build).parameters if name in values}
     try:
-        made = build(**given) if kind.in_clear else build(epsilon, **given)
+        made = build(**arguments) if kind.in_clear else build(epsilon, **arguments)
     except (TypeError, ValueError):
         return None
     return made if isinstance(made, Mechanism) and made.agrees_with(facts) else None

@@ -149,7 +149,7 @@ def _bisect(draw: Draw) -> Law:
 
 def _segments(at: Callable[[int], Hashable]) -> list[tuple[Hashable, int]]:
     """Outcomes over the window of words, in order, each with how many words give it."""
-    found: list[tuple[Hashable, int]] = []
+    segments: list[tuple[Hashable, int]] = []
     low, here = _FLOOR, at(_FLOOR)
     last = at(HALF - 1)
     while here != last:
@@ -161,12 +161,12 @@ def _segments(at: Callable[[int], Hashable]) -> list[tuple[Hashable, int]]:
         while above - below > 1 + (below >> _PRECISION):
             middle = (below + above) // 2
             below, above = (middle, above) if at(middle) == here else (below, middle)
-        found.append((here, above - low))
-        if len(found) > _MOST_STEPS:
+        segments.append((here, above - low))
+        if len(segments) > _MOST_STEPS:
             raise NotWalkable(f"more than {_MOST_STEPS} outcomes of one sign")
         low, here = above, at(above)
-    found.append((here, HALF - low))
-    return found
+    segments.append((here, HALF - low))
+    return segments
 
 
 def worst_ratio(first: Law, second: Law) -> float:

@@ -152,8 +152,8 @@ def audit_mechanism(
             try:
                 rows += _audit_example(example, effort, stream, tried=number == 0)
             except Exception as error:  # whatever the data, a mechanism draws a report
-                said = f"{type(error).__name__}: {error}"
-                rows.append(effort.not_audited(kind.name, "vector", _detail(example, said, passed=False)))
+                text = f"{type(error).__name__}: {error}"
+                rows.append(effort.not_audited(kind.name, "vector", _detail(example, text, passed=False)))
         if any(row.level == "law" for row in rows):
             break  # all draws were walked through: smaller sizes add nothing
     return [_shown([row for row in rows if row.level == level]) for level in dict.fromkeys(row.level for row in rows)]

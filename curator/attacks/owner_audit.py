@@ -50,8 +50,8 @@ def audit_owner(method: OwnerMethod, effort: Effort) -> list[AuditRow]:
         return _audit_sums(method, effort)
     if isinstance(method, LabelAnswers):
         return _audit_labels(method, effort)
-    said = "sees raw data and adds no noise: nothing is claimed"
-    return [effort.nothing_claimed(method.spec.name, "central_node", said)]
+    reason = "sees raw data and adds no noise: nothing is claimed"
+    return [effort.nothing_claimed(method.spec.name, "central_node", reason)]
 
 
 def _audit_labels(method: LabelAnswers, effort: Effort) -> list[AuditRow]:

@@ -251,20 +251,20 @@ def in_words(value: Any) -> str:
 def _law(randomiser: Randomiser, value: Any) -> Law:
     """Return the stated law of a value, with reports laid out as drawn ones are."""
     assert randomiser.law is not None
-    said = f"the law of {in_words(value)}"
+    subject = f"the law of {in_words(value)}"
     try:
         stated = [(flattened(report), float(chance)) for report, chance in randomiser.law(value).items()]
     except Exception as error:
-        raise ValueError(f"{said} raised {type(error).__name__}: {error}") from error
+        raise ValueError(f"{subject} raised {type(error).__name__}: {error}") from error
     chances: dict[Hashable, Fraction] = {}
     for outcome, chance in stated:
         if not 0 <= chance <= 1:
-            raise ValueError(f"{said} gives {in_words(outcome)} the probability {chance:g}")
+            raise ValueError(f"{subject} gives {in_words(outcome)} the probability {chance:g}")
         if chance:
             chances[outcome] = chances.get(outcome, Fraction(0)) + Fraction(chance)
     total = float(sum(chances.values()))
     if abs(total - 1) > _SUM:
-        raise ValueError(f"{said} sums to {total:.9g}, not to 1")
+        raise ValueError(f"{subject} sums to {total:.9g}, not to 1")
     return Law(chances)
 
 

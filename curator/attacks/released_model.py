@@ -76,13 +76,13 @@ def inference_row(
     half = len(signals) // 2
     made, coins = signals[:half], inside[:half]
     others = [np.arange(half) != run for run in range(half)]  # a run would recognise its own part of the means
-    known = np.concatenate([ratios(made[rest], coins[rest], made[~rest]) for rest in others])
-    found, truth = ratios(made, coins, signals[half:]), inside[half:]
-    right, guesses = guesses_of(found, truth, best_share(known, coins, effort.error))
+    first_scores = np.concatenate([ratios(made[rest], coins[rest], made[~rest]) for rest in others])
+    scores, truth = ratios(made, coins, signals[half:]), inside[half:]
+    right, guesses = guesses_of(scores, truth, best_share(first_scores, coins, effort.error))
     bound = epsilon_of_guesses(right, guesses, effort.error)
     judged = claimed is not None and math.isfinite(claimed) and not delta
     return InferenceRow(
-        name, level, claimed, None, bound, effort.confidence, found.size,
+        name, level, claimed, None, bound, effort.confidence, scores.size,
         bound <= claimed if judged and claimed is not None else None,
         detail, right / guesses if guesses else None,
         None if claimed is None else (1 + math.tanh(claimed / 2)) / 2, guesses,
@@ -95,21 +95,21 @@ def _mean(signals: DoubleArray, where: BoolArray) -> NDArray[np.float64]:
     return np.where(count > 0, (signals * where).sum(axis=0) / np.maximum(count, 1), signals.mean(axis=0))
 
 
-def best_share(known: DoubleArray, truth: BoolArray, error: float) -> float:
+def best_share(scores: DoubleArray, truth: BoolArray, error: float) -> float:
     """Return the share of the targets to guess that shows most on targets whose truth the attacker knows.
 
     Args:
-        known: float64 (runs, targets), a positive score is a guess at in.
+        scores: float64 (runs, targets), a positive score is a guess at in.
         truth: bool, same shape: whether the value was in.
         error: Error of a bound.
     """
-    return max(_SHARES, key=lambda share: epsilon_of_guesses(*guesses_of(known, truth, share), error))
+    return max(_SHARES, key=lambda share: epsilon_of_guesses(*guesses_of(scores, truth, share), error))
 
 
-def guesses_of(found: DoubleArray, truth: BoolArray, share: float) -> tuple[int, int]:
+def guesses_of(scores: DoubleArray, truth: BoolArray, share: float) -> tuple[int, int]:
     """Return the numbers of right guesses and of all, about the targets of each run that are most certain."""
     right = count = 0
-    for ratio, coins in zip(found, truth, strict=True):
+    for ratio, coins in zip(scores, truth, strict=True):
         chosen = np.argsort(-np.abs(ratio), kind="stable")[: max(1, round(share * len(ratio)))]
         chosen = chosen[ratio[chosen] != 0]
         right += int(np.sum((ratio[chosen] > 0) == coins[chosen]))

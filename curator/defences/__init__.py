@@ -60,10 +60,10 @@ def defences_named(text: str) -> tuple[str, ...]:
         return tuple(DEFENCES) if words[0] == ALL else ()
     for word in words:
         if word not in DEFENCES:
-            known = (NONE, ALL, *DEFENCES)
+            names = (NONE, ALL, *DEFENCES)
             if word in (NONE, ALL):
                 raise ValueError(f"{word} stands alone, without other defences")
-            raise ValueError(f"there is no {word}{nearest(word, known)} (there are {', '.join(known)})")
+            raise ValueError(f"there is no {word}{nearest(word, names)} (there are {', '.join(names)})")
     return tuple(name for name in DEFENCES if name in words)
 
 
@@ -85,10 +85,10 @@ def defend(names: Iterable[str], reports: Reports, false_alarm: float) -> Defend
         if defence.judge is not None:
             parts = reports.parts or (reports,)
             judged = [defence.judge(part, level / len(parts)) for part in parts]
-            found = np.logical_or.reduce([guilty for guilty, _ in judged])
-            notes[name] = {**judged[-1][1], "flagged": int(found.sum())}
-            flagged |= found
-            reports = silenced(reports, found)
+            suspects = np.logical_or.reduce([guilty for guilty, _ in judged])
+            notes[name] = {**judged[-1][1], "flagged": int(suspects.sum())}
+            flagged |= suspects
+            reports = silenced(reports, suspects)
     for name, defence in chosen.items():
         if defence.mend is not None:
             mended = [defence.mend(part, level) for part in reports.parts or (reports,)]

@@ -68,8 +68,8 @@ class Defence:
 
 def noisy_counts(reports: Reports, field: str) -> NoisyCounts | None:
     """Return the mechanism of a field's numbers; None where there are none, or where the noise is another."""
-    asked = None if field not in reports.arrays else reports.source(field)
-    return asked if isinstance(asked, NoisyCounts) else None
+    mechanism = None if field not in reports.arrays else reports.source(field)
+    return mechanism if isinstance(mechanism, NoisyCounts) else None
 
 
 def nobody(reports: Reports) -> BoolArray:
@@ -114,14 +114,14 @@ def implausible_degrees(reports: Reports, level: float) -> tuple[BoolArray, Note
     n, people, degrees = reports.facts.n, reports.reported("adjacency"), reports.needed("degrees")
     targets = np.arange(n) if reports.source("degrees").reporting == "one-end" else np.full(n, n - 1)
     reach = largest_noise(noise.t, noise.s, level / 4)
-    found = (degrees < -reach) | (degrees > targets + reach)
+    outliers = (degrees < -reach) | (degrees > targets + reach)
     ranges, rows = degree_ranges(reports, targets, level / 2), flipped_rows(reports)
     if ranges is not None and rows is not None:
         count, size, chances = _counted(rows)
         # People who did not report are in a degree and in no count of both ends.
         within = np.clip(ranges[0] - (targets - size), 0, size), np.minimum(ranges[1], size)
-        found |= outside(count, size, within, chances, level / 2)
-    return people & found, {}
+        outliers |= outside(count, size, within, chances, level / 2)
+    return people & outliers, {}
 
 
 def degree_ranges(reports: Reports, targets: IntArray, level: float) -> tuple[IntArray, IntArray] | None:
@@ -153,27 +153,27 @@ def outside(
         chances: Probabilities of a one about an edge, and about another pair; the first one is the larger.
         level: Probability that an honest person's count is outside.
     """
-    found = np.zeros(len(count), np.bool_)
+    outliers = np.zeros(len(count), np.bool_)
     for side, true in enumerate((ranges[1], ranges[0])):  # too many ones for the most, too few for the least
         pairs, which = np.unique(np.stack([true, targets - true]), axis=1, return_inverse=True)
         for number, (edges, others) in enumerate(pairs.T.tolist()):
             people = which.ravel() == number
-            found[people] |= tails(edges, others, *chances)[side][count[people]] <= level / 2
-    return found
+            outliers[people] |= tails(edges, others, *chances)[side][count[people]] <= level / 2
+    return outliers
 
 
 def clip_degrees(reports: Reports, level: float) -> tuple[Reports, Notes]:
     """Clip degrees and group degrees to public caps and the reach of their noise."""
     notes: Notes = {}
     if (caps := _caps_of_groups(reports, level)) is not None:
-        given = reports.needed("group_degrees")
-        clipped = np.clip(given, *caps)
-        notes["clipped_group_degrees"] = int((clipped != given).sum())
+        values = reports.needed("group_degrees")
+        clipped = np.clip(values, *caps)
+        notes["clipped_group_degrees"] = int((clipped != values).sum())
         reports = reports.with_arrays(group_degrees=clipped)
     if (noise := noisy_counts(reports, "degrees")) is not None:
-        given, reach = reports.needed("degrees"), largest_noise(noise.t, noise.s, level)
-        degrees = np.clip(given, -reach, reports.facts.n - 1 + reach)
-        notes["clipped_degrees"] = int((degrees != given).sum())
+        values, reach = reports.needed("degrees"), largest_noise(noise.t, noise.s, level)
+        degrees = np.clip(values, -reach, reports.facts.n - 1 + reach)
+        notes["clipped_degrees"] = int((degrees != values).sum())
         reports = reports.with_arrays(degrees=degrees)
     return reports, notes or silent_on(_WHAT)
 

@@ -47,7 +47,7 @@ from ldpsim.devices.facts import Split
 
 
 def fit_perceptron(
-    features: Any, told: LabelEvidence, train: IntArray, val: IntArray, *, seed: int, device: str = "cpu",
+    features: Any, labels: LabelEvidence, train: IntArray, val: IntArray, *, seed: int, device: str = "cpu",
     patience: float = math.inf,
 ) -> DoubleArray:  # fmt: skip
     """float64 (n, classes): log-probabilities. A row of ``train`` comes from a model that was trained on that person.
@@ -57,7 +57,7 @@ def fit_perceptron(
 
     Args:
         features: (n, d), numpy, CSR or packed bits.
-        told: Labels, public or reported; only those of ``train`` and ``val`` are read.
+        labels: Labels, public or reported; only those of ``train`` and ``val`` are read.
         train: People to learn from, all with a label.
         val: Others, all with a label.
         seed: Seed of the weights and of dropout.
@@ -72,10 +72,10 @@ def fit_perceptron(
         rows = features.standardised()[0].unit_rows()
     else:
         rows = scale_public(features, "row-normalised") if is_text(features) else weighted_rows(features)
-    graph = Graph(rows, np.zeros((2, 0), np.int64), None, told.labels, train, val)
+    graph = Graph(rows, np.zeros((2, 0), np.int64), None, labels.labels, train, val)
     network = training.train(
-        graph, settings=training.TrainingSettings(gnn="mlp", selection="loss"), classes=told.classes, seed=seed,
-        device=device, weights=told.rows, patience=patience,
+        graph, settings=training.TrainingSettings(gnn="mlp", selection="loss"), classes=labels.classes, seed=seed,
+        device=device, weights=labels.rows, patience=patience,
     )  # fmt: skip
     if packed:
         return np.asarray(network.log_probability, np.float64)
@@ -108,24 +108,24 @@ class NodeEvidence:
 
 
 def node_evidence(
-    features: Any, told: LabelEvidence, split: Split, *, bits: FlippedFeatures | None = None, seed: int = 0,
+    features: Any, labels: LabelEvidence, split: Split, *, bits: FlippedFeatures | None = None, seed: int = 0,
     device: str = "cpu",
 ) -> NodeEvidence:  # fmt: skip
     """Return everybody's class evidence from public features, or from reported bits.
 
     Args:
         features: (n, d), CSR or numpy: the public features; None if they are private.
-        told: Labels, public or reported. Those of test people are not read.
+        labels: Labels, public or reported. Those of test people are not read.
         split: Division of the people.
         bits: Reported bits; None to take the bits of ``features``.
         seed: Seed of the folds and of the perceptron.
         device: Device of the perceptron: ``auto``, ``cpu`` or ``cuda``.
     """
-    train, val = (told.known(nodes) for nodes in (split.train, split.val))
-    rows, weights = unit_rows(features, bits), told.estimates(train)
+    train, val = (labels.known(nodes) for nodes in (split.train, split.val))
+    rows, weights = unit_rows(features, bits), labels.estimates(train)
     if rows is None or not len(train):
-        return _shares_alone(len(told.labels), weights)
-    scores = ridge_scores(rows, train, told)
+        return _shares_alone(len(labels.labels), weights)
+    scores = ridge_scores(rows, train, labels)
     if bits is None:
         bayes = naive_bayes(bits_of(features), train, weights, seed=seed)
     else:
@@ -133,34 +133,34 @@ def node_evidence(
     components = {"naive Bayes": bayes, "ridge": _RIDGE_SCALE * scores, "ln ridge": ln_scores(scores)}
     if features is not None:
         name, add = ("near", _near_scores) if is_text(features) else ("kernel", _kernel_scores)
-        scores = add(rows, train, told)
+        scores = add(rows, train, labels)
         components |= {name: _RIDGE_SCALE * scores, f"ln {name}": ln_scores(scores)}
     prior = {name: _PRIOR.get(name, 0.0) for name in components}
-    pool = fit_pool(components, told, val, others=train, prior=prior)
+    pool = fit_pool(components, labels, val, others=train, prior=prior)
     if features is None or not len(val):
         return NodeEvidence(pool.log_probability, components, pool.exponents)
-    perceptron = fit_perceptron(features, told, train, val, seed=seed, device=device)
-    components["perceptron"] = ln_scores(told.unbiased(np.exp(perceptron) * told.whole))
-    both = joined_pool(pool, {"perceptron": components["perceptron"]}, told, val)
+    perceptron = fit_perceptron(features, labels, train, val, seed=seed, device=device)
+    components["perceptron"] = ln_scores(labels.unbiased(np.exp(perceptron) * labels.whole))
+    both = joined_pool(pool, {"perceptron": components["perceptron"]}, labels, val)
     rows = both.log_probability.copy()
     rows[train] = pool.log_probability[train]
     return NodeEvidence(rows, components, both.exponents)
 
 
-def _near_scores(rows: Any, train: IntArray, told: LabelEvidence) -> DoubleArray:
+def _near_scores(rows: Any, train: IntArray, labels: LabelEvidence) -> DoubleArray:
     """float64 (n, classes): ridge's scores on rows smoothed over similar people; at most 1,024 frequent columns."""
     near = near_rows(rows)
     if min(rows.shape[1], len(train)) > _LARGEST:
         weight = np.square(rows).sum(axis=0) if not issparse(rows) else rows.power(2).sum(axis=0)
         rows = rows[:, np.sort(np.argsort(-np.asarray(weight).ravel(), kind="stable")[:_FREQUENT])]
-    return ridge_scores(smoothed_rows(rows, near), train, told, SMOOTHED_PENALTIES)
+    return ridge_scores(smoothed_rows(rows, near), train, labels, SMOOTHED_PENALTIES)
 
 
-def _kernel_scores(rows: Any, train: IntArray, told: LabelEvidence) -> DoubleArray:
+def _kernel_scores(rows: Any, train: IntArray, labels: LabelEvidence) -> DoubleArray:
     """float64 (n, classes): ridge's scores on kernel rows of the width with the smallest leave-one-out error."""
     landmarks = landmarks_of(train, rows.shape[0])
-    fits = [taught(kernel_rows(rows, landmarks, width), train, told, SMOOTHED_PENALTIES) for width in _WIDTHS]
-    return _left_out(min(fits, key=lambda fit: fit.error), train, told)
+    fits = [taught(kernel_rows(rows, landmarks, width), train, labels, SMOOTHED_PENALTIES) for width in _WIDTHS]
+    return _left_out(min(fits, key=lambda fit: fit.error), train, labels)
 
 
 def bits_of(features: Any) -> Any:
@@ -183,29 +183,29 @@ def unit_rows(features: Any, bits: FlippedFeatures | None) -> Any:
 
 
 def ridge_scores(
-    rows: Any, train: IntArray, told: LabelEvidence, penalties: tuple[float, ...] = PENALTIES
+    rows: Any, train: IntArray, labels: LabelEvidence, penalties: tuple[float, ...] = PENALTIES
 ) -> DoubleArray:
     """float64 (n, classes): ridge's estimate of each class probability, leave-one-out for the people of ``train``.
 
     Args:
         rows: (n, d), numpy or CSR.
         train: int64 (T,), T at least 1: people to learn from.
-        told: Labels; only those of ``train`` are read.
+        labels: Labels; only those of ``train`` are read.
         penalties: Penalties to choose from.
     """
-    return _left_out(taught(rows, train, told, penalties), train, told)
+    return _left_out(taught(rows, train, labels, penalties), train, labels)
 
 
-def taught(rows: Any, train: IntArray, told: LabelEvidence, penalties: tuple[float, ...] = PENALTIES) -> Ridge:
+def taught(rows: Any, train: IntArray, labels: LabelEvidence, penalties: tuple[float, ...] = PENALTIES) -> Ridge:
     """Fit ridge regression to the classes that the labels of ``train`` name."""
-    return ridge(rows, train, told.named(train), told.classes, penalties)
+    return ridge(rows, train, labels.named(train), labels.classes, penalties)
 
 
-def _left_out(fit: Ridge, train: IntArray, told: LabelEvidence) -> DoubleArray:
+def _left_out(fit: Ridge, train: IntArray, labels: LabelEvidence) -> DoubleArray:
     """float64 (n, classes): the scores of a fit, leave-one-out for the people of ``train``, through the channel."""
     scores = np.array(fit.scores, np.float64)
     scores[train] = fit.left_out
-    return told.unbiased(scores)
+    return labels.unbiased(scores)
 
 
 def ln_scores(scores: DoubleArray) -> DoubleArray:

@@ -87,11 +87,11 @@ class LabelNoise:
     by_loss: bool = False
 
 
-def denoised(told: LabelEvidence, matrix: csr_array, hops: int) -> NDArray[np.int64]:
+def denoised(labels: LabelEvidence, matrix: csr_array, hops: int) -> NDArray[np.int64]:
     """int64 (n,): argmax of S^hops Y', -1 where no report reaches; the labels themselves for no hops."""
     if hops == 0:
-        return told.labels.copy()
-    spread = told.everybody().astype(np.float32)
+        return labels.labels.copy()
+    spread = labels.everybody().astype(np.float32)
     for _ in range(hops):
         spread = matrix @ spread
     return np.where(spread.any(axis=1), spread.argmax(axis=1), -1).astype(np.int64)
@@ -186,13 +186,13 @@ class Drop:
 class _Reports:
     """Reports of some people with a label, as tensors."""
 
-    def __init__(self, told: LabelEvidence, nodes: NDArray[np.int64], device: torch.device) -> None:
-        likelihood = told.probabilities(nodes)
+    def __init__(self, labels: LabelEvidence, nodes: NDArray[np.int64], device: torch.device) -> None:
+        likelihood = labels.probabilities(nodes)
         least, most = likelihood.min(axis=1, keepdims=True), likelihood.max(axis=1, keepdims=True)
         weights = (likelihood - least) / np.where(most > least, most - least, 1)
         self.nodes = torch.from_numpy(nodes).to(device)
         self.least, self.span, self.weights, self.named = (
-            torch.from_numpy(array).float().to(device) for array in (least, most - least, weights, told.named(nodes))
+            torch.from_numpy(array).float().to(device) for array in (least, most - least, weights, labels.named(nodes))
         )
 
     def loss(self, scores: Tensor) -> Tensor:
@@ -249,8 +249,8 @@ def metis_clusters(n: int, edges: IntArray, clusters: int) -> IntArray:
 
     graph = adjacency_matrix(n, both_directions(edges))
     rows = pymetis.CSRAdjacency(graph.indptr.astype(np.int32), graph.indices.astype(np.int32))
-    found = pymetis.part_graph(clusters, rows, recursive=False, options=pymetis.Options(seed=_METIS_SEED))
-    return np.array(found.vertex_part, np.int64)
+    partition = pymetis.part_graph(clusters, rows, recursive=False, options=pymetis.Options(seed=_METIS_SEED))
+    return np.array(partition.vertex_part, np.int64)
 
 
 def project_to_simplex(rows: NDArray[Any]) -> NDArray[np.float64]:
@@ -261,30 +261,30 @@ def project_to_simplex(rows: NDArray[Any]) -> NDArray[np.float64]:
     """
     falling = -np.sort(-np.asarray(rows, np.float64), axis=1)
     excess = (np.cumsum(falling, axis=1) - 1) / np.arange(1, falling.shape[1] + 1)
-    kept = np.count_nonzero(falling > excess, axis=1)
-    threshold = np.take_along_axis(excess, kept[:, None] - 1, axis=1)
+    count = np.count_nonzero(falling > excess, axis=1)
+    threshold = np.take_along_axis(excess, count[:, None] - 1, axis=1)
     return np.maximum(rows - threshold, 0)
 
 
-def make_bags(cluster: IntArray, told: LabelEvidence, nodes: IntArray, again: IntArray | None = None) -> Bags:
+def make_bags(cluster: IntArray, labels: LabelEvidence, nodes: IntArray, again: IntArray | None = None) -> Bags:
     """Estimate the label proportions of each cluster.
 
     Args:
         cluster: int64 (n,), each node's cluster.
-        told: The label reports.
+        labels: The label reports.
         nodes: The training nodes; those without a label are left out.
         again: int64 (n,), -1 for none: reconstructed labels for ``twice``, which also clips and rescales, as
             published. None for ``raw``, which projects to the simplex.
     """
-    nodes = told.known(nodes) if again is None else nodes[again[nodes] >= 0]
-    named = told.named(nodes) if again is None else np.eye(told.classes)[again[nodes]]
+    nodes = labels.known(nodes) if again is None else nodes[again[nodes] >= 0]
+    rows = labels.named(nodes) if again is None else np.eye(labels.classes)[again[nodes]]
     present, bag = np.unique(cluster[nodes], return_inverse=True)
     size = np.bincount(bag, minlength=len(present))
     entries = ((1 / size[bag]).astype(np.float32), (bag, nodes))
     mean = csr_array(entries, shape=(len(present), len(cluster)))
-    shares = np.zeros((len(present), told.classes))
-    np.add.at(shares, bag, named / size[bag][:, None])
-    estimate = told.unbiased(shares)
+    shares = np.zeros((len(present), labels.classes))
+    np.add.at(shares, bag, rows / size[bag][:, None])
+    estimate = labels.unbiased(shares)
     if again is None:
         return Bags(mean, project_to_simplex(estimate))
     clipped = np.maximum(estimate, _LEAST)
@@ -308,6 +308,6 @@ class ProportionLoss:
     def __call__(self, predicted: Tensor) -> Tensor:
         """Mean over the bags of KL(b~ || b^), of ``predicted`` float32 (k, classes), rows of sum 1."""
         everywhere = predicted.new_zeros(self.mean.shape[1], predicted.shape[1]).index_copy(0, self.nodes, predicted)
-        found = (self.mean @ everywhere).clamp_min(torch.finfo(torch.float32).tiny)
-        divergence = torch.xlogy(self.target, self.target) - self.target * found.log()
+        shares = (self.mean @ everywhere).clamp_min(torch.finfo(torch.float32).tiny)
+        divergence = torch.xlogy(self.target, self.target) - self.target * shares.log()
         return divergence.sum(dim=1).mean()

@@ -36,12 +36,12 @@ def network_named(name: str) -> type[nn.Module]:
     """
     installed = {entry.name: entry.value for entry in entry_points(group=GROUP)}
     if ":" not in name and name not in installed:
-        known = [*NETWORKS, *installed]
-        raise ValueError(f"--gnn {name}: unknown{nearest(name, known)} (known: {', '.join(known)}, package:Class)")
-    found: Any = callable_named(installed.get(name, name), "--gnn")
-    if not (isinstance(found, type) and issubclass(found, nn.Module)):
+        names = [*NETWORKS, *installed]
+        raise ValueError(f"--gnn {name}: unknown{nearest(name, names)} (known: {', '.join(names)}, package:Class)")
+    kind: Any = callable_named(installed.get(name, name), "--gnn")
+    if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
         raise ValueError(f"--gnn {name}: is no class that inherits from torch.nn.Module")
-    return found
+    return kind
 
 
 def check_network(name: str, *, people: int, features: int, hidden: int, classes: int) -> None:
@@ -88,14 +88,14 @@ class OwnNetwork(Network):
 
     Args:
         name: Its name, as for :func:`network_named`.
-        graph, given: Those of :class:`Network`; edges with learned weights are not among them.
+        graph, options: Those of :class:`Network`; edges with learned weights are not among them.
     """
 
     normalises = drops_itself = True
 
-    def __init__(self, name: str, graph: Graph, **given: Any) -> None:
+    def __init__(self, name: str, graph: Graph, **options: Any) -> None:
         self.kind = network_named(name)
-        super().__init__(graph, **given)
+        super().__init__(graph, **options)
 
     def build(self, graph: Graph, device: torch.device) -> None:
         features = graph.features.toarray() if issparse(graph.features) else graph.features

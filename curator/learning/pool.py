@@ -64,8 +64,8 @@ def fit_pool(
     start = np.array([1 / len(components) if prior is None else prior[name] for name in components])
     people = nodes if others is None else np.concatenate([nodes, others])
     exponents, _ = _fit(list(components.values()), labels, people, start)
-    named = dict(zip(components, exponents.tolist(), strict=True))
-    first = OpinionPool(named, pooled(components, exponents))
+    by_name = dict(zip(components, exponents.tolist(), strict=True))
+    first = OpinionPool(by_name, pooled(components, exponents))
     return joined_pool(first, late, labels, nodes) if late else first
 
 
@@ -83,9 +83,9 @@ def joined_pool(
     exponents, gain = _fit(list(parts.values()), labels, nodes, np.eye(1, len(parts))[0])
     if not gain > len(parts):
         return OpinionPool({**pool.exponents, **dict.fromkeys(late, 0.0)}, pool.log_probability)
-    named = {name: float(exponents[0]) * exponent for name, exponent in pool.exponents.items()}
-    named |= dict(zip(late, exponents[1:].tolist(), strict=True))
-    return OpinionPool(named, pooled(parts, exponents))
+    by_name = {name: float(exponents[0]) * exponent for name, exponent in pool.exponents.items()}
+    by_name |= dict(zip(late, exponents[1:].tolist(), strict=True))
+    return OpinionPool(by_name, pooled(parts, exponents))
 
 
 def cross_fitted(
@@ -113,34 +113,34 @@ def _fit(
         return start, 0.0
     from scipy.optimize import minimize  # imported where it is needed: the import takes as long as a small run
 
-    told = labels.log_likelihood(people)
+    likelihood = labels.log_likelihood(people)
     stacked = np.stack([part[people] for part in parts])
     stacked -= stacked.mean(axis=2, keepdims=True)  # no probability changes; no large numbers
     scale = np.maximum(np.sqrt(np.square(stacked).mean(axis=(1, 2))), 1e-12)
 
     def value(scaled: DoubleArray) -> tuple[float, DoubleArray]:
         exponents = scaled / scale
-        loss, gradient = loss_of(exponents, stacked, told)
+        loss, gradient = loss_of(exponents, stacked, likelihood)
         apart = exponents - start
         return loss + STRENGTH / 2 * float(apart @ apart), (gradient + STRENGTH * apart) / scale
 
     best = minimize(value, start * scale, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(parts))
     exponents = np.asarray(best.x / scale)
-    before, after = (loss_of(each, stacked, told)[0] for each in (start, exponents))
+    before, after = (loss_of(each, stacked, likelihood)[0] for each in (start, exponents))
     return exponents, before - after
 
 
-def loss_of(exponents: DoubleArray, stacked: DoubleArray, told: DoubleArray) -> tuple[float, DoubleArray]:
+def loss_of(exponents: DoubleArray, stacked: DoubleArray, likelihood: DoubleArray) -> tuple[float, DoubleArray]:
     """Return the sum of -ln p_i(report) and its gradient in the exponents.
 
     Args:
         exponents: float64 (k,).
         stacked: float64 (k, m, classes): components of the labelled people.
-        told: float64 (m, classes): ln-likelihood of their labels or reports.
+        likelihood: float64 (m, classes): ln-likelihood of their labels or reports.
     """
     scores = np.tensordot(exponents, stacked, 1)
-    before, after = _normaliser(scores), _normaliser(scores + told)
-    change = np.exp(scores - before) - np.exp(scores + told - after)
+    before, after = _normaliser(scores), _normaliser(scores + likelihood)
+    change = np.exp(scores - before) - np.exp(scores + likelihood - after)
     return float((before - after).sum()), np.asarray(np.tensordot(stacked, change, 2))
 
 

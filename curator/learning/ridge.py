@@ -228,30 +228,30 @@ def naive_bayes(
         seed: Seed of the folds.
     """
     n, classes = bits.shape[0], weights.shape[1]
-    known = np.ones(n, np.bool_) if answered is None else answered
-    kept = known[train]
+    has_bits = np.ones(n, np.bool_) if answered is None else answered
+    valid = has_bits[train]
     own = folds_of(len(train), folds, seed)
     fold_of = np.full(n, -1, np.int64)  # -1: learned from by nobody's fold
     fold_of[train] = own
     count = int(own.max(initial=-1)) + 1
-    rates = _rates(_column_sums(bits, known), int(known.sum()), flip)
+    rates = _rates(_column_sums(bits, has_bits), int(has_bits.sum()), flip)
     # Row (fold, class) of `sums` holds the weighted bits of this class in this fold.
-    people, place = train[kept], own[kept]
+    people, place = train[valid], own[valid]
     chooser = csr_array(
-        (weights[kept].ravel(), ((place[:, None] * classes + np.arange(classes)).ravel(), np.repeat(people, classes))),
+        (weights[valid].ravel(), ((place[:, None] * classes + np.arange(classes)).ravel(), np.repeat(people, classes))),
         shape=(max(1, count) * classes, n),
     )
     sums = _product(chooser, bits).reshape(max(1, count), classes, -1)
-    found = np.empty((n, classes))
+    scores = np.empty((n, classes))
     for fold in range(-1, count):
         others = own != fold
-        law = _law(sums.sum(axis=0) - (sums[fold] if fold >= 0 else 0), weights[others & kept], rates, flip)
+        law = _law(sums.sum(axis=0) - (sums[fold] if fold >= 0 else 0), weights[others & valid], rates, flip)
         shares = np.log(_shares(weights[others]))
         rows = np.flatnonzero(fold_of == fold)
-        found[rows] = shares
-        told = rows[known[rows]]
-        found[told] += _scores(bits, told, *law)
-    return found - np.logaddexp.reduce(found, axis=1, keepdims=True)
+        scores[rows] = shares
+        with_bits = rows[has_bits[rows]]
+        scores[with_bits] += _scores(bits, with_bits, *law)
+    return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
 
 
 def _shares(weights: DoubleArray) -> DoubleArray:
@@ -295,23 +295,23 @@ def _law(sums: DoubleArray, weights: DoubleArray, rates: DoubleArray, flip: floa
 
 def _scores(bits: Any, people: IntArray, odds: DoubleArray, nothing: DoubleArray) -> DoubleArray:
     """float64 (len(people), classes): the ln-likelihood of each row, a block of rows at a time."""
-    found = np.empty((len(people), len(nothing)))
+    scores = np.empty((len(people), len(nothing)))
     for start in range(0, len(people), _PEOPLE_AT_ONCE):
         rows = slice(start, start + _PEOPLE_AT_ONCE)
-        found[rows] = bits[people[rows]].astype(np.float64) @ odds
-    return found + nothing
+        scores[rows] = bits[people[rows]].astype(np.float64) @ odds
+    return scores + nothing
 
 
-def _column_sums(bits: Any, known: BoolArray) -> DoubleArray:
-    return _product(csr_array(known[None, :].astype(np.float64)), bits)[0]
+def _column_sums(bits: Any, people: BoolArray) -> DoubleArray:
+    return _product(csr_array(people[None, :].astype(np.float64)), bits)[0]
 
 
 def _product(chooser: csr_array, bits: Any) -> DoubleArray:
     """float64 (m, d): chooser @ bits, dense, without a float copy of dense bits."""
     if issparse(bits):
         return np.asarray((chooser @ bits).toarray(), np.float64)
-    found = np.zeros((chooser.shape[0], bits.shape[1]))
+    product = np.zeros((chooser.shape[0], bits.shape[1]))
     for start in range(0, bits.shape[0], _PEOPLE_AT_ONCE):
         rows = slice(start, start + _PEOPLE_AT_ONCE)
-        found += chooser[:, rows] @ bits[rows].astype(np.float64)
-    return found
+        product += chooser[:, rows] @ bits[rows].astype(np.float64)
+    return product

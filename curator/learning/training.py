@@ -254,10 +254,10 @@ def choose_device(name: str) -> torch.device:
     """Return the device for ``auto``, ``cpu`` or ``cuda``; ValueError for another, or CUDA where there is none."""
     if name not in ("auto", "cpu", "cuda"):
         raise ValueError(f"--device must be auto, cpu or cuda, not {name!r}")
-    found = torch.cuda.is_available()
-    if name == "cuda" and not found:
+    has_cuda = torch.cuda.is_available()
+    if name == "cuda" and not has_cuda:
         raise ValueError("--device cuda: this machine has no CUDA device that torch can use")
-    return torch.device("cuda" if found and name != "cpu" else "cpu")
+    return torch.device("cuda" if has_cuda and name != "cpu" else "cpu")
 
 
 def train(
@@ -373,8 +373,8 @@ def fit(
                     after_step(model)
         model.load_state_dict(state)
     predictions = best_scores.argmax(dim=1).cpu().numpy()
-    said = functional.log_softmax(best_scores, dim=1).cpu().numpy()
-    return TrainedNetwork(model.cpu(), predictions, best_epoch, best_accuracy, time.perf_counter() - started, said)
+    logs = functional.log_softmax(best_scores, dim=1).cpu().numpy()
+    return TrainedNetwork(model.cpu(), predictions, best_epoch, best_accuracy, time.perf_counter() - started, logs)
 
 
 _ROWS_AT_ONCE = 4096
@@ -457,5 +457,5 @@ def train_in_batches(
                 break
         model.load_state_dict(state)
         scores = model.scores(rows)
-    predictions, said = scores.argmax(dim=1).cpu().numpy(), functional.log_softmax(scores, dim=1).cpu().numpy()
-    return TrainedNetwork(model.cpu(), predictions, best_epoch, best, time.perf_counter() - started, said)
+    predictions, logs = scores.argmax(dim=1).cpu().numpy(), functional.log_softmax(scores, dim=1).cpu().numpy()
+    return TrainedNetwork(model.cpu(), predictions, best_epoch, best, time.perf_counter() - started, logs)

@@ -23,8 +23,8 @@ def array_digest(*arrays: Any, start: str = "") -> str:
     False
     """
     state = hashlib.sha256(start.encode())
-    for given in arrays:
-        for array in (given.indptr, given.indices, given.data) if issparse(given) else (given,):
+    for entry in arrays:
+        for array in (entry.indptr, entry.indices, entry.data) if issparse(entry) else (entry,):
             if array is not None:
                 whole = np.ascontiguousarray(array)
                 state.update(f"{whole.dtype.str}{whole.shape}".encode())

@@ -111,10 +111,10 @@ def propagate(matrix: csr_array, features: Any, hops: int = 1) -> Any:
 def smoothed_rows(rows: Any, links: csr_array) -> Any:
     """float32 (n, d): D^-1 (P + I) Z, D the row sums of P + I; numpy if more than a tenth of the entries are not 0."""
     mean = mean_matrix(csr_array(links + eye_array(links.shape[0], dtype=np.float32, format="csr")))
-    found = mean @ rows
-    if issparse(found) and found.nnz > _DENSE * np.prod(found.shape):
-        return found.toarray()
-    return csr_array(found) if issparse(found) else found
+    product = mean @ rows
+    if issparse(product) and product.nnz > _DENSE * np.prod(product.shape):
+        return product.toarray()
+    return csr_array(product) if issparse(product) else product
 
 
 def bit_strips(packed: NDArray[np.uint8], d: int) -> Iterator[tuple[slice, NDArray[np.float32]]]:
@@ -127,7 +127,7 @@ def bit_strips(packed: NDArray[np.uint8], d: int) -> Iterator[tuple[slice, NDArr
 
 def label_propagation(
     adjacency: csr_array, labels: IntArray, sources: IntArray, classes: int, steps: int = _LABEL_STEPS,
-    *, named: NDArray[np.float64] | None = None,
+    *, rows: NDArray[np.float64] | None = None,
 ) -> NDArray[np.int64]:  # fmt: skip
     """Spread the labels of ``sources`` over the graph and return every node's class.
 
@@ -139,17 +139,17 @@ def label_propagation(
         sources: Node indices.
         classes: Number of classes.
         steps: Number of steps.
-        named: float64 (n, classes): rows to spread in the place of one-hot labels; None for labels.
+        rows: float64 (n, classes): rows to spread in the place of one-hot labels; None for labels.
     """
     sources = sources[labels[sources] >= 0]
-    known = np.eye(classes, dtype=np.float32)[labels[sources]] if named is None else named[sources].astype(np.float32)
-    spread = spread_rows(adjacency, known, sources, steps)
-    spread[spread.sum(axis=1) == 0] = known.sum(axis=0)
+    start = np.eye(classes, dtype=np.float32)[labels[sources]] if rows is None else rows[sources].astype(np.float32)
+    spread = spread_rows(adjacency, start, sources, steps)
+    spread[spread.sum(axis=1) == 0] = start.sum(axis=0)
     return np.argmax(spread, axis=1).astype(np.int64)
 
 
 def spread_rows(
-    adjacency: csr_array, known: NDArray[np.float32], sources: IntArray, steps: int = _LABEL_STEPS
+    adjacency: csr_array, rows: NDArray[np.float32], sources: IntArray, steps: int = _LABEL_STEPS
 ) -> NDArray[np.float32]:
     """float32 (n, classes): each step takes the mean over the neighbours and restores the known rows.
 
@@ -157,16 +157,16 @@ def spread_rows(
 
     Args:
         adjacency: Symmetric CSR (n, n).
-        known: float32 (len(sources), classes).
+        rows: float32 (len(sources), classes).
         sources: Node indices.
         steps: Number of steps.
     """
-    spread = np.zeros((adjacency.shape[0], known.shape[1]), np.float32)
-    spread[sources] = known
+    spread = np.zeros((adjacency.shape[0], rows.shape[1]), np.float32)
+    spread[sources] = rows
     mean = mean_matrix(adjacency)
     for _ in range(steps):
         spread = mean @ spread
-        spread[sources] = known
+        spread[sources] = rows
     return spread
 
 

@@ -56,8 +56,8 @@ def near_rows(rows: Any, neighbours: int = NEIGHBOURS) -> csr_array:
     step = max(1, _AT_ONCE // len(among))
     columns, cosines = [], []
     for start in range(0, n, step):
-        found = rows[start : start + step] @ others
-        block = np.asarray(found.toarray() if issparse(found) else found, np.float32)
+        products = rows[start : start + step] @ others
+        block = np.asarray(products.toarray() if issparse(products) else products, np.float32)
         own = place[start : start + step]
         some = np.flatnonzero(own >= 0)
         block[some, own[some]] = 0
@@ -91,8 +91,8 @@ def kernel_rows(rows: Any, landmarks: IntArray, width: float) -> NDArray[np.floa
         width: Factor of the squared distance.
     """
     squares = np.asarray((rows.multiply(rows) if issparse(rows) else rows * rows).sum(axis=1)).ravel()
-    found = rows @ rows[landmarks].T
-    kernel = np.asarray(found.toarray() if issparse(found) else found, np.float32)
+    products = rows @ rows[landmarks].T
+    kernel = np.asarray(products.toarray() if issparse(products) else products, np.float32)
     kernel *= -2
     kernel += squares[:, None].astype(np.float32)
     kernel += squares[landmarks].astype(np.float32)
@@ -100,5 +100,5 @@ def kernel_rows(rows: Any, landmarks: IntArray, width: float) -> NDArray[np.floa
     kernel *= -width
     np.exp(kernel, out=kernel)
     values, vectors = np.linalg.eigh(kernel[landmarks].astype(np.float64))
-    kept = values > _SMALLEST * values[-1]
-    return kernel @ (vectors[:, kept] / np.sqrt(values[kept])).astype(np.float32)
+    large = values > _SMALLEST * values[-1]
+    return kernel @ (vectors[:, large] / np.sqrt(values[large])).astype(np.float32)

@@ -319,9 +319,9 @@ class Dropout:
             return functional.dropout(values, self.share)
         if not self.share:
             return values
-        kept = 1 - self.share
+        rest = 1 - self.share
         noise = torch.empty(values.shape)
         drawn = torch.empty(min(_DRAWN_AT_ONCE, noise.numel()), dtype=torch.float64)
         for part in torch.split(noise.view(-1), _DRAWN_AT_ONCE):
-            part.copy_(drawn[: len(part)].uniform_(generator=self.generator).lt_(kept)).div_(kept)
+            part.copy_(drawn[: len(part)].uniform_(generator=self.generator).lt_(rest)).div_(rest)
         return values * noise

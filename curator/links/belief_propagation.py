@@ -121,12 +121,12 @@ def propagate_beliefs(
     messages = np.ones((len(links.source), om.shape[0]), np.float32)
     for part in _blocks(np.flatnonzero(from_source)):
         messages[part] = links.message(part, fixed[links.source[part]] @ om, cap)
-    told = links.sums(np.log(messages))  # what the sources say, once for all
+    source_sums = links.sums(np.log(messages))  # what the sources say, once for all
     live = np.flatnonzero(~from_source & ~to_source)
     inner, place = links.among(live)
     moving = messages[live]
-    beliefs, taken, change = _softmax(evidence + told + own), 0, np.inf
-    mean, field_of = None, np.zeros_like(told)
+    beliefs, taken, change = _softmax(evidence + source_sums + own), 0, np.inf
+    mean, field_of = None, np.zeros_like(source_sums)
     while taken < steps and change > tolerance:
         linear = np.maximum(beliefs, _LEAST).astype(np.float32)
         for part in _blocks(np.arange(len(live))):
@@ -136,7 +136,7 @@ def propagate_beliefs(
         spread = _mean(beliefs, absent)
         mean = spread if mean is None else _KEPT * mean + (1 - _KEPT) * spread
         field_of = -np.outer(absent, affinity @ mean)
-        now = _softmax(evidence + told + inner.sums(np.log(moving)) + field_of + own)
+        now = _softmax(evidence + source_sums + inner.sums(np.log(moving)) + field_of + own)
         change = float(np.abs(now - beliefs)[~sources].sum(axis=1).mean()) if not sources.all() else 0.0
         beliefs, taken = now, taken + 1
     messages[live] = moving
@@ -271,16 +271,16 @@ def labelled_edges(evidence: LinkEvidence, classes_of: FloatArray) -> tuple[Floa
     """Return N and the variance of N that does not come from the edges; arguments as :func:`labelled_counts`."""
     resolution, false_hit = evidence.resolution, evidence.false_hit
     hits = _both(evidence.ends_by(classes_of))
-    said = evidence.reported[:, None] * classes_of
-    silent = classes_of - said
+    reporters = evidence.reported[:, None] * classes_of
+    silent = classes_of - reporters
     pairs = np.zeros((3, *hits.shape))  # by number of reports, people paired with themselves left out below
     if evidence.one_end:
         # a pair has the report of its right end: what lies before person i, summed over the i that reported
         before = np.cumsum(classes_of, axis=0) - classes_of
-        pairs[1] = _both(said.T @ before)
+        pairs[1] = _both(reporters.T @ before)
     else:
-        pairs[2] = np.outer(said.sum(axis=0), said.sum(axis=0)) - said.T @ said
-        pairs[1] = _both(np.outer(said.sum(axis=0), silent.sum(axis=0)))
+        pairs[2] = np.outer(reporters.sum(axis=0), reporters.sum(axis=0)) - reporters.T @ reporters
+        pairs[1] = _both(np.outer(reporters.sum(axis=0), silent.sum(axis=0)))
     chance = np.tensordot(false_hit, pairs, axes=1)
     noise = np.tensordot(false_hit * (1 - false_hit), pairs, axes=1) / resolution**2
     return (hits - chance) / resolution, np.abs(noise)
@@ -308,13 +308,13 @@ def believed_counts(
         left, right = _with_own(beliefs, own, pairs, part)
         agree = np.maximum(np.einsum("ij,ij->i", left @ affinity, right), 1e-12)
         counts += left.T @ (right * (weight[part] / hit[part] / agree)[:, None])
-    found = _both(counts * affinity)
+    edges = _both(counts * affinity)
     share = beliefs.total + own
     share = np.exp(share - share.max(axis=1, keepdims=True))
     share *= (activity / share.sum(axis=1))[:, None]
     seen = evidence.partners[:, 1:].sum() / max(1, evidence.n * (evidence.n - 1))
     expected = seen * density * (np.outer(share.sum(axis=0), share.sum(axis=0)) - share.T @ share)
-    return ClassCounts(found, np.zeros_like(found), np.maximum(expected, 1e-9))
+    return ClassCounts(edges, np.zeros_like(edges), np.maximum(expected, 1e-9))
 
 
 def edge_probability(pairs: Pairs, beliefs: Beliefs, own: FloatArray | None, affinity: FloatArray) -> FloatArray:
@@ -326,12 +326,12 @@ def edge_probability(pairs: Pairs, beliefs: Beliefs, own: FloatArray | None, aff
         own: Evidence of the own labels; None leaves it out, so that labelled people are like all others.
         affinity: Om.
     """
-    found = np.empty(len(pairs.left))
+    probability = np.empty(len(pairs.left))
     for part in _pair_blocks(len(pairs.left)):
         left, right = _with_own(beliefs, own, pairs, part)
         prior = np.minimum(pairs.base[part] * np.einsum("ij,ij->i", left @ affinity, right), 1 - 1e-9)
-        found[part] = 1 / (1 + (1 - prior) / np.maximum(prior, 1e-300) * np.exp(-pairs.strength[part]))
-    return found
+        probability[part] = 1 / (1 + (1 - prior) / np.maximum(prior, 1e-300) * np.exp(-pairs.strength[part]))
+    return probability
 
 
 def shrunk(counts: ClassCounts) -> FloatArray:

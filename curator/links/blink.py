@@ -217,11 +217,11 @@ class LinkPosterior:
 
     def above(self, odds: float) -> PairOdds:
         """Return all pairs with posterior odds of at least ``odds``, by left and right end."""
-        found = self._with_ones()
-        found = found[found.odds >= odds]
+        pairs = self._with_ones()
+        pairs = pairs[pairs.odds >= odds]
         rest = self._without_ones(odds)
         left, right, values = (
-            np.concatenate([getattr(found, name), getattr(rest, name)]) for name in ("left", "right", "odds")
+            np.concatenate([getattr(pairs, name), getattr(rest, name)]) for name in ("left", "right", "odds")
         )
         order = np.argsort(left * self.n + right)
         return PairOdds(left, right, values)[order]
@@ -260,12 +260,12 @@ class LinkPosterior:
         first, second = order[first], order[second]
         left, right = np.minimum(first, second), np.maximum(first, second)
         values = self.base[left] * self.base[right]
-        kept = (values >= odds) & (self.reported[left] | self.reported[right])
+        mask = (values >= odds) & (self.reported[left] | self.reported[right])
         if len(self._keys):
             keys = left * self.n + right
             near = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-            kept &= self._keys[near] != keys
-        return PairOdds(left, right, values)[kept]
+            mask &= self._keys[near] != keys
+        return PairOdds(left, right, values)[mask]
 
 
 def _probability(odds: FloatArray) -> FloatArray:

@@ -97,8 +97,8 @@ def public_scores(rows: Any) -> Scores:
     cosine = RealRows(csr_array(rows).astype(np.float64)).cosine if positive else partial(_products, rows)
 
     def scores(left: IntArray, right: IntArray) -> NDArray[np.float64]:
-        found = cosine(left, right)
-        return np.stack([found, np.log(np.maximum(found, 0) + _OFFSET)], axis=1)
+        cosines = cosine(left, right)
+        return np.stack([cosines, np.log(np.maximum(cosines, 0) + _OFFSET)], axis=1)
 
     return scores
 
@@ -112,9 +112,9 @@ def reported_scores(bits: FlippedFeatures) -> Scores:
 
     def scores(left: IntArray, right: IntArray) -> NDArray[np.float64]:
         product = rows.common(left, right) - flip * (rows.ones[left] + rows.ones[right]) + count * flip**2
-        found = product / (lengths[left] * lengths[right])
-        found[~(answered[left] & answered[right])] = 0
-        return np.asarray(found[:, None], np.float64)
+        cosines = product / (lengths[left] * lengths[right])
+        cosines[~(answered[left] & answered[right])] = 0
+        return np.asarray(cosines[:, None], np.float64)
 
     return scores
 
@@ -143,7 +143,7 @@ def common_partners(weights: csr_array, left: IntArray, right: IntArray) -> NDAr
         weights: Symmetric CSR (n, n) with an empty diagonal: w.
         left, right: int64 (k,).
     """
-    found = np.empty(len(left))
+    counts = np.empty(len(left))
     widths = np.diff(weights.indptr)
     ends = np.cumsum(widths[left] + widths[right])
     start = 0
@@ -151,9 +151,9 @@ def common_partners(weights: csr_array, left: IntArray, right: IntArray) -> NDAr
         done = ends[start - 1] if start else 0
         stop = max(start + 1, int(np.searchsorted(ends, done + _ENTRIES_AT_ONCE, side="right")))
         part = slice(start, stop)
-        found[part] = np.asarray(weights[left[part]].multiply(weights[right[part]]).sum(axis=1)).ravel()
+        counts[part] = np.asarray(weights[left[part]].multiply(weights[right[part]]).sum(axis=1)).ravel()
         start = stop
-    return found
+    return counts
 
 
 def closure_score(weights: csr_array, left: IntArray, right: IntArray) -> FloatArray:
@@ -192,8 +192,8 @@ def sample_pairs(evidence: LinkEvidence, seed: int, size: int = SAMPLE) -> Sampl
     left, right = np.minimum(first, second), np.maximum(first, second)
     reports = evidence.reports(left, right)
     weight = n * (n - 1) / 2 / size * evidence.hit[reports]
-    kept = reports > 0
-    return Sample(left[kept], right[kept], weight[kept], evidence.bit_strength * reports[kept])
+    pairs = reports > 0
+    return Sample(left[pairs], right[pairs], weight[pairs], evidence.bit_strength * reports[pairs])
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,13 +363,13 @@ class LinkEvidence(PairReports):
     @cached_property
     def partners(self) -> NDArray[np.float64]:
         """float64 (n, 3): number of pairs of each person with 0, 1 and 2 reports."""
-        n, said = self.n, self.reported.astype(np.float64)
+        n, lists = self.n, self.reported.astype(np.float64)
         if self.one_end:
             before = np.arange(n)
-            one = before * said + (said.sum() - np.cumsum(said))  # its own list, and the lists of those after it
+            one = before * lists + (lists.sum() - np.cumsum(lists))  # its own list, and the lists of those after it
             return np.stack([n - 1 - one, one, np.zeros(n)], axis=1)
-        others = said.sum() - said
-        two, one = said * others, said * (n - 1 - others) + (1 - said) * others
+        others = lists.sum() - lists
+        two, one = lists * others, lists * (n - 1 - others) + (1 - lists) * others
         return np.stack([n - 1 - one - two, one, two], axis=1)
 
     @property

@@ -57,8 +57,8 @@ class WeightedLinks:
 
     def at_least(self, probability: float) -> WeightedLinks:
         """Return the pairs with P >= ``probability``."""
-        kept = self.probability >= probability
-        return replace(self, left=self.left[kept], right=self.right[kept], probability=self.probability[kept])
+        pairs = self.probability >= probability
+        return replace(self, left=self.left[pairs], right=self.right[pairs], probability=self.probability[pairs])
 
 
 def edge_posterior(cosine: FloatArray, exponent: NDArray[np.int8], ratio: float) -> FloatArray:
@@ -91,14 +91,14 @@ def likely_links(bits: FlippedRows, rows: Rows, least: float, *, path: str = "au
         unreported = _near_duplicates(bits, rows, least, np.inf if path == "pairs" else limit - bits.ones.nnz)
     tiled = unreported is None
     parts = _tiles(bits, rows, least) if unreported is None else chain(_with_a_one(bits), unreported)
-    found: list[tuple[IntArray, IntArray, FloatArray]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+    links: list[tuple[IntArray, IntArray, FloatArray]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     looked_at = int(everything) if tiled else 0
     for left, right, exponent in parts:
         looked_at += len(left)
         probability = edge_posterior(rows.cosine(left, right), exponent, bits.odds)
-        kept = probability >= least
-        found.append((left[kept], right[kept], probability[kept]))
-    left, right, probability = (np.concatenate(column) for column in zip(*found, strict=True))
+        pairs = probability >= least
+        links.append((left[pairs], right[pairs], probability[pairs]))
+    left, right, probability = (np.concatenate(column) for column in zip(*links, strict=True))
     _, first = np.unique(left * n + right, return_index=True)
     return WeightedLinks(left[first], right[first], probability[first], looked_at,
                          "tiles" if tiled else "pairs")  # fmt: skip

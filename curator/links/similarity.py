@@ -231,12 +231,12 @@ def candidates(rows: Rows, gap: float, limit: float) -> Iterator[PairBatch] | No
         would return more than ``limit`` pairs.
     """
     gap += _ROUNDING
-    kept = np.flatnonzero(~rows.empty)
-    if len(kept) < 2:
+    people = np.flatnonzero(~rows.empty)
+    if len(people) < 2:
         return iter(())
-    best = _blocks(rows, kept, gap) if isinstance(rows, BitRows) else None
+    best = _blocks(rows, people, gap) if isinstance(rows, BitRows) else None
     count = np.inf if best is None else _number_of_pairs(best)
-    if count > min(limit, 8 * len(kept)) and rows.entries <= _MOST_ENTRIES:
+    if count > min(limit, 8 * len(people)) and rows.entries <= _MOST_ENTRIES:
         other = _prefixes(rows, gap)
         if (number := _number_of_pairs(other)) < count:
             best, count = other, number
@@ -253,7 +253,7 @@ def _number_of_pairs(groups: _Groups) -> float:
     return float(sum((size * (size - 1) / 2).sum() for size in sizes))
 
 
-def _blocks(rows: BitRows, kept: IntArray, gap: float) -> _Groups | None:
+def _blocks(rows: BitRows, people: IntArray, gap: float) -> _Groups | None:
     """Return hashes of the rows' content in each block of columns; None where there are more blocks than columns."""
     differ, width = 2 * float(rows.ones.max()) * gap, rows.packed.shape[1]
     if differ >= width:
@@ -264,10 +264,10 @@ def _blocks(rows: BitRows, kept: IntArray, gap: float) -> _Groups | None:
 
     def lists() -> Iterator[tuple[Keys, IntArray]]:
         for first, last in zip(edges[:-1], edges[1:], strict=True):
-            keys = np.zeros(len(kept), np.uint64)
+            keys = np.zeros(len(people), np.uint64)
             for column in range(first, last):
-                keys += rows.packed[kept, column].astype(np.uint64) * odd[column]
-            yield keys, kept
+                keys += rows.packed[people, column].astype(np.uint64) * odd[column]
+            yield keys, people
 
     return lists
 

@@ -92,12 +92,12 @@ def known_from_reports(reports: Reports, public: PublicKnowledge, *, nulls: bool
     features = public.features
     if tell_features(reports, public) and (nulls or not is_sampled(public.split)):
         features = estimated(reports)
-    given = {
+    attributes = {
         "adjacency": public.edges is None and reports.adjacency is not None,
         "features": public.features is None and reports.features is not None,
         "label": reports.labels is not None,
     }
-    reported = frozenset(name for name, was_reported in given.items() if was_reported)
+    reported = frozenset(name for name, was_reported in attributes.items() if was_reported)
     labels = evidence.labels.only(public.split.labelled)
     return NullEvidence(labels, public.split, evidence.edges if nulls else None, features, reported)
 
@@ -150,30 +150,30 @@ def estimated(reports: Reports) -> Any:
         return np.where(reports.reported("features")[:, None], rows, np.float32(0))
     if (packed := packed_estimates(reports)) is not None:
         return packed
-    found = smoothed(reports, alone, 0)
-    return found.base if isinstance(found, Factored) else found
+    estimates = smoothed(reports, alone, 0)
+    return estimates.base if isinstance(estimates, Factored) else estimates
 
 
-def chance(known: NullEvidence) -> int:
+def chance(inputs: NullEvidence) -> int:
     """Return the largest class among the training labels (without any, the validation labels; else 0).
 
     Of equally large classes it is the one with the smallest number.
     """
-    people = known.teachers if len(known.teachers) else known.labels.known(known.split.val)
-    return int(np.argmax(np.bincount(known.labels.labels[people], minlength=max(1, known.labels.classes))))
+    people = inputs.teachers if len(inputs.teachers) else inputs.labels.known(inputs.split.val)
+    return int(np.argmax(np.bincount(inputs.labels.labels[people], minlength=max(1, inputs.labels.classes))))
 
 
-def graph_alone(known: NullEvidence) -> NDArray[np.int64] | None:
+def graph_alone(inputs: NullEvidence) -> NDArray[np.int64] | None:
     """Spread the labels to learn from over the known edges.
 
     Returns:
         int64 (n,): every node's class. None without edges to use or without such a label.
     """
-    told = known.labels
-    if known.edges is None or not len(known.teachers):
+    labels = inputs.labels
+    if inputs.edges is None or not len(inputs.teachers):
         return None
-    graph = adjacency_matrix(len(told.labels), both_directions(known.edges))
-    return label_propagation(graph, told.labels, known.teachers, told.classes, named=told.rows)
+    graph = adjacency_matrix(len(labels.labels), both_directions(inputs.edges))
+    return label_propagation(graph, labels.labels, inputs.teachers, labels.classes, rows=labels.rows)
 
 
 # Of hops 2 to 16, rates .05 and .01, decays 1e-3 and 1e-4: within .2 points of the best validation accuracy on Cora,
@@ -185,7 +185,7 @@ _LEARNED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def graph_learned(known: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:
+def graph_learned(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:
     """Predict from the known edges by label spreading or by a network, whichever has more hits on validation labels.
 
     The network is FeatFree's, with one free row a person (:mod:`ldpsim.curator.learning.free_rows`) and few epochs. It
@@ -193,32 +193,32 @@ def graph_learned(known: NullEvidence, *, seed: int, device: str = "cpu") -> Int
     label spreading is returned.
 
     Args:
-        known: What the curator knows.
+        inputs: What the curator knows.
         seed: Seed of the network.
         device: Device of the network: ``auto``, ``cpu`` or ``cuda``.
 
     Returns:
         int64 (n,): every node's class. None where :func:`graph_alone` returns None.
     """
-    spread, told = graph_alone(known), known.labels
-    learned, chosen = (told.known(nodes) for nodes in (known.split.train, known.split.val))
-    if spread is None or known.edges is None or not len(learned) or not len(chosen):
+    spread, labels = graph_alone(inputs), inputs.labels
+    learned, chosen = (labels.known(nodes) for nodes in (inputs.split.train, inputs.split.val))
+    if spread is None or inputs.edges is None or not len(learned) or not len(chosen):
         return spread
     from ldpsim.curator.learning.free_rows import free_rows  # torch is only needed from here on
     from ldpsim.curator.learning.training import TrainingSettings, train
 
-    nothing = csr_array((len(told.labels), 0), dtype=np.float32)
-    graph = Graph(nothing, both_directions(known.edges), None, told.labels, learned, chosen)
+    nothing = csr_array((len(labels.labels), 0), dtype=np.float32)
+    graph = Graph(nothing, both_directions(inputs.edges), None, labels.labels, learned, chosen)
     rows = free_rows(graph, "identity", "hoa", _HOPS, width=0, seed=seed)
-    network = train(replace(graph, features=rows), settings=TrainingSettings(**_LEARNED), classes=told.classes,
-                    seed=seed, device=device, weights=told.rows, patience=_PATIENCE)  # fmt: skip
-    fair = graph_alone(replace(known, taught_by_validation=False)) if known.taught_by_validation else spread
+    network = train(replace(graph, features=rows), settings=TrainingSettings(**_LEARNED), classes=labels.classes,
+                    seed=seed, device=device, weights=labels.rows, patience=_PATIENCE)  # fmt: skip
+    fair = graph_alone(replace(inputs, taught_by_validation=False)) if inputs.taught_by_validation else spread
     assert fair is not None
-    hits = [np.count_nonzero(found[chosen] == told.labels[chosen]) for found in (fair, network.predictions)]
+    hits = [np.count_nonzero(guess[chosen] == labels.labels[chosen]) for guess in (fair, network.predictions)]
     return spread if hits[0] >= hits[1] else network.predictions
 
 
-def features_alone(known: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:
+def features_alone(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:
     """Predict from features without any edge, by the model of a small family that validation labels choose.
 
     - ridge regression, and a perceptron;
@@ -232,30 +232,30 @@ def features_alone(known: NullEvidence, *, seed: int, device: str = "cpu") -> In
     of them, and their hits on them are leave-one-out; the perceptron needs them to stop.
 
     Args:
-        known: What the curator knows.
+        inputs: What the curator knows.
         seed: Seed of the perceptron.
         device: Device of the perceptron: ``auto``, ``cpu`` or ``cuda``.
 
     Returns:
         int64 (n,): every node's class. None without features or without a training label.
     """
-    told = known.labels
-    learned, chosen = (told.known(nodes) for nodes in (known.split.train, known.split.val))
-    if known.features is None or not known.features.shape[1] or not len(learned):
+    labels = inputs.labels
+    learned, chosen = (labels.known(nodes) for nodes in (inputs.split.train, inputs.split.val))
+    if inputs.features is None or not inputs.features.shape[1] or not len(learned):
         return None
-    taught = known.teachers
-    if "features" in known.reported or not len(chosen):
-        scores = known.ridge.scores.copy()
-        scores[taught] = known.ridge.left_out
-        found = {"ridge": scores}
+    taught = inputs.teachers
+    if "features" in inputs.reported or not len(chosen):
+        scores = inputs.ridge.scores.copy()
+        scores[taught] = inputs.ridge.left_out
+        models = {"ridge": scores}
     else:
-        late = chosen[:0] if known.taught_by_validation else chosen
-        pool = node_evidence(known.features, told, Split(taught, late, known.split.test), seed=seed, device=device)
-        found = {name: pool.components[name] for name in ("ridge", "perceptron") if name in pool.components}
-        found["pool"] = pool.log_probability
-    if len(chosen) and "perceptron" not in found:
-        found["perceptron"] = fit_perceptron(
-            known.features, told, learned, chosen, seed=seed, device=device, patience=_NOISY_PATIENCE
+        late = chosen[:0] if inputs.taught_by_validation else chosen
+        pool = node_evidence(inputs.features, labels, Split(taught, late, inputs.split.test), seed=seed, device=device)
+        models = {name: pool.components[name] for name in ("ridge", "perceptron") if name in pool.components}
+        models["pool"] = pool.log_probability
+    if len(chosen) and "perceptron" not in models:
+        models["perceptron"] = fit_perceptron(
+            inputs.features, labels, learned, chosen, seed=seed, device=device, patience=_NOISY_PATIENCE
         )
-    best = max(found.values(), key=lambda rows: np.count_nonzero(rows[chosen].argmax(axis=1) == told.labels[chosen]))
+    best = max(models.values(), key=lambda rows: np.count_nonzero(rows[chosen].argmax(axis=1) == labels.labels[chosen]))
     return np.argmax(best, axis=1).astype(np.int64)

@@ -136,33 +136,33 @@ def fit_block_model(
         scores: Public scores of pairs, or None.
         seed: Seed of the sampled pairs.
     """
-    found = moments(evidence)
-    activity = found.activity
+    estimates = moments(evidence)
+    activity = estimates.activity
     sample = sample_pairs(evidence, seed)
     ends = np.concatenate([_pair_scores(scores, evidence.left, evidence.right),
                            _pair_scores(scores, sample.left, sample.right)])  # fmt: skip
-    left, right = (np.log(found.activity_without(end)) for end in (evidence.left, evidence.right))
+    left, right = (np.log(estimates.activity_without(end)) for end in (evidence.left, evidence.right))
     log_activity = np.log(activity)
     degrees = np.concatenate([left + right, log_activity[sample.left] + log_activity[sample.right]])
-    known = np.concatenate([ends, degrees[:, None]], axis=1)
+    columns = np.concatenate([ends, degrees[:, None]], axis=1)
     count = len(evidence)
 
     share = softmax(people, axis=1)
     mean = _mean_class(softmax(people + own, axis=1), activity)
-    affinity = normalised(shrunk(labelled_counts(evidence, labels, activity, found.density)), mean)
+    affinity = normalised(shrunk(labelled_counts(evidence, labels, activity, estimates.density)), mean)
     cavities = share[evidence.left], share[evidence.right]
     every_left = np.concatenate([evidence.left, sample.left])
     every_right = np.concatenate([evidence.right, sample.right])
-    prior, taken, change, table = None, 0, np.inf, known
+    prior, taken, change, table = None, 0, np.inf, columns
     while taken < ROUNDS and change > TOLERANCE:
         agreement = _agreement(*cavities, affinity), _agreement(share[sample.left], share[sample.right], affinity)
         ones = Scored(table[:count], agreement[0], evidence.strength, np.ones(count))
         zeros = Scored(table[count:], agreement[1], -sample.strength, sample.weight)
         start = prior if taken > 1 else None  # the second round has one score more than the first
-        prior = fit_edge_prior(ones, zeros, found.density, start)
+        prior = fit_edge_prior(ones, zeros, estimates.density, start)
         base = expit(prior.log_odds(table))
         pairs = Pairs(evidence.n, evidence.left, evidence.right, base[:count], evidence.strength)
-        density = float(np.average(base[count:], weights=sample.weight)) if len(sample.left) else found.density
+        density = float(np.average(base[count:], weights=sample.weight)) if len(sample.left) else estimates.density
         partners = _expected_partners(evidence, density, activity)
         beliefs = propagate_beliefs(pairs, people, own, affinity, evidence.resolution * partners)
         now = softmax(beliefs.total, axis=1)
@@ -173,9 +173,9 @@ def fit_block_model(
         affinity = normalised(np.sqrt(affinity * shrunk(counts)), mean)
         cavities = beliefs.left_cavity.astype(np.float64), beliefs.right_cavity.astype(np.float64)
         likely = edge_probability(pairs, beliefs, own, affinity)
-        kept = likely >= LIKELY
-        weights = symmetric(evidence.left[kept], evidence.right[kept], likely[kept], evidence.n)
-        table = np.concatenate([known, closure_score(weights, every_left, every_right)[:, None]], axis=1)
+        edges = likely >= LIKELY
+        weights = symmetric(evidence.left[edges], evidence.right[edges], likely[edges], evidence.n)
+        table = np.concatenate([columns, closure_score(weights, every_left, every_right)[:, None]], axis=1)
     assert prior is not None
     probability = np.asarray(edge_probability(pairs, beliefs, None, affinity), np.float64)
     return SparsePosterior(beliefs, pairs, probability, affinity, prior, taken, change)
@@ -207,7 +207,7 @@ def _expected_partners(evidence: LinkEvidence, density: float, activity: FloatAr
 
 
 def graph_components(
-    rows: Any, links: csr_array, pairs: csr_array, told: LabelEvidence, train: IntArray
+    rows: Any, links: csr_array, pairs: csr_array, evidence: LabelEvidence, train: IntArray
 ) -> tuple[dict[str, DoubleArray], dict[str, DoubleArray]]:
     """float64 (n, classes) by name: components without own labels, and late ones; none without a label or a link.
 
@@ -215,7 +215,7 @@ def graph_components(
         rows: (n, d) of length 1 (:func:`ldpsim.curator.learning.node_evidence.unit_rows`); None for no features.
         links: P, symmetric CSR (n, n).
         pairs: S, symmetric CSR (n, n) of ones.
-        told: Labels, public or reported.
+        evidence: Labels, public or reported.
         train: Training people with a label.
     """
     if not len(train) or not links.nnz:
@@ -223,9 +223,9 @@ def graph_components(
     early = {}
     if rows is not None:
         smoothed = smoothed_rows(rows, links)
-        early["smoothed features"] = ln_scores(ridge_scores(smoothed, train, told, _few(smoothed, train, told)))
-    early["spectrum"] = ln_scores(ridge_scores(spectrum(links), train, told))
-    labels = told.probabilities(train)
+        early["smoothed features"] = ln_scores(ridge_scores(smoothed, train, evidence, _few(smoothed, train, evidence)))
+    early["spectrum"] = ln_scores(ridge_scores(spectrum(links), train, evidence))
+    labels = evidence.probabilities(train)
     return early, {ON_LINKS: _propagated(links, labels, train), ON_PAIRS: _propagated(pairs, labels, train)}
 
 
@@ -253,18 +253,18 @@ def spectrum(links: csr_array, count: int = EIGENVECTORS) -> Any:
     return standardised_rows(columns)
 
 
-def _propagated(graph: csr_array, known: DoubleArray, sources: IntArray) -> DoubleArray:
-    spread = spread_rows(graph, known.astype(np.float32), sources).astype(np.float64)
+def _propagated(graph: csr_array, rows: DoubleArray, sources: IntArray) -> DoubleArray:
+    spread = spread_rows(graph, rows.astype(np.float32), sources).astype(np.float64)
     reached = spread.sum(axis=1, keepdims=True)
-    return ln_scores(np.where(reached > 0, spread / np.where(reached > 0, reached, 1), known.mean(axis=0)))
+    return ln_scores(np.where(reached > 0, spread / np.where(reached > 0, reached, 1), rows.mean(axis=0)))
 
 
-def _few(rows: Any, train: IntArray, told: LabelEvidence) -> tuple[float, ...]:
+def _few(rows: Any, train: IntArray, labels: LabelEvidence) -> tuple[float, ...]:
     """Return the penalties, or where a large matrix must be inverted the best one for a part of the people."""
     if min(rows.shape[1], len(train)) <= _LARGEST_INVERSE:
         return SMOOTHED_PENALTIES
     part = train[:: -(-len(train) // _LARGEST_INVERSE)]
-    return (taught(rows, part, told, SMOOTHED_PENALTIES).penalty,)
+    return (taught(rows, part, labels, SMOOTHED_PENALTIES).penalty,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +308,7 @@ def guarded_answer(
         gain = hits[name] - hits[POOL]
         if gain.sum() > math.sqrt(np.square(gain).sum()) and hits[name].sum() > hits[chosen].sum():
             chosen = name
-    accuracy = {name: float(found.mean()) if len(val) else math.nan for name, found in hits.items()}
+    accuracy = {name: float(row.mean()) if len(val) else math.nan for name, row in hits.items()}
     return GuardedAnswer(chosen, pool.log_probability if chosen == POOL else simpler[chosen], pool.exponents, accuracy)
 
 
@@ -336,11 +336,11 @@ class Estimate:
 
     def notes(self) -> dict[str, Any]:
         """Return the facts of the estimate for the record."""
-        model, found = self.model, self.answer
+        model, answer = self.model, self.answer
         return {
-            "answer": found.chosen,
-            "validation_accuracy": dict(found.accuracy),
-            "exponents": dict(found.exponents),
+            "answer": answer.chosen,
+            "validation_accuracy": dict(answer.accuracy),
+            "exponents": dict(answer.exponents),
             "pairs": len(model.pairs.left),
             "expected_edges": float(model.probability.sum()),
             "rounds": model.rounds,

@@ -72,24 +72,24 @@ def joined_reports(parts: Sequence[Any]) -> Any:
     """
     n = parts[0].facts.n
     asks: dict[str, Ask] = {}
-    asked: dict[str, BoolArray] = {}
+    recipients: dict[str, BoolArray] = {}
     missed = np.zeros(n, np.bool_)
     arrays: dict[str, Any] = {}
     for number, part in enumerate(parts):
         asks.update(part.asks)
         for attribute, who in part.asked.items():
-            before = asked.get(attribute, np.zeros(n, np.bool_))
+            before = recipients.get(attribute, np.zeros(n, np.bool_))
             if np.any(before & who):
                 person = int(np.flatnonzero(before & who)[0])
                 raise ValueError(f"part {number} asks person {person} about {attribute} again")
-            asked[attribute] = before | who
+            recipients[attribute] = before | who
             missed |= who & ~part.answered
             for mechanism in part.asks[attribute].mechanisms:
                 name = mechanism.field
                 arrays[name] = _merged(arrays.get(name), part.arrays[name], who)
-    answered = np.logical_or.reduce(list(asked.values())) & ~missed
+    answered = np.logical_or.reduce(list(recipients.values())) & ~missed
     plan = (tuple(asks[attribute] for attribute in sorted(asks)),)
-    return replace(parts[-1], asks=asks, asked=asked, answered=answered, arrays=arrays, plan=plan, grouping=None,
+    return replace(parts[-1], asks=asks, asked=recipients, answered=answered, arrays=arrays, plan=plan, grouping=None,
                    parts=tuple(parts))  # fmt: skip
 
 
@@ -104,15 +104,15 @@ def _merged(old: Any, new: Any, who: BoolArray) -> Any:
 
 def answers_to(questions: Iterable[Question], answers: Answers) -> AnswersByDevice:
     """Return the answers to the questions of one part: these people, and these attributes of each."""
-    found = {}
+    by_device = {}
     for question in questions:
         devices = list(answers) if question.devices is None else question.devices.tolist()
         for device in devices:
-            given = answers.get(device, {})
-            own = {name: given[name] for name in question.query.attributes if name in given}
+            payloads = answers.get(device, {})
+            own = {name: payloads[name] for name in question.query.attributes if name in payloads}
             if own:
-                found[device] = own
-    return found
+                by_device[device] = own
+    return by_device
 
 
 class Decoder:
@@ -147,7 +147,7 @@ class Decoder:
         for attribute, ask in self.asks.items():
             payloads = _payloads(attribute, ask, self.asked[attribute], answers)
             for place in range(len(ask.mechanisms)):
-                self.add_part(attribute, place, list(payloads), [given[place] for given in payloads.values()])
+                self.add_part(attribute, place, list(payloads), [payload[place] for payload in payloads.values()])
 
     def add_part(self, attribute: str, place: int, devices: Sequence[int], reports: Sequence[bytes]) -> None:
         """Take one mechanism's reports of devices that were asked about its attribute, in the order of :meth:`add`.
@@ -164,8 +164,8 @@ class Decoder:
 
     def arrays(self) -> tuple[dict[str, Any], dict[int, ValueError]]:
         """Return the arrays by field, and errors by device whose bytes are malformed."""
-        found = {name: stack.done() for name, stack in self._stacks.items()}
-        return found, {device: error for stack in self._stacks.values() for device, error in stack.wrong.items()}
+        arrays = {name: stack.done() for name, stack in self._stacks.items()}
+        return arrays, {device: error for stack in self._stacks.values() for device, error in stack.wrong.items()}
 
 
 def _asks(n: int, questions: Iterable[Question]) -> tuple[dict[str, Ask], dict[str, BoolArray]]:
@@ -191,25 +191,25 @@ def _whole_plan(questions: Sequence[Question]) -> tuple[tuple[Ask, ...], ...]:
 
 
 def _grouping(questions: Iterable[Question]) -> NDArray[np.int64] | None:
-    found = {question.query.grouping for question in questions} - {None}
-    if len(found) > 1:
+    groupings = {question.query.grouping for question in questions} - {None}
+    if len(groupings) > 1:
         raise ValueError("two questions group people differently")
-    return np.array(found.pop(), np.int64) if found else None
+    return np.array(groupings.pop(), np.int64) if groupings else None
 
 
-def _payloads(attribute: str, ask: Ask, asked: BoolArray, answers: Answers) -> dict[int, tuple[bytes, ...]]:
+def _payloads(attribute: str, ask: Ask, recipients: BoolArray, answers: Answers) -> dict[int, tuple[bytes, ...]]:
     """Return the attribute's bytes by device, in rising order of devices."""
     payloads = {}
     for device in sorted(answers):
-        given = answers[device].get(attribute)
-        if (given is not None) != bool(asked[device]):
-            if given is None:
+        payload = answers[device].get(attribute)
+        if (payload is not None) != bool(recipients[device]):
+            if payload is None:
                 raise ValueError(f"device {device} was asked about {attribute} and did not report it")
             raise ValueError(f"device {device} reported {attribute} without being asked")
-        if given is not None:
-            if len(given) != len(ask.mechanisms):
+        if payload is not None:
+            if len(payload) != len(ask.mechanisms):
                 raise ValueError(
-                    f"device {device} reported {len(given)} parts of {attribute}, not {len(ask.mechanisms)}"
+                    f"device {device} reported {len(payload)} parts of {attribute}, not {len(ask.mechanisms)}"
                 )
-            payloads[device] = given
+            payloads[device] = payload
     return payloads

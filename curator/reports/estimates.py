@@ -65,10 +65,10 @@ def feature_bits(reports: Reports) -> FlippedFeatures | None:
     """Return the bits; None where none were reported, or under noise of another law."""
     if reports.features is None:
         return None
-    asked = reports.source("features")
-    if not isinstance(asked, OneBit):
+    mechanism = reports.source("features")
+    if not isinstance(mechanism, OneBit):
         return None
-    return FlippedFeatures(reports.features, reports.facts.d, asked.flip_probability, reports.reported("features"))
+    return FlippedFeatures(reports.features, reports.facts.d, mechanism.flip_probability, reports.reported("features"))
 
 
 def both_directions(edges: IntArray) -> IntArray:
@@ -149,11 +149,11 @@ def estimate_features(
     return result
 
 
-def estimate_labels(named: NDArray[Any], mean: csr_array, hops: int) -> IntArray:
+def estimate_labels(rows: NDArray[Any], mean: csr_array, hops: int) -> IntArray:
     """Algorithm 3: every node's label from the reports of the neighbourhood (masked propagation).
 
     Args:
-        named: float (n, classes): the classes that each report names
+        rows: float (n, classes): the classes that each report names
             (:meth:`ldpsim.curator.reports.labels.LabelEvidence.everybody`), zeros where there is none.
         mean: :func:`neighbourhood_mean`.
         hops: K_y.
@@ -162,7 +162,7 @@ def estimate_labels(named: NDArray[Any], mean: csr_array, hops: int) -> IntArray
         int64 (n,), also for nodes without a report of their own; of equal estimates the
         first; -1 where no report lies within reach.
     """
-    shares = propagate(mean, np.asarray(named, np.float32), hops)
+    shares = propagate(mean, np.asarray(rows, np.float32), hops)
     return np.where(shares.any(axis=1), shares.argmax(axis=1), -1).astype(np.int64)
 
 

@@ -72,23 +72,23 @@ class LabelEvidence:
 
     def placed(self, nodes: IntArray, rows: DoubleArray) -> DoubleArray:
         """float64 (n, classes): the rows of these nodes, zeros for everybody else."""
-        found = np.zeros((len(self.labels), self.classes))
-        found[nodes] = rows
-        return found
+        table = np.zeros((len(self.labels), self.classes))
+        table[nodes] = rows
+        return table
 
     def everybody(self) -> DoubleArray:
         """float64 (n, classes): ``named``, zeros for people without a label or a report."""
-        known = np.flatnonzero(self.labels >= 0)
-        return self.placed(known, self.named(known))
+        people = np.flatnonzero(self.labels >= 0)
+        return self.placed(people, self.named(people))
 
     @property
     def whole(self) -> float:
         """Mean of the sum of ``named`` over the classes: 1 where a report names one class."""
         return self.truth + (self.classes - 1) * self.lie if self.rows is not None else 1.0
 
-    def unbiased(self, named: NDArray[Any]) -> NDArray[Any]:
-        """Return the unbiased estimate that belongs to ``named``, or to a mean of it, of any shape."""
-        return np.asarray((named - self.lie) / (self.truth - self.lie))
+    def unbiased(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the unbiased estimate that belongs to ``values`` of ``named``, or to means of them, of any shape."""
+        return np.asarray((values - self.lie) / (self.truth - self.lie))
 
     def estimates(self, nodes: IntArray) -> DoubleArray:
         """float64 (len(nodes), classes): unbiased estimates of the one-hot labels; labels in clear are one-hot."""
@@ -124,15 +124,15 @@ def label_evidence(reports: Reports | None, public: PublicKnowledge) -> LabelEvi
     """
     if reports is None or reports.labels is None:
         return LabelEvidence(public.labels, public.facts.classes)
-    mechanism, found, classes = reports.source("labels"), reports.labels, reports.facts.classes
+    mechanism, array, classes = reports.source("labels"), reports.labels, reports.facts.classes
     in_clear = [part.needed("labels") for part in reports.of_field("labels") if part.source("labels").in_clear]
     if in_clear:
         return LabelEvidence(np.max(in_clear, axis=0), classes)
-    who = np.flatnonzero(found >= 0 if found.ndim == 1 else reports.reported("label"))
-    labels, soft = np.full(len(found), -1, np.int64), np.zeros((len(found), classes))
+    who = np.flatnonzero(array >= 0 if array.ndim == 1 else reports.reported("label"))
+    labels, soft = np.full(len(array), -1, np.int64), np.zeros((len(array), classes))
     if not len(who):
         return LabelEvidence(labels, classes, soft=soft)
-    values, place = np.unique(found[who], axis=0, return_inverse=True)
+    values, place = np.unique(array[who], axis=0, return_inverse=True)
     place = place.reshape(-1)
     stated = [mechanism.evidence(value) for value in values]
     if any(each is None for each in stated):
@@ -143,11 +143,11 @@ def label_evidence(reports: Reports | None, public: PublicKnowledge) -> LabelEvi
     least, most = min(float(estimates.min()), 0.0), max(float(estimates.max()), 1.0)  # as for everybody's reports
     span = most - least
     evidence = LabelEvidence(labels, classes, (1 - least) / span, -least / span, soft)
-    named = ((estimates - least) / span)[place]
-    if np.array_equal(named, np.eye(classes)[labels[who]]):
+    shares = ((estimates - least) / span)[place]
+    if np.array_equal(shares, np.eye(classes)[labels[who]]):
         return evidence
-    rows = np.zeros((len(found), classes))
-    rows[who] = named
+    rows = np.zeros((len(array), classes))
+    rows[who] = shares
     return replace(evidence, rows=rows)
 
 

@@ -83,9 +83,9 @@ class Reports:
             field: Name of the array, which has a row a person.
         """
         asks = {name: ask for name, ask in self.asks.items() if any(one.field == field for one in ask.mechanisms)}
-        asked = {name: self.asked[name][people] for name in asks}
+        recipients = {name: self.asked[name][people] for name in asks}
         facts, rows = replace(self.facts, n=len(people)), self.needed(field)[people]
-        return Reports(facts, asks, asked, self.answered[people], {field: rows})
+        return Reports(facts, asks, recipients, self.answered[people], {field: rows})
 
     def with_arrays(self, **changed: Any) -> Reports:
         """Return the reports with these arrays in the place of theirs; None leaves one out."""
@@ -119,10 +119,10 @@ class Reports:
 
     def needed(self, field: str) -> Any:
         """Return the reports of this field; ``grouping`` also; ValueError where there are none."""
-        found = self.grouping if field == "grouping" else self.arrays.get(field)
-        if found is None:
+        array = self.grouping if field == "grouping" else self.arrays.get(field)
+        if array is None:
             raise ValueError(f"the reports hold no {field.replace('_', ' ')}")
-        return found
+        return array
 
     def source(self, field: str) -> Mechanism:
         """Return the mechanism whose reports fill this field; ValueError where none was asked."""
@@ -241,7 +241,7 @@ class Reports:
             raise ValueError("the grouping is one of other people")
         grouping = None if query.grouping is None else np.array(query.grouping, np.int64)
         asks = {ask.attribute: ask for stage in query.plan for ask in stage}
-        asked = {name: checked_array(name, _load(folder, f"asked_{name}"), "b", (facts.n,)) for name in asks}
+        recipients = {name: checked_array(name, _load(folder, f"asked_{name}"), "b", (facts.n,)) for name in asks}
         answered = checked_array("answered", _load(folder, "answered"), "b", (facts.n,))
         arrays = {}
         for attribute, ask in asks.items():
@@ -251,8 +251,8 @@ class Reports:
                 name = mechanism.field
                 files = {each: _load(folder, each) for each in head["arrays"]
                          if each in (name, *(f"{name}_{part}" for part in _SPARSE))}  # fmt: skip
-                arrays[name] = _reports_of(mechanism, files, facts, np.flatnonzero(asked[attribute] & answered))
-        return cls(facts, asks, asked, answered, arrays, query.plan, grouping)
+                arrays[name] = _reports_of(mechanism, files, facts, np.flatnonzero(recipients[attribute] & answered))
+        return cls(facts, asks, recipients, answered, arrays, query.plan, grouping)
 
 
 _SPARSE = ("indptr", "indices", "data")
@@ -277,8 +277,8 @@ def _reports_of(mechanism: Mechanism, files: Mapping[str, NDArray], facts: Publi
         if starts is None or columns is None or (np.bool_ if values is None else values.dtype) != nothing.dtype:
             raise ValueError(f"{name}: a part of the matrix is missing, or of another type")
         check_rows(name, nothing.shape, starts, columns, values)
-        found = ones_at(nothing.shape, starts, columns)
-        return found if values is None else csr_array((values, columns, starts), shape=nothing.shape)
+        ones = ones_at(nothing.shape, starts, columns)
+        return ones if values is None else csr_array((values, columns, starts), shape=nothing.shape)
     array = files[name]
     if type(mechanism).stacker is Mechanism.stacker:
         checked_array(name, array, "iuf", (facts.n, *array.shape[1:]))  # reports of any one shape

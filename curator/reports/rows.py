@@ -160,8 +160,8 @@ def agreed_pairs(reports: Reports) -> csr_array:
     if reported.all():
         return both
     alone = adjacency.tocoo()
-    kept = ~reported[alone.col]
-    single = csr_array((alone.data[kept], (alone.row[kept], alone.col[kept])), shape=both.shape).astype(np.float32)
+    pairs = ~reported[alone.col]
+    single = csr_array((alone.data[pairs], (alone.row[pairs], alone.col[pairs])), shape=both.shape).astype(np.float32)
     return csr_array(both + single + single.T)
 
 
@@ -195,18 +195,18 @@ def silenced(reports: Reports, who: BoolArray) -> Reports:
 def without_ones(ones: csr_array, dropped: BoolArray) -> csr_array:
     """bool CSR: the ones without those at these places of ``indices``, bool (number of ones,)."""
     before = np.concatenate([[0], np.cumsum(~dropped)])
-    kept: csr_array = ones_at(ones.shape, before[ones.indptr].astype(ones.indptr.dtype), ones.indices[~dropped])
-    return kept
+    rest: csr_array = ones_at(ones.shape, before[ones.indptr].astype(ones.indptr.dtype), ones.indices[~dropped])
+    return rest
 
 
 def _emptied(array: Any, who: BoolArray, name: str) -> Any:
     """Return an array of reports with nothing in the rows of these people."""
     if issparse(array):
         dropped = np.repeat(who, np.diff(array.indptr))
-        kept = without_ones(array, dropped)
+        rest = without_ones(array, dropped)
         if array.dtype == np.bool_:
-            return kept
-        return csr_array((array.data[~dropped], kept.indices, kept.indptr), shape=array.shape)
+            return rest
+        return csr_array((array.data[~dropped], rest.indices, rest.indptr), shape=array.shape)
     left = array.copy()
     left[who] = -1 if name in CATEGORIES and left.ndim == 1 else 0
     return left

@@ -87,9 +87,9 @@ def stored(
         fitting = [s for s in fitting if s.get("feature_share", feature_share) == feature_share]
     if not fitting:
         there = sorted({str(s.get("dataset", "any data set")) for s in settings_of(method)})
-        known = f"stored for {method}: {', '.join(there)}" if there else f"nothing is stored for {method}"
+        text = f"stored for {method}: {', '.join(there)}" if there else f"nothing is stored for {method}"
         raise ValueError(
-            f"--tuned: no stored setting for {method}, {dataset}, {gnn}, {_named(budget)} ({known}); "
+            f"--tuned: no stored setting for {method}, {dataset}, {gnn}, {_named(budget)} ({text}); "
             f"`ldpsim tune {method} --dataset {dataset}` searches for one"
         )
     best = max(fitting, key=lambda s: sum(c in s for c in _CONDITIONS))
