@@ -79,8 +79,8 @@ def __getattr__(name: str) -> Any:
 
 def _load(path: str) -> type[Method]:
     module, _, name = path.rpartition(".")
-    found: type[Method] = getattr(import_module(f"ldpsim.curator.methods.{module}"), name)
-    return found
+    method: type[Method] = getattr(import_module(f"ldpsim.curator.methods.{module}"), name)
+    return method
 
 
 def names() -> tuple[str, ...]:
@@ -90,13 +90,13 @@ def names() -> tuple[str, ...]:
 
 def table() -> dict[str, type[Method]]:
     """Return all methods by name, built in or found through entry points."""
-    found = {name: _load(path) for name, path in BUILT_IN.items()}
+    methods = {name: _load(path) for name, path in BUILT_IN.items()}
     for entry in entry_points(group="ldpsim.methods"):
-        if entry.name not in found:
+        if entry.name not in methods:
             loaded = entry.load()
             if isinstance(loaded, type) and issubclass(loaded, Method):
-                found[entry.name] = loaded
-    return found
+                methods[entry.name] = loaded
+    return methods
 
 
 def find(name: str) -> type[Method]:
@@ -112,7 +112,7 @@ def find(name: str) -> type[Method]:
             f"unknown method {name!r}: with one person a device FedAvg of a GCN has no edge to train on; choose "
             "fedavg-mlp (that), fedavg-gnn (neighbours' representations go through the server) or silo-fedavg-gcn"
         )
-    known = table()
-    if name not in known:
-        raise ValueError(f"unknown method {name!r}{nearest(name, known)}; `ldpsim methods` lists all")
-    return known[name]
+    methods = table()
+    if name not in methods:
+        raise ValueError(f"unknown method {name!r}{nearest(name, methods)}; `ldpsim methods` lists all")
+    return methods[name]

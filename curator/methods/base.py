@@ -55,16 +55,16 @@ class Method:
             ValueError: for an unknown key (the message names the nearest ones) or an unfit value.
         """
         # A type is text, or a class if the method's module does not defer annotations.
-        known = {entry.name: str(getattr(entry.type, "__name__", entry.type))
+        kinds = {entry.name: str(getattr(entry.type, "__name__", entry.type))
                  for entry in fields(cls)}  # type: ignore[arg-type]  # fmt: skip
         values = {}
-        for key, given in settings.items():
-            if key not in known:
-                allowed = ", ".join(sorted(known)) or "nothing"
+        for key, value in settings.items():
+            if key not in kinds:
+                allowed = ", ".join(sorted(kinds)) or "nothing"
                 raise SettingError(
-                    key, f"{cls.spec.name} has no such parameter{nearest(key, known)} (it has {allowed})"
+                    key, f"{cls.spec.name} has no such parameter{nearest(key, kinds)} (it has {allowed})"
                 )
-            values[key] = read_value(key, given, known[key])
+            values[key] = read_value(key, value, kinds[key])
         return cls(**values)
 
 
@@ -132,12 +132,12 @@ def questions_asked(
 
 
 @contextmanager
-def spending(option: str, given: float | None, budget: Budget, value: float) -> Iterator[None]:
+def spending(option: str, amount: float | None, budget: Budget, value: float) -> Iterator[None]:
     """Name the option of a budget that a mechanism refuses.
 
     Args:
         option: The finer option, ``--eps-adjacency`` for example.
-        given: Its value, None if ``value`` is a share of ``--epsilon``.
+        amount: Its value, None if ``value`` is a share of ``--epsilon``.
         budget: The whole budget.
         value: Budget of the mechanism.
 
@@ -149,6 +149,6 @@ def spending(option: str, given: float | None, budget: Budget, value: float) -> 
     except SettingError:
         raise  # it names another option
     except ValueError as error:
-        typed = f"{option} {given:g}" if given is not None else f"--epsilon {budget.epsilon:g}"
-        share = "" if given is not None or value == budget.epsilon else f" (here {value:g} of it for one entry)"
+        typed = f"{option} {amount:g}" if amount is not None else f"--epsilon {budget.epsilon:g}"
+        share = "" if amount is not None or value == budget.epsilon else f" (here {value:g} of it for one entry)"
         raise ValueError(f"{typed}{share}: {error}") from None

@@ -122,7 +122,7 @@ def memory_by_phase(law: MemoryLaw, sizes: Sizes, *, nulls: bool = False) -> dic
     n, entries = float(sizes.n), float(sizes.n) * sizes.d
     held = n * 200 + 16 * sizes.edges  # the people themselves
     rows = law.rows if entries <= law.large else law.large_rows
-    kept = min(rows, 1.0) * sizes.dense  # features of the reconstructed graph
+    features = min(rows, 1.0) * sizes.dense  # features of the reconstructed graph
     reports = law.report * sizes.ones + law.codes * entries
     ends = sizes.ones if law.listed else 2 * sizes.edges
     values = max(sizes.heads, law.learned) * (sizes.hidden + sizes.classes)  # at each end
@@ -131,14 +131,14 @@ def memory_by_phase(law: MemoryLaw, sizes: Sizes, *, nulls: bool = False) -> dic
     )
     phases = {
         "population": _A_PERSON * n,
-        "reconstruct": held + reports + law.work * sizes.ones + own + kept + (4 * sizes.strip if law.rows else 0.0),
+        "reconstruct": held + reports + law.work * sizes.ones + own + features + (4 * sizes.strip if law.rows else 0.0),
         "train": held + rows * sizes.dense + sizes.passes + (_AN_END + _A_VALUE * values) * ends,
-        "evaluate": held + kept + (7 * sizes.compared if law.rows else 0.0) + _AN_END * ends,
+        "evaluate": held + features + (7 * sizes.compared if law.rows else 0.0) + _AN_END * ends,
     }
     if nulls:
-        known = sizes.dense if law.estimates else 0.0
-        alone = held + 2 * known + min(_BLOCK, 8 * entries)  # rows of length 1, of ridge regression and a perceptron
-        phases["nulls"] = reports + known + max(phases["reconstruct"], phases["evaluate"], phases["train"], alone)
+        estimate = sizes.dense if law.estimates else 0.0
+        alone = held + 2 * estimate + min(_BLOCK, 8 * entries)  # rows of length 1, of ridge regression and a perceptron
+        phases["nulls"] = reports + estimate + max(phases["reconstruct"], phases["evaluate"], phases["train"], alone)
     return phases
 
 

@@ -63,20 +63,20 @@ def unused(default: Any) -> Any:
     return field(default=default, metadata={"unused": True})
 
 
-def read_value(key: str, given: Any, kind: str) -> Any:
+def read_value(key: str, value: Any, kind: str) -> Any:
     """Return the value of a parameter that is given as text; values of other types stay.
 
     Raises:
         ValueError: for text that is no value of the type.
     """
-    if not isinstance(given, str):
-        return given
+    if not isinstance(value, str):
+        return value
     try:
         if kind == "bool":
-            return {"true": True, "1": True, "false": False, "0": False}[given.lower()]
-        return {"int": int, "float": float}.get(kind, str)(given)
+            return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
+        return {"int": int, "float": float}.get(kind, str)(value)
     except (KeyError, ValueError):
-        raise SettingError(f"{key}={given}", f"not a value of type {kind}") from None
+        raise SettingError(f"{key}={value}", f"not a value of type {kind}") from None
 
 
 def unread_parameters(method: Any, options: Mapping[str, Any]) -> dict[str, str]:
@@ -86,15 +86,15 @@ def unread_parameters(method: Any, options: Mapping[str, Any]) -> dict[str, str]
         method: The method with its parameters.
         options: Options of the run by name.
     """
-    found = {}
+    reasons = {}
     for entry in fields(method):
         if entry.metadata.get("unused"):
-            found[entry.name] = f"{method.spec.name} does not read it"
+            reasons[entry.name] = f"{method.spec.name} does not read it"
         for name, values in entry.metadata.get("beside", {}).items():
             value = getattr(method, name) if hasattr(method, name) and name not in options else options[name]
             if not ((value or 0) > 0 if values is ABOVE_0 else value in values):
-                found[entry.name] = f"it is read beside {beside_words((name, values))} alone"
-    return found
+                reasons[entry.name] = f"it is read beside {beside_words((name, values))} alone"
+    return reasons
 
 
 def beside_words(needed: tuple[str, Any]) -> str:

@@ -112,29 +112,29 @@ def times_asked(n: int, questions: Sequence[Question]) -> list[TimesAsked]:
     ]
 
 
-def loss_when(unit: Unit, asked: Sequence[TimesAsked]) -> float:
+def loss_when(unit: Unit, parts: Sequence[TimesAsked]) -> float:
     """Return the loss of all reports about one attribute when an ``entry``, an ``edge`` or the ``whole`` changes."""
     if unit == "edge":
-        return _edge(asked)
-    each = [a.entry() if unit == "entry" else a.own() for a in asked]
+        return _edge(parts)
+    each = [a.entry() if unit == "entry" else a.own() for a in parts]
     return float(np.sum(each, axis=0).max())
 
 
-def attained(asked: Sequence[TimesAsked]) -> bool:
+def attained(parts: Sequence[TimesAsked]) -> bool:
     """Return whether some inputs attain the sum of these losses when an entry, a list, a record or a node changes.
 
     Each mechanism attains its own loss, whatever the others are (``Mechanism.attained``), so it is enough that one
     pair of inputs serves all of them: of several mechanisms about features, or about the label, that is not known.
     """
-    if not all(a.mechanism.attained and len(a.attributes) == 1 for a in asked):
+    if not all(a.mechanism.attained and len(a.attributes) == 1 for a in parts):
         return False
-    several = [a.attributes for a in asked if a.attributes != ("adjacency",)]
+    several = [a.attributes for a in parts if a.attributes != ("adjacency",)]
     return len(set(several)) == len(several)
 
 
-def _edge(asked: Sequence[TimesAsked]) -> float:
+def _edge(parts: Sequence[TimesAsked]) -> float:
     """Return the loss of the worst pair: both ends report it, or the larger id alone where one end is asked."""
-    larger = np.sum([a.entry() for a in asked], axis=0)
-    smaller = np.sum([0 * a.times if a.one_end else a.entry() for a in asked], axis=0)
+    larger = np.sum([a.entry() for a in parts], axis=0)
+    smaller = np.sum([0 * a.times if a.one_end else a.entry() for a in parts], axis=0)
     before = np.maximum.accumulate(smaller)[:-1]
     return float((larger[1:] + before).max(initial=0.0))

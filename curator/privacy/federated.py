@@ -64,17 +64,17 @@ MOST_EPSILON = 1000.0  # next to no noise; dp-accounting takes minutes for the p
 
 
 @lru_cache(maxsize=512)
-def central_epsilon(asked: Rounds, multiplier: float) -> float:
+def central_epsilon(training: Rounds, multiplier: float) -> float:
     """Epsilon that holds for the models, at the stated delta: replace one device."""
     import dp_accounting as dp
     from dp_accounting import rdp
 
-    epsilon = _together(multiplier / 2, asked.rounds, asked.delta)
-    if asked.sample < asked.people:
+    epsilon = _together(multiplier / 2, training.rounds, training.delta)
+    if training.sample < training.people:
         accountant = rdp.RdpAccountant(neighboring_relation=dp.NeighboringRelation.REPLACE_ONE)
         one = dp.GaussianDpEvent(multiplier / 2)
-        accountant.compose(dp.SampledWithoutReplacementDpEvent(asked.people, asked.sample, one), asked.rounds)
-        epsilon = min(epsilon, float(accountant.get_epsilon(asked.delta)))
+        accountant.compose(dp.SampledWithoutReplacementDpEvent(training.people, training.sample, one), training.rounds)
+        epsilon = min(epsilon, float(accountant.get_epsilon(training.delta)))
     return round_up(epsilon)
 
 
@@ -98,21 +98,21 @@ def _together(multiplier: float, times: int, delta: float) -> float:
 
 
 @lru_cache(maxsize=512)
-def poisson_epsilon(asked: Rounds, multiplier: float) -> float:
+def poisson_epsilon(training: Rounds, multiplier: float) -> float:
     """Epsilon as it is usually printed: add or remove a device, Poisson sampling."""
     import dp_accounting as dp
     from dp_accounting import pld
 
-    if asked.sample == asked.people:
-        return round_up(_together(multiplier, asked.rounds, asked.delta))
-    event = dp.PoissonSampledDpEvent(asked.rate, dp.GaussianDpEvent(multiplier))
+    if training.sample == training.people:
+        return round_up(_together(multiplier, training.rounds, training.delta))
+    event = dp.PoissonSampledDpEvent(training.rate, dp.GaussianDpEvent(multiplier))
     accountant = pld.PLDAccountant(value_discretization_interval=1e-3)  # coarse, and from above
-    accountant.compose(event, asked.rounds)
-    return round_up(float(accountant.get_epsilon(asked.delta)))
+    accountant.compose(event, training.rounds)
+    return round_up(float(accountant.get_epsilon(training.delta)))
 
 
 @lru_cache(maxsize=128)
-def noise_multiplier_for(asked: Rounds, epsilon: float) -> float:
+def noise_multiplier_for(training: Rounds, epsilon: float) -> float:
     """The smallest noise multiplier (to four digits, upwards) whose models cost at most ``epsilon``.
 
     Raises:
@@ -123,21 +123,21 @@ def noise_multiplier_for(asked: Rounds, epsilon: float) -> float:
     if epsilon > MOST_EPSILON:
         raise ValueError(f"--epsilon {epsilon:g}: must be above 0 and at most {MOST_EPSILON:g} for dp-fedavg")
     high = 1.0
-    while central_epsilon(asked, high) > epsilon:
+    while central_epsilon(training, high) > epsilon:
         high *= 2
         if high > 1e6:
-            raise ValueError(f"--epsilon {epsilon:g}: no noise reaches it at delta {asked.delta:g}")
+            raise ValueError(f"--epsilon {epsilon:g}: no noise reaches it at delta {training.delta:g}")
     low = high / 2
-    while low > 1e-3 and central_epsilon(asked, low) <= epsilon:
+    while low > 1e-3 and central_epsilon(training, low) <= epsilon:
         low, high = low / 2, low
 
     def excess(log_multiplier: float) -> float:
-        cost = central_epsilon(asked, math.exp(log_multiplier))
+        cost = central_epsilon(training, math.exp(log_multiplier))
         return math.log(max(cost, sys.float_info.min) / epsilon)  # delta alone may cover everything: the cost is 0
 
-    found = math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-5))
-    unit = 10.0 ** (math.floor(math.log10(found)) - 3)
-    steps = math.floor(found / unit)
-    while central_epsilon(asked, steps * unit) > epsilon:
+    multiplier = math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-5))
+    unit = 10.0 ** (math.floor(math.log10(multiplier)) - 3)
+    steps = math.floor(multiplier / unit)
+    while central_epsilon(training, steps * unit) > epsilon:
         steps += 1
     return steps * unit

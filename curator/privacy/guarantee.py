@@ -144,11 +144,11 @@ def local_guarantee(
         raise ValueError(f"a guarantee is about at least one collection, not {collections}")
     if volunteers:
         questions = [question for question in questions if not question.query.in_clear]
-    asked = times_asked(facts.n, questions)
+    parts = times_asked(facts.n, questions)
     clear = {"features": public_features, "adjacency": public_edges}
     # Methods train on labels: asked, or public, or of volunteers alone.
-    clear["label"] = not volunteers and all("label" not in a.attributes for a in asked)
-    build = _Builder(asked, collections, clear, volunteers=volunteers)
+    clear["label"] = not volunteers and all("label" not in a.attributes for a in parts)
+    build = _Builder(parts, collections, clear, volunteers=volunteers)
     holds = {name: build.level(spec) for name, spec in LEVELS.items()}
     reasons = list(claim.reasons)
     if public_features:
@@ -166,9 +166,9 @@ def _asked(collections: int) -> str:
 
 class _Builder:
     def __init__(
-        self, asked: Sequence[TimesAsked], collections: int, clear: Mapping[str, bool], *, volunteers: bool = False
+        self, parts: Sequence[TimesAsked], collections: int, clear: Mapping[str, bool], *, volunteers: bool = False
     ) -> None:
-        self.asked, self.collections, self.clear, self.volunteers = asked, collections, clear, volunteers
+        self.asked, self.collections, self.clear, self.volunteers = parts, collections, clear, volunteers
 
     def of(self, *attributes: str) -> list[TimesAsked]:
         """Return what was asked about these attributes; an answer about several of them is one entry."""
@@ -216,13 +216,13 @@ class _Builder:
         parts, public = self.of(*record), tuple(a for a in record if self.clear[a])
         if not parts:
             return Level("unprotected", public=public) if public else Level("not asked")
-        told = (TOLD,) if others and self.of("adjacency") else ()
+        bits = (TOLD,) if others and self.of("adjacency") else ()
         left_out = ((LABEL,) if self.clear["label"] else ()) + ((VOLUNTEERS,) if self.volunteers else ())
         total = sum(a.own() + (a.told() if others else 0) for a in parts)
         worst = int(np.argmax(total))
         values = [a.own_exactly(worst) + (a.told()[worst] if others else 0) for a in parts]
         level = self._level(
-            values, record, "node" if others else "record", counted=(*(a for a in record if self.of(a)), *told),
+            values, record, "node" if others else "record", counted=(*(a for a in record if self.of(a)), *bits),
             not_counted=left_out, **(self._of_few_lists() if others else {}),
         )  # fmt: skip
         if not public:

@@ -85,7 +85,7 @@ class Level:
     @property
     def detail(self) -> str:
         """The level in words, with all of its figures but the loss itself."""
-        public, counted = (" and ".join(names[each] for each in given) for names, given in
+        public, counted = (" and ".join(names[each] for each in keys) for names, keys in
                            ((_COUNTED if self.private_value is not None else _PUBLIC, self.public),
                             (_COUNTED, self.counted)))  # fmt: skip
         parts = []

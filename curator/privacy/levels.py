@@ -111,8 +111,8 @@ def by_attribute(of: Mapping[str, Value], *, several: Value, owned: Value) -> di
         several: Value of the levels about more than one attribute.
         owned: Value of the levels about data that a curator owns.
     """
-    found = {}
+    values = {}
     for name, spec in LEVELS.items():
         rest = owned if spec.unit == "owned" else several
-        found[name] = rest if spec.attribute is None else of[spec.attribute]
-    return found
+        values[name] = rest if spec.attribute is None else of[spec.attribute]
+    return values

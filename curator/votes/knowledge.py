@@ -83,9 +83,9 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> VoteEvidence:
     """Return what the curator knows from public data and the reports so far; None before anybody has answered."""
     evidence, split = Evidence(reports, public), public.split
     labels, features = evidence.labels, _features(evidence)
-    known = labels.known(split.labelled)
-    shares = labels.log_likelihood(known) + (0 if labels.soft is None else features[known])
-    rows = labels.placed(known, np.exp(shares - np.logaddexp.reduce(shares, axis=1, keepdims=True)))
+    nodes = labels.known(split.labelled)
+    shares = labels.log_likelihood(nodes) + (0 if labels.soft is None else features[nodes])
+    rows = labels.placed(nodes, np.exp(shares - np.logaddexp.reduce(shares, axis=1, keepdims=True)))
     components, voted = {FEATURES: features}, np.zeros(public.facts.n, np.bool_)
     batches = [] if reports is None else [batch for batch in reports_by_batch(reports, split) if batch]
     if batches:
@@ -104,25 +104,25 @@ def reports_by_batch(reports: Reports, split: Split) -> list[list[Reports]]:
 
     A batch ends with the part whose people are not all labelled.
     """
-    found: list[list[Reports]] = [[]]
+    batches: list[list[Reports]] = [[]]
     for part in reports.of_field("votes"):
-        found[-1].append(part)
+        batches[-1].append(part)
         if not np.isin(np.flatnonzero(part.asked["adjacency"]), split.labelled).all():
-            found.append([])
-    return found
+            batches.append([])
+    return batches
 
 
 def classes_named(part: Reports) -> IntArray:
     """int64 (n,): the class that each person reports, the number of classes for "nobody known", -1 for no report."""
     mechanism: Any = part.source("votes")
     places = part.needed("votes")
-    found = np.full(len(places), -1, np.int64)
+    classes = np.full(len(places), -1, np.int64)
     people = np.flatnonzero(places >= 0)
     ranked = np.column_stack(
         [mechanism.ranked[people, : mechanism.candidates], np.full(len(people), mechanism.classes)]
     )
-    found[people] = ranked[np.arange(len(people)), places[people]]
-    return found
+    classes[people] = ranked[np.arange(len(people)), places[people]]
+    return classes
 
 
 def log_likelihood(reports: IntArray, labels: DoubleArray, *, prior: float = PRIOR_COUNT) -> DoubleArray:
@@ -142,14 +142,14 @@ def log_likelihood(reports: IntArray, labels: DoubleArray, *, prior: float = PRI
 
 
 def people_of_batch(
-    split: Split, certainty: DoubleArray, asked: BoolArray, *, batches: int, number: int
+    split: Split, certainty: DoubleArray, recipients: BoolArray, *, batches: int, number: int
 ) -> tuple[IntArray, ...]:
     """Return the folds of labelled people of a batch, and last everybody else who is asked in it.
 
     Args:
         split: Division of the people.
         certainty: float (n,): the more is known, the earlier a person without a label is asked; ties by number.
-        asked: bool (n,): people of earlier batches.
+        recipients: bool (n,): people of earlier batches.
         batches: Number of batches.
         number: The batch, from 0.
     """
@@ -157,7 +157,7 @@ def people_of_batch(
     labelled = labelled[folds_of(len(labelled), batches, seed=0) == number]
     fold = folds_of(len(labelled), FOLDS, seed=0)
     folds = [labelled[fold == place] for place in range(int(fold.max(initial=-1)) + 1)]
-    waiting = np.setdiff1d(np.flatnonzero(~asked), split.labelled)
+    waiting = np.setdiff1d(np.flatnonzero(~recipients), split.labelled)
     now = -(-len(waiting) // (batches - number))
     return *folds, np.sort(waiting[np.argsort(-certainty[waiting], kind="stable")[:now]])
 
@@ -168,9 +168,9 @@ def _features(evidence: Evidence) -> DoubleArray:
     key = array_digest(evidence.public.features, labels.labels, split.train, split.val, labels.soft, labels.rows)
 
     def made() -> DoubleArray:
-        found = evidence.people.log_probability
-        found.flags.writeable = False
-        return found
+        log_probability = evidence.people.log_probability
+        log_probability.flags.writeable = False
+        return log_probability
 
     return _EVIDENCE.of(key, made)
 

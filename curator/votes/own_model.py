@@ -74,8 +74,8 @@ def own_model(features: Any, labels: LabelEvidence, facts: PublicFacts) -> OwnMo
     fit = ridge(rows.astype(np.float32), people, labels.estimates(people), classes, _PENALTIES)
     parts = {"ridge": SCALE * fit.left_out}
     if words:
-        named = labels.labels
-        parts["bayes"], of_bayes = _left_out_bayes(rows, named, classes), _bayes_weights(rows, named, classes)
+        targets = labels.labels
+        parts["bayes"], of_bayes = _left_out_bayes(rows, targets, classes), _bayes_weights(rows, targets, classes)
     pool = fit_pool(parts, labels, people, prior={name: _PRIOR[name] for name in parts})
     weights, means = (pool.exponents["ridge"] * SCALE * each for each in (fit.weights.astype(np.float64), fit.mean))
     if words:
@@ -111,11 +111,11 @@ def _bayes_weights(rows: csr_array, labels: IntArray, classes: int) -> DoubleArr
 
 def _left_out_bayes(rows: csr_array, labels: IntArray, classes: int) -> DoubleArray:
     fold = folds_of(len(labels), _FOLDS, seed=0)
-    found = np.zeros((len(labels), classes))
+    scores = np.zeros((len(labels), classes))
     for number in range(int(fold.max()) + 1):
         own = fold == number
-        found[own] = rows[own] @ _bayes_weights(rows[~own], labels[~own], classes)
-    return found
+        scores[own] = rows[own] @ _bayes_weights(rows[~own], labels[~own], classes)
+    return scores
 
 
 def published(weights: DoubleArray, means: DoubleArray) -> FeatureModel:

@@ -85,14 +85,14 @@ class VolunteerQuestions:
         facts, split = public.facts, public.split
         if earlier is None:
             return self._first(facts, split)
-        asked = earlier.asked.get("adjacency", np.zeros(facts.n, np.bool_))
-        people = next_voters(facts.n, self._without_vote(split), asked, batches=self.batches)
+        recipients = earlier.asked.get("adjacency", np.zeros(facts.n, np.bool_))
+        people = next_voters(facts.n, self._without_vote(split), recipients, batches=self.batches)
         if not len(people):
             return ()
-        known = volunteer_knowledge(earlier, public, self.agreement)
+        knowledge = volunteer_knowledge(earlier, public, self.agreement)
         witnesses = self._witnesses(facts, split)
-        witnesses = witnesses[~asked[witnesses]]  # they are asked with the first batch
-        return self._votes(known.table, facts, people, witnesses, known.own.model, levels=known.own.levels)
+        witnesses = witnesses[~recipients[witnesses]]  # they are asked with the first batch
+        return self._votes(knowledge.table, facts, people, witnesses, knowledge.own.model, levels=knowledge.own.levels)
 
     @property
     def agreement(self) -> float | None:
@@ -132,13 +132,13 @@ class VolunteerQuestions:
         if levels > 1:
             fields |= {"low": facts.feature_low, "high": facts.feature_high}
         made: list[Question] = []
-        for asked, agreement in ((people, False), (witnesses, True)):
-            if len(asked):
+        for devices, agreement in ((people, False), (witnesses, True)):
+            if len(devices):
                 vote = NeighbourhoodVote.from_probabilities(
                     rows, self.epsilon, agreement=agreement, model=model, levels=levels, **fields
                 )
                 query = Query(self.collection, ((Ask("adjacency", (vote,)),),))
-                made.append(Question(query, asked, part=part + len(made)))
+                made.append(Question(query, devices, part=part + len(made)))
         return tuple(made)
 
 
@@ -208,16 +208,16 @@ def volunteer_knowledge(
     people = people[labels[people] >= 0]
     if not len(people):
         raise ValueError("no volunteer has given a label")
-    given = reports.needed("features")[people], labels[people]
+    records = reports.needed("features")[people], labels[people]
     own = _MODELS.of(
-        array_digest(*given, start=repr(facts)),
-        lambda: own_model(given[0], LabelEvidence(given[1], facts.classes), facts),
+        array_digest(*records, start=repr(facts)),
+        lambda: own_model(records[0], LabelEvidence(records[1], facts.classes), facts),
     )
     one_hot = np.eye(facts.classes)
     shares = (np.bincount(labels[people], minlength=facts.classes) + 1) / (len(people) + facts.classes)
     probability, table = np.tile(shares, (facts.n, 1)), np.zeros((facts.n, facts.classes))
-    if (told := _class_reports(reports, "labels")) is not None:
-        probability[told.people] = table[told.people] = told.posterior(shares, one_hot)
+    if (label_reports := _class_reports(reports, "labels")) is not None:
+        probability[label_reports.people] = table[label_reports.people] = label_reports.posterior(shares, one_hot)
     if (votes := _class_reports(reports, "votes")) is not None:
         right = right_votes(reports)
         if right is None:
@@ -234,16 +234,16 @@ def law_of_witnesses(right: float, votes: DoubleArray, shares: DoubleArray) -> D
     return _law(beyond_chance(right, float(shares @ votes)), votes)
 
 
-def law_of_the_model(said: IntArray, labels: IntArray, classes: int, agreement: float | None = None) -> DoubleArray:
+def law_of_the_model(guesses: IntArray, labels: IntArray, classes: int, agreement: float | None = None) -> DoubleArray:
     """float64 (classes, classes): T of votes that are right as often as what a model says of people with these labels.
 
     >>> law_of_the_model(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]), classes=2)[0].tolist()  # a is .5
     [0.75, 0.25]
     """
-    of_said, of_labels = (np.bincount(each, minlength=classes) / len(each) for each in (said, labels))
-    found = beyond_chance(float(np.mean(said == labels)), float(of_said @ of_labels))
-    votes = (len(said) * of_said + 1) / (len(said) + classes)
-    return _law(found if agreement is None else agreement, votes)
+    of_guesses, of_labels = (np.bincount(each, minlength=classes) / len(each) for each in (guesses, labels))
+    share = beyond_chance(float(np.mean(guesses == labels)), float(of_guesses @ of_labels))
+    votes = (len(guesses) * of_guesses + 1) / (len(guesses) + classes)
+    return _law(share if agreement is None else agreement, votes)
 
 
 def beyond_chance(right: float, by_chance: float) -> float:
@@ -267,15 +267,15 @@ def right_votes(reports: Reports, errors: float = 1.0) -> float | None:
     The noise is taken out. The standard error keeps the luck of few witnesses from counting as agreement.
     """
     parts = [part for part in reports.of_field("votes") if _of_witnesses(part, "votes")]
-    said = np.concatenate([part.needed("votes")[part.needed("votes") >= 0] for part in parts] or [np.zeros(0)])
-    if not len(said):
+    votes = np.concatenate([part.needed("votes")[part.needed("votes") >= 0] for part in parts] or [np.zeros(0)])
+    if not len(votes):
         return None
-    kept = kept_share(parts[0].source("votes").loss().vector, 2)
-    mean = (said.sum() + 1) / (len(said) + 2)
-    return float((mean - errors * np.sqrt(mean * (1 - mean) / len(said)) - (1 - kept) / 2) / kept)
+    share = kept_share(parts[0].source("votes").loss().vector, 2)
+    mean = (votes.sum() + 1) / (len(votes) + 2)
+    return float((mean - errors * np.sqrt(mean * (1 - mean) / len(votes)) - (1 - share) / 2) / share)
 
 
-def next_voters(n: int, others: IntArray, asked: BoolArray, *, batches: int) -> IntArray:
+def next_voters(n: int, others: IntArray, recipients: BoolArray, *, batches: int) -> IntArray:
     """int64, sorted: the people of the next batch of votes; nobody where all were asked.
 
     They are dealt to the batches without a look at anything private.
@@ -283,12 +283,12 @@ def next_voters(n: int, others: IntArray, asked: BoolArray, *, batches: int) -> 
     Args:
         n: Number of people.
         others: int64: people who do not vote.
-        asked: bool (n,): people of earlier batches.
+        recipients: bool (n,): people of earlier batches.
         batches: Number of batches.
     """
     voters = np.setdiff1d(np.arange(n), others)
     dealt = folds_of(len(voters), batches, seed=0)
-    waiting = ~asked[voters]
+    waiting = ~recipients[voters]
     return voters[waiting & (dealt == dealt[waiting].min(initial=batches))]
 
 
@@ -306,8 +306,8 @@ def _class_reports(reports: Reports, name: str) -> ClassReports | None:
     if not parts:
         return None
     who = np.logical_or.reduce([part.needed(name) >= 0 for part in parts])
-    kept = kept_share(parts[0].source(name).loss().vector, reports.facts.classes)
-    return ClassReports(np.flatnonzero(who), reports.needed(name)[who], kept)
+    share = kept_share(parts[0].source(name).loss().vector, reports.facts.classes)
+    return ClassReports(np.flatnonzero(who), reports.needed(name)[who], share)
 
 
 def _of_witnesses(part: Reports, name: str) -> bool:

@@ -95,14 +95,14 @@ class DPFedAvg(FedAvgMLP):
 
     def guarantee_after(self, people: int, rounds: int, multiplier: float) -> Guarantee:
         """Return the guarantee after the rounds that really ran."""
-        asked = Rounds(**{**vars(self.asked(people)), "rounds": rounds})
-        holds, printed = central_epsilon(asked, multiplier), poisson_epsilon(asked, multiplier)
+        training = Rounds(**{**vars(self.asked(people)), "rounds": rounds})
+        holds, printed = central_epsilon(training, multiplier), poisson_epsilon(training, multiplier)
         figures = {"rounds": rounds, "people": people}
-        if asked.sample == people:
+        if training.sample == people:
             how = "all of them asked in every round: together one Gaussian mechanism, exactly"
         else:
             how = "{drawn} drawn a round: a bound by Rényi divergences, or without the draw where that is less"
-            figures["drawn"] = asked.sample
+            figures["drawn"] = training.sample
         reason = (
             f"the models after {{rounds}} rounds of {{people}} training devices ({how}); "
             "the server itself sees every update in clear"
@@ -111,16 +111,16 @@ class DPFedAvg(FedAvgMLP):
         unused = Level("not asked")
         of = {"adjacency": unused, "features": seen, "label": seen}
         levels = by_attribute(of, several=seen, owned=Level(
-            "bounded", holds, asked.delta, kind="exact" if asked.sample == people else "bound", relation=REPLACED,
+            "bounded", holds, training.delta, kind="exact" if training.sample == people else "bound", relation=REPLACED,
             reason=reason, figures=figures,
         ))  # fmt: skip
         reasons = (
-            f"claimed as usual: a person is added or removed, and each is drawn with probability {asked.rate:g} "
+            f"claimed as usual: a person is added or removed, and each is drawn with probability {training.rate:g} "
             "independently (Poisson); what is run draws a fixed number of devices, so two data sets differ in a "
             "replaced device and the mean moves by twice the clipping norm",
             "Flower adds noise in floating point from numpy's generator, not on a grid: figures are for real numbers",
         )
-        statement = f"({printed:.4g}, {asked.delta:g})-DP for a device, central (dp-accounting)"
+        statement = f"({printed:.4g}, {training.delta:g})-DP for a device, central (dp-accounting)"
         return Guarantee(self.spec.trust, Claim(statement, printed), levels, reasons)
 
     def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int]:
@@ -207,7 +207,7 @@ class LDPFedAvg(FedAvgMLP):
         epsilon, delta = self.each(facts, budget)
         return self.guarantee_of(epsilon, delta, self.answers * collections, budget.epsilon)
 
-    def guarantee_of(self, epsilon: float, delta: float, answers: int, asked: float) -> Guarantee:
+    def guarantee_of(self, epsilon: float, delta: float, answers: int, loss_sum: float) -> Guarantee:
         """Return the guarantee of ``answers`` answers: their exact composition, where their deltas add up."""
         total = updates_epsilon(answers, epsilon, delta)
         parts = "{updates} updates, each ({epsilon}, {delta}) for any change of the record"
@@ -217,7 +217,7 @@ class LDPFedAvg(FedAvgMLP):
         of = {"adjacency": Level("not asked"), "features": whole, "label": whole}
         unseen = Level("not asked", reason="nobody's raw data reach the curator")
         levels = by_attribute(of, several=whole, owned=unseen)
-        claim = Claim(f"({shown_loss(asked)}, {self.answers * delta:g})-LDP for all updates of a device", asked)
+        claim = Claim(f"({shown_loss(loss_sum)}, {self.answers * delta:g})-LDP for all updates of a device", loss_sum)
         reason = (
             f"claimed is the sum of the updates' losses, by which ledgers and policies count; {answers} Gaussian "
             f"updates are one Gaussian mechanism: {shown_loss(total)} at the sum of their deltas, {answers * delta:g}"

@@ -135,6 +135,6 @@ def chosen_links(
         else:
             pairs = posterior.most_likely(math.floor(expected))
         weights = np.tile(pairs.probability.astype(np.float32), 2)
-    kept = float(pairs.probability.sum())
-    notes.update(edges=len(pairs), kept_share=kept / expected if expected > 0 else 1.0)
+    mass = float(pairs.probability.sum())
+    notes.update(edges=len(pairs), kept_share=mass / expected if expected > 0 else 1.0)
     return pairs, weights

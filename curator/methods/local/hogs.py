@@ -455,6 +455,6 @@ class FPLDPGen(FeaturePerturbation):
 
     def links(self, reports: Reports) -> tuple[ReconstructedLinks, csr_array]:
         """Return LDPGen's graph, and the mean over it."""
-        found = ldpgen.generated_links(reports, self.graph)
-        edges, weights, _ = found
-        return found, mean_with_self(adjacency_matrix(reports.facts.n, edges, weights))
+        links = ldpgen.generated_links(reports, self.graph)
+        edges, weights, _ = links
+        return links, mean_with_self(adjacency_matrix(reports.facts.n, edges, weights))

@@ -147,8 +147,8 @@ def label_mechanism(budget: Budget, epsilon: float, facts: PublicFacts) -> Mecha
     """
     kind: Any = mechanisms.find(budget.label_mechanism)
     if kind is None or kind not in _label_mechanisms():
-        known = ", ".join(other.name for other in _label_mechanisms())
-        raise ValueError(f"--label-mechanism {budget.label_mechanism}: must be one of {known}")
+        names = ", ".join(other.name for other in _label_mechanisms())
+        raise ValueError(f"--label-mechanism {budget.label_mechanism}: must be one of {names}")
     with spending("--eps-labels", budget.eps_labels, budget, epsilon):
         made: Mechanism = kind.from_epsilon(epsilon, categories=facts.classes)
     return made
@@ -239,8 +239,8 @@ class SymRR(LinkMethod):
 
     def links(self, reports: Reports) -> ReconstructedLinks:
         """Return every reported 1 in both directions."""
-        named, reporter = reported_edges(reports.needed("adjacency"))
-        return both_ways(named, reporter), None, {"edges": len(named)}
+        neighbour, reporter = reported_edges(reports.needed("adjacency"))
+        return both_ways(neighbour, reporter), None, {"edges": len(neighbour)}
 
     def edge_loss(self, budget: Budget) -> str:
         """As :meth:`LinkMethod.edge_loss`; reporting is always one-end here."""
@@ -305,14 +305,14 @@ class DPRR(LinkMethod):
         seed = hashlib.sha256(ones.indptr.tobytes() + ones.indices.tobytes() + degrees.tobytes()).digest()
         coins = np.random.default_rng(int.from_bytes(seed, "little")).random(ones.nnz)
         rows = np.repeat(np.arange(reports.facts.n), np.diff(ones.indptr))
-        kept = coins < keep[rows]
-        reporter, named = rows[kept].astype(np.int64), ones.indices[kept].astype(np.int64)
+        survivors = coins < keep[rows]
+        reporter, neighbour = rows[survivors].astype(np.int64), ones.indices[survivors].astype(np.int64)
         if self.direction == "both":
-            pairs = np.unique(np.minimum(reporter, named) * reports.facts.n + np.maximum(reporter, named))
+            pairs = np.unique(np.minimum(reporter, neighbour) * reports.facts.n + np.maximum(reporter, neighbour))
             edges = both_ways(pairs // reports.facts.n, pairs % reports.facts.n)
         else:
-            edges = np.stack([reporter, named] if self.direction == "outgoing" else [named, reporter])
-        return edges, None, {"ones": ones.nnz, "survived": int(kept.sum())}
+            edges = np.stack([reporter, neighbour] if self.direction == "outgoing" else [neighbour, reporter])
+        return edges, None, {"ones": ones.nnz, "survived": int(survivors.sum())}
 
     def edge_loss(self, budget: Budget) -> str:
         """As :meth:`LinkMethod.edge_loss`; one edge changes a bit and the degree at each reporting end."""

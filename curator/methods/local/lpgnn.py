@@ -170,9 +170,9 @@ class LPGNN(LocalMethod):
         if self.version == "ccs":
             reports.needed("labels")
         evidence = Evidence(reports, public)
-        told, notes = evidence.labels, {"edges": edges.shape[1], "label_truth": evidence.labels.truth}
+        labels, notes = evidence.labels, {"edges": edges.shape[1], "label_truth": evidence.labels.truth}
         features = smoothed(reports, matrix, self.k_x)
-        return ReportedGraph(features, edges, None, told.labels, evidence.train, evidence.val, notes, told)
+        return ReportedGraph(features, edges, None, labels.labels, evidence.train, evidence.val, notes, labels)
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
@@ -188,8 +188,8 @@ class LPGNN(LocalMethod):
 
         ccs = self.version == "ccs"
         matrix = self._kprop(graph.features.shape[0], graph.edge_index)
-        told = graph.told if isinstance(graph, ReportedGraph) and graph.told else LabelEvidence(graph.labels, classes)
-        noise = LabelNoise(told, matrix, self.k_y if ccs else 0, by_loss=not ccs)
+        labels = graph.told if isinstance(graph, ReportedGraph) and graph.told else LabelEvidence(graph.labels, classes)
+        noise = LabelNoise(labels, matrix, self.k_y if ccs else 0, by_loss=not ccs)
         return train_denoised(make, graph, noise=noise, settings=settings, classes=classes, seed=seed, device=device)
 
     def claim(self, budget: Budget) -> Claim:

@@ -217,12 +217,12 @@ class PrivGE(PublicGraphMethod):
         if mechanism.in_clear:
             return sparse_estimates(reports)[0]
         if self.debias:
-            found, _ = sparse_estimates(reports)
-            found.data /= np.float32(deviation_of(mechanism))
-            return found
-        found = mechanism.centred(reports.needed("features"))
-        found.data = (mechanism.low + (mechanism.high - mechanism.low) * (found.data + 1) / 2).astype(np.float32)
-        return found
+            entries, _ = sparse_estimates(reports)
+            entries.data /= np.float32(deviation_of(mechanism))
+            return entries
+        entries = mechanism.centred(reports.needed("features"))
+        entries.data = (mechanism.low + (mechanism.high - mechanism.low) * (entries.data + 1) / 2).astype(np.float32)
+        return entries
 
 
 Shrink = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]  # values and their mu
@@ -336,9 +336,9 @@ def shrunk_mean(
     """
     mean = mean_matrix(adjacency)
     common = np.float32(constant) * (np.diff(mean.indptr) > 0).astype(np.float32)
-    kept = shrink(common, mu)
-    found = csr_array(mean @ estimates)
-    rows = np.repeat(np.arange(len(mu)), np.diff(found.indptr))
-    found.data = shrink(found.data + common[rows], mu[rows]) - kept[rows]
-    found.eliminate_zeros()
-    return Factored(found.astype(np.float32), (), kept[:, None], np.ones((1, found.shape[1]), np.float32))
+    base = shrink(common, mu)
+    entries = csr_array(mean @ estimates)
+    rows = np.repeat(np.arange(len(mu)), np.diff(entries.indptr))
+    entries.data = shrink(entries.data + common[rows], mu[rows]) - base[rows]
+    entries.eliminate_zeros()
+    return Factored(entries.astype(np.float32), (), base[:, None], np.ones((1, entries.shape[1]), np.float32))

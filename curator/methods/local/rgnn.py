@@ -145,23 +145,23 @@ class RGNN(LocalMethod):
         if not isinstance(sampling, GRRFS):
             raise ValueError(f"rgnn reads a category of each feature, and {sampling.name} reports something else")
         reports.needed("labels")
-        told = Evidence(reports, public).labels
+        evidence = Evidence(reports, public).labels
         mean, reported = neighbourhood_mean(public.facts.n, public.edges), reports.reported("features")
         if self.features == "reconstructed":
             features = estimate_features(codes, reported, sampling, mean, self.Kx)
         else:
             features = code_features(codes, reported, sampling)
-        labels = told.labels
+        labels = evidence.labels
         if self.labels == "reconstructed" and self.Ky:
-            labels = estimate_labels(told.everybody(), mean, self.Ky)
-        known = np.full(public.facts.n, -1, np.int64)
-        known[public.split.labelled] = labels[public.split.labelled]
-        train, val = (nodes[known[nodes] >= 0] for nodes in (public.split.train, public.split.val))
-        bags, notes = self._bags(told, known if self.proportions == "twice" else None, public)
-        return BaggedGraph(features, both_directions(public.edges), None, known, train, val, notes, bags)
+            labels = estimate_labels(evidence.everybody(), mean, self.Ky)
+        targets = np.full(public.facts.n, -1, np.int64)
+        targets[public.split.labelled] = labels[public.split.labelled]
+        train, val = (nodes[targets[nodes] >= 0] for nodes in (public.split.train, public.split.val))
+        bags, notes = self._bags(evidence, targets if self.proportions == "twice" else None, public)
+        return BaggedGraph(features, both_directions(public.edges), None, targets, train, val, notes, bags)
 
     def _bags(
-        self, told: LabelEvidence, again: IntArray | None, public: PublicKnowledge
+        self, evidence: LabelEvidence, again: IntArray | None, public: PublicKnowledge
     ) -> tuple[Bags | None, dict[str, Any]]:
         if self.alpha == 0:
             return None, {}
@@ -172,9 +172,9 @@ class RGNN(LocalMethod):
 
         assert public.edges is not None
         cluster = metis_clusters(public.facts.n, public.edges, self.C)
-        bags = make_bags(cluster, told, public.split.train, again)
-        found = bags.target.shape[0]
-        return bags if found else None, {"clusters": found, "clusters_without_labels": self.C - found}
+        bags = make_bags(cluster, evidence, public.split.train, again)
+        count = bags.target.shape[0]
+        return bags if count else None, {"clusters": count, "clusters_without_labels": self.C - count}
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
@@ -206,11 +206,11 @@ class RGNN(LocalMethod):
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
         """Return Theorem 3's claim beside what holds."""
-        asked = [m for q in questions for a in q.query.asks for m in a.mechanisms]
-        sampling: Any = next(m for m in asked if "features" in m.reads)
-        truth = next(m for m in asked if "label" in m.reads)
+        mechanisms = [m for q in questions for a in q.query.asks for m in a.mechanisms]
+        sampling: Any = next(m for m in mechanisms if "features" in m.reads)
+        truth = next(m for m in mechanisms if "label" in m.reads)
         vector, eps_y = sampling.claimed_loss(), truth.loss().vector
-        said = f"(eps_X + eps_Y)-LDP, eps_X = {shown_loss(vector)} (Theorem 1), eps_Y = {shown_loss(eps_y)} (Theorem 3)"
+        text = f"(eps_X + eps_Y)-LDP, eps_X = {shown_loss(vector)} (Theorem 1), eps_Y = {shown_loss(eps_y)} (Theorem 3)"
         reasons = [
             f"Theorem 1 takes sampling {sampling.m} of {sampling.d} features for a sampling of people: whichever are "
             f"drawn, {sampling.m} values of the same person are reported, and the vector loses m eps_x = "
@@ -219,5 +219,5 @@ class RGNN(LocalMethod):
         ]
         if sampling.block > 1:
             reasons.append(f"a feature is the OR of {sampling.block} columns: 'bit_feature' is about one of those")
-        claim = Claim(said, round_up(vector + eps_y), tuple(reasons))
+        claim = Claim(text, round_up(vector + eps_y), tuple(reasons))
         return local_guarantee(facts, questions, claim=claim, collections=collections, public_edges=True)

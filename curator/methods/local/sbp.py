@@ -88,11 +88,11 @@ class SBP(LocalMethod):
 
     def in_force(self) -> MethodSpec:
         """As :meth:`Method.in_force`: what devices are asked is the other method's; the share's rule is for HoGS's."""
-        asked = self.asker.in_force()
-        features = {"public_features"} if asked.public_features else set()
+        other = self.asker.in_force()
+        features = {"public_features"} if other.public_features else set()
         return replace(
-            self.spec, options=asked.options | o.NETWORK | features, finer=asked.finer, public_graph=asked.public_graph,
-            asks_labels=asked.asks_labels, auto_share=self.asks == "hogs",
+            self.spec, options=other.options | o.NETWORK | features, finer=other.finer, public_graph=other.public_graph,
+            asks_labels=other.asks_labels, auto_share=self.asks == "hogs",
         )  # fmt: skip
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
@@ -114,14 +114,14 @@ class SBP(LocalMethod):
         from ldpsim.curator.posterior.estimate import estimate
 
         evidence = Evidence(reports, public)
-        found = estimate(evidence)
+        posterior = estimate(evidence)
         features: Any = public.features
         if features is None:
             features = csr_array((reports.facts.n, 0), dtype=np.float32)
-        weights = np.tile(found.probability.astype(np.float32), 2)
+        weights = np.tile(posterior.probability.astype(np.float32), 2)
         return PosteriorGraph(
-            features, both_ways(found.left, found.right), weights, evidence.labels.labels, evidence.train, evidence.val,
-            {"posterior": found.notes()}, found,
+            features, both_ways(posterior.left, posterior.right), weights, evidence.labels.labels, evidence.train,
+            evidence.val, {"posterior": posterior.notes()}, posterior,
         )  # fmt: skip
 
     def train(
@@ -141,11 +141,11 @@ class SBP(LocalMethod):
             raise ValueError(NO_LABEL)
         assert isinstance(graph, PosteriorGraph) and graph.estimate is not None
         started = time.perf_counter()
-        found, model = graph.estimate.answer, nn.Module()
-        parameters = {"exponents": list(found.exponents.values()), "affinity": graph.estimate.model.affinity,
+        answer, model = graph.estimate.answer, nn.Module()
+        parameters = {"exponents": list(answer.exponents.values()), "affinity": graph.estimate.model.affinity,
                       "edge_prior": graph.estimate.model.prior.parameters}  # fmt: skip
         for name, values in parameters.items():
             model.register_buffer(name, torch.tensor(np.asarray(values, np.float32)))
-        predictions = found.log_probability.argmax(axis=1).astype(np.int64)
-        return TrainedNetwork(model, predictions, 1, found.accuracy[found.chosen], time.perf_counter() - started,
-                              found.log_probability)  # fmt: skip
+        predictions = answer.log_probability.argmax(axis=1).astype(np.int64)
+        return TrainedNetwork(model, predictions, 1, answer.accuracy[answer.chosen], time.perf_counter() - started,
+                              answer.log_probability)  # fmt: skip

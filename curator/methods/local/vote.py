@@ -142,19 +142,19 @@ class Vote(LocalMethod):
         facts, split = public.facts, public.split
         if budget.private_labels and earlier is None:
             return self._labels(facts, split, budget, collection)
-        asked, number = np.zeros(facts.n, np.bool_), 0
+        recipients, number = np.zeros(facts.n, np.bool_), 0
         if earlier is not None:
-            asked |= earlier.asked.get("adjacency", False)
+            recipients |= earlier.asked.get("adjacency", False)
             number = len(reports_by_batch(earlier, split)) - 1
-        if asked.all():
+        if recipients.all():
             return ()
-        known = knowledge(earlier, public)
-        log_p, _ = known.posterior(split.labelled)
+        evidence = knowledge(earlier, public)
+        log_p, _ = evidence.posterior(split.labelled)
         batches = self.batches_of(split, facts, budget)
-        found = people_of_batch(split, log_p.max(axis=1), asked, batches=batches, number=number)
+        folds = people_of_batch(split, log_p.max(axis=1), recipients, batches=batches, number=number)
         return tuple(
-            self._question(_rows(public, known, np.exp(log_p), people), facts, budget, collection, people)
-            for people in found if len(people)
+            self._question(_rows(public, evidence, np.exp(log_p), people), facts, budget, collection, people)
+            for people in folds if len(people)
         )  # fmt: skip
 
     def batches_of(self, split: Split, facts: PublicFacts, budget: Budget) -> int:
@@ -260,12 +260,12 @@ def candidates_at(epsilon: float, classes: int) -> int:
     return min(classes, max(2, 1 + int(math.exp(min(epsilon, 700.0)) / 7)))
 
 
-def _rows(public: PublicKnowledge, known: VoteEvidence, probability: DoubleArray, people: IntArray) -> DoubleArray:
+def _rows(public: PublicKnowledge, evidence: VoteEvidence, probability: DoubleArray, people: IntArray) -> DoubleArray:
     """float64 (n, classes): the published table for these people; their own rows tell nothing of their labels."""
     rows = np.array(probability)
     if public.features is None:
-        rows[~known.voted] = 0  # nothing is known of these people
+        rows[~evidence.voted] = 0  # nothing is known of these people
     labelled = np.setdiff1d(public.split.labelled, people)
-    labelled = labelled[(known.label_rows[labelled] > 0).any(axis=1)]
-    rows[labelled] = known.label_rows[labelled]
+    labelled = labelled[(evidence.label_rows[labelled] > 0).any(axis=1)]
+    rows[labelled] = evidence.label_rows[labelled]
     return rows

@@ -202,9 +202,9 @@ class Work:
         self._generator = torch.Generator().manual_seed(derive(seed, "graph owner"))
         self._noise_seed, self._hop, self._training = noise_seed, 0, 0
 
-    def network(self, kind: Any, *given: int, **more: Any) -> Any:
+    def network(self, kind: Any, *sizes: int, **more: Any) -> Any:
         """Return a network with fresh weights."""
-        return made(lambda: kind(*(given or self.sizes), norm=self.norm, **more), self._generator)
+        return made(lambda: kind(*(sizes or self.sizes), norm=self.norm, **more), self._generator)
 
     def train(self, network: nn.Module, inputs: list[Any], weights: list[nn.Parameter] | None = None) -> None:
         """Train a network in place."""

@@ -195,16 +195,16 @@ class LabelAnswers(OwnerMethod):
         """Reasons why the printed figure and what holds differ."""
         return ["only the labels leave the owner; releasing the noisy vectors would cost the vector's figure"]
 
-    def guarantee_of(self, found: Account, collections: int = 1) -> Guarantee:
+    def guarantee_of(self, cost: Account, collections: int = 1) -> Guarantee:
         """Return the printed figure beside what holds for a person in the owner's data.
 
         Args:
-            found: Account of one release.
+            cost: Account of one release.
             collections: Number of such releases about the same people, each with fresh noise.
         """
         to_owner = Level("unprotected", reason="the record is handed to the trusted owner in clear")
-        holds = {**dict.fromkeys(LEVELS, to_owner), "central_node": found.central_node(collections)}
-        return Guarantee(self.spec.trust, found.claim(), holds, tuple(self.reasons())).over(collections)
+        holds = {**dict.fromkeys(LEVELS, to_owner), "central_node": cost.central_node(collections)}
+        return Guarantee(self.spec.trust, cost.claim(), holds, tuple(self.reasons())).over(collections)
 
 
 @dataclass(frozen=True)
@@ -250,25 +250,25 @@ class PrivGnn(LabelAnswers):
 
     def release(self, people: int, classes: int) -> LabelRelease:
         """As :meth:`LabelAnswers.release`."""
-        asked = super().release(people, classes)
-        return replace(asked, gamma=self.gamma, sampling=self.sampling)  # type: ignore[arg-type]  # checked there
+        release = super().release(people, classes)
+        return replace(release, gamma=self.gamma, sampling=self.sampling)  # type: ignore[arg-type]  # checked there
 
     def reasons(self) -> list[str]:
         """As :meth:`LabelAnswers.reasons`."""
-        found = [
+        reasons = [
             "two private graphs can give posteriors that differ by 2 in the L1 norm; the printed analysis takes 1",
             "the printed tables are at ten times the delta that their text states",
             *super().reasons(),
         ]
         if self.sampling == "once":
-            found.append("one sample answers all queries here; the printed analysis is about a fresh one for each")
+            reasons.append("one sample answers all queries here; the printed analysis is about a fresh one for each")
         if self.scores == "log-posterior":
-            found.append("noise on log-softmax scores has unbounded sensitivity: no guarantee at any epsilon")
-        return found
+            reasons.append("noise on log-softmax scores has unbounded sensitivity: no guarantee at any epsilon")
+        return reasons
 
-    def guarantee_of(self, found: Account, collections: int = 1) -> Guarantee:
+    def guarantee_of(self, cost: Account, collections: int = 1) -> Guarantee:
         """As :meth:`LabelAnswers.guarantee_of`; noise on log-softmax scores guarantees nothing."""
-        usual = super().guarantee_of(found, collections)
+        usual = super().guarantee_of(cost, collections)
         if self.scores == "posterior":
             return usual
         open_ = Level("unprotected", reason="noise on log-softmax scores, whose sensitivity is unbounded")
@@ -334,8 +334,8 @@ class PateG(LabelAnswers):
     def _vote(
         self, own: PlainGraph, public: PlainGraph, settings: SageSettings, classes: int, seed: int, number: int
     ) -> IntArray:
-        known = np.flatnonzero(own.labels >= 0)
-        student = train_network(own, known, own.labels[known], classes, settings,
+        people = np.flatnonzero(own.labels >= 0)
+        student = train_network(own, people, own.labels[people], classes, settings,
                                 seed=derive(seed, "part", number))  # fmt: skip
         return ask_all(student.network, public).argmax(1)
 
@@ -360,14 +360,14 @@ class Baseline(OwnerMethod):
     spec = replace(OwnerMethod.spec, trust="none", reference_read=frozenset())
 
     def predictions(
-        self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int
+        self, owned: OwnedGraph, public: PlainGraph, nodes: IntArray, settings: SageSettings, *, classes: int, seed: int
     ) -> Student:
         """Return a network and its predictions for every public node.
 
         Args:
             owned: The private graph.
-            public: The public graph with the true labels of ``asked``.
-            asked: Public nodes of the training part.
+            public: The public graph with the true labels of ``nodes``.
+            nodes: Public nodes of the training part.
             settings: Settings of the training.
             classes: Number of classes.
             seed: Training seed.
@@ -389,12 +389,12 @@ class B1(Baseline):
     spec = replace(Baseline.spec, name="b1")
 
     def predictions(
-        self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int
+        self, owned: OwnedGraph, public: PlainGraph, nodes: IntArray, settings: SageSettings, *, classes: int, seed: int
     ) -> Student:
         """As :meth:`Baseline.predictions`."""
         graph = self.learned_from(private_graph(owned), seed)
-        known = np.flatnonzero(graph.labels >= 0)
-        student = train_network(graph, known, graph.labels[known], classes, settings, seed=seed)
+        people = np.flatnonzero(graph.labels >= 0)
+        student = train_network(graph, people, graph.labels[people], classes, settings, seed=seed)
         return replace(student, predictions=ask_all(student.network, public).argmax(1))
 
     def learned_from(self, graph: PlainGraph, seed: int) -> PlainGraph:
@@ -430,7 +430,7 @@ class B2(Baseline):
     spec = replace(Baseline.spec, name="b2")
 
     def predictions(
-        self, owned: OwnedGraph, public: PlainGraph, asked: IntArray, settings: SageSettings, *, classes: int, seed: int
+        self, owned: OwnedGraph, public: PlainGraph, nodes: IntArray, settings: SageSettings, *, classes: int, seed: int
     ) -> Student:
         """As :meth:`Baseline.predictions`."""
-        return train_network(public, asked, public.labels[asked], classes, settings, seed=seed)
+        return train_network(public, nodes, public.labels[nodes], classes, settings, seed=seed)

@@ -47,13 +47,13 @@ class Reference(GraphMethod):
     def from_owned(self, owned: OwnedGraph) -> Graph:
         """Return the true graph."""
         edges = owned.edges if "adjacency" in self.spec.reads else np.zeros((2, 0), np.int64)
-        known = np.full(owned.facts.n, -1, np.int64)
+        labels = np.full(owned.facts.n, -1, np.int64)
         split = owned.split
-        known[split.labelled] = owned.labels[split.labelled]
-        train, val = (nodes[known[nodes] >= 0] for nodes in (split.train, split.val))
+        labels[split.labelled] = owned.labels[split.labelled]
+        train, val = (nodes[labels[nodes] >= 0] for nodes in (split.train, split.val))
         both = np.concatenate([edges, edges[::-1]], axis=1)
         features: Any = scale_public(self.inputs(owned), self.scaling)
-        return Graph(features, both, None, known, train, val, {"edges": edges.shape[1]})
+        return Graph(features, both, None, labels, train, val, {"edges": edges.shape[1]})
 
     def inputs(self, owned: OwnedGraph) -> Any:
         """Return the features (n, d) before scaling."""

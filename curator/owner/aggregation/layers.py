@@ -39,10 +39,10 @@ class SeluPerceptron(nn.Module):
         self.linear = nn.ModuleList(nn.Linear(*pair) for pair in zip(sizes, sizes[1:], strict=False))
         self.norms = nn.ModuleList(norm_of(norm, units) for units in sizes[1 : -1 if plain else None])
 
-    def forward(self, given: Tensor | Constant) -> Tensor:
+    def forward(self, inputs: Tensor | Constant) -> Tensor:
         """Return float32 (people, units of the last layer); features may be sparse."""
         first = cast(nn.Linear, self.linear[0])
-        rows: Tensor = first(given) if isinstance(given, Tensor) else given @ first.weight.T + first.bias
+        rows: Tensor = first(inputs) if isinstance(inputs, Tensor) else inputs @ first.weight.T + first.bias
         for number, layer in enumerate(self.linear):
             rows = layer(rows) if number else rows
             if number < len(self.norms):

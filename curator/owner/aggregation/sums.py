@@ -83,9 +83,9 @@ def sent_and_listed(senders: IntArray, names: IntArray, listed: tuple[IntArray, 
         listed: Every entry of every list, (the person who holds the list, the name).
         people: Number n of people.
     """
-    told = np.isin(names * people + senders, listed[0] * people + listed[1])
-    ends = names[told], senders[told]
-    return csr_array((np.ones(int(told.sum()), np.float32), ends), shape=(people, people))
+    matches = np.isin(names * people + senders, listed[0] * people + listed[1])
+    ends = names[matches], senders[matches]
+    return csr_array((np.ones(int(matches.sum()), np.float32), ends), shape=(people, people))
 
 
 def rows_of_norm_1(rows: FloatRows) -> FloatRows:

@@ -75,7 +75,7 @@ def fit_in_place(
         private: Steps under noise; None: full batches.
     """
     optimiser = Adam(weights, lr=lr, weight_decay=weight_decay)
-    best, kept = -1.0, None
+    best, state = -1.0, None
     own, labels = [each[people.train] for each in inputs], torch.from_numpy(people.labels[people.train])
     rows = as_read(own) if private is None else []
     shown, truth = as_read([each[people.val] for each in inputs]), torch.from_numpy(people.labels[people.val])
@@ -92,9 +92,9 @@ def fit_in_place(
             accuracy = float((scores(network, shown).argmax(1) == truth).float().mean())
             log_metric("val_accuracy", accuracy, number + 1)
             if accuracy > best:
-                best, kept = accuracy, deepcopy(network.state_dict())
-    if kept is not None:
-        network.load_state_dict(kept)
+                best, state = accuracy, deepcopy(network.state_dict())
+    if state is not None:
+        network.load_state_dict(state)
     network.eval()
 
 
@@ -107,8 +107,8 @@ def as_read(inputs: Sequence[Any]) -> list[Tensor | Constant]:
 def scores(network: nn.Module, inputs: Sequence[Tensor | Constant]) -> Tensor:
     """Return the scores in the mode of inference, of what :func:`as_read` returns."""
     network.eval()
-    found: Tensor = network(inputs)
-    return found
+    output: Tensor = network(inputs)
+    return output
 
 
 def clipped_sum(
@@ -127,8 +127,8 @@ def clipped_sum(
         return [torch.zeros_like(weight) for weight in weights]
     passed: list[tuple[nn.Module, Tensor, Tensor]] = []
 
-    def note(layer: nn.Module, given: tuple[Tensor, ...], out: Tensor) -> None:
-        passed.append((layer, given[0].detach(), out))
+    def note(layer: nn.Module, inputs: tuple[Tensor, ...], out: Tensor) -> None:
+        passed.append((layer, inputs[0].detach(), out))
 
     layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear | nn.GroupNorm)]
     hooks = [layer.register_forward_hook(note) for layer in layers]
@@ -138,22 +138,22 @@ def clipped_sum(
         for hook in hooks:
             hook.remove()
     at = torch.autograd.grad(loss, [out for _, _, out in passed])
-    read = [given if isinstance(layer, nn.Linear) else functional.group_norm(given, 1, eps=layer.eps)  # type: ignore[arg-type]
-            for layer, given, _ in passed]  # fmt: skip
+    read = [inputs if isinstance(layer, nn.Linear) else functional.group_norm(inputs, 1, eps=layer.eps)  # type: ignore[arg-type]
+            for layer, inputs, _ in passed]  # fmt: skip
     squares = torch.zeros(len(labels))
-    for (layer, _, _), given, slope in zip(passed, read, at, strict=True):
+    for (layer, _, _), inputs, slope in zip(passed, read, at, strict=True):
         own = slope.square().sum(1)
-        product = given.square().sum(1) * own if isinstance(layer, nn.Linear) else (given * slope).square().sum(1)
+        product = inputs.square().sum(1) * own if isinstance(layer, nn.Linear) else (inputs * slope).square().sum(1)
         squares += product + own
     factor = (clip / squares.sqrt().clamp_min(1e-30)).clamp_max(1.0)[:, None]
     finite = squares.isfinite()[:, None]  # a gradient that overflows has no direction: it counts as none
-    found: dict[int, Tensor] = {}
-    for (layer, _, _), given, slope in zip(passed, read, at, strict=True):
-        part, given = torch.where(finite, slope * factor, 0.0), torch.where(finite, given, 0.0)
+    sums: dict[int, Tensor] = {}
+    for (layer, _, _), inputs, slope in zip(passed, read, at, strict=True):
+        part, inputs = torch.where(finite, slope * factor, 0.0), torch.where(finite, inputs, 0.0)
         linear = isinstance(layer, nn.Linear)
-        found[id(layer.weight)] = part.T @ given if linear else (part * given).sum(0)
-        found[id(layer.bias)] = part.sum(0)
-    return [found[id(weight)] for weight in weights]
+        sums[id(layer.weight)] = part.T @ inputs if linear else (part * inputs).sum(0)
+        sums[id(layer.bias)] = part.sum(0)
+    return [sums[id(weight)] for weight in weights]
 
 
 def _private_gradients(

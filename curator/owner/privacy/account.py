@@ -142,18 +142,18 @@ class Account:
         Args:
             releases: Number T of releases, each with fresh samples and fresh noise.
         """
-        asked, many = self.release, releases > 1
-        if many and (self.votes or asked.sampling == "fresh") and releases * asked.queries <= MOST_QUERIES:
-            return account(self.method, replace(asked, queries=releases * asked.queries)).central_node()
+        release, many = self.release, releases > 1
+        if many and (self.votes or release.sampling == "fresh") and releases * release.queries <= MOST_QUERIES:
+            return account(self.method, replace(release, queries=releases * release.queries)).central_node()
         reason = (
             f"the labels of {{queries}} queries, composed {self.composition}; "
             "the noisy vectors would lose {vectors}, one edge instead of a person {edge}"
         )
-        figures = {"queries": asked.queries, "vectors": _up(self.vector), "edge": _up(self.label_edge)}
+        figures = {"queries": release.queries, "vectors": _up(self.vector), "edge": _up(self.label_edge)}
         if many:
             reason = f"{{releases}} releases, whose losses and deltas add up: {reason}"
             figures = {"releases": releases, **figures}
-        return Level("bounded", round_up(releases * self.label), releases * asked.delta,
+        return Level("bounded", round_up(releases * self.label), releases * release.delta,
                      kind="bound" if self.votes or many else "exact", relation=JOINS, reason=reason,
                      figures=figures)  # fmt: skip
 
@@ -167,19 +167,19 @@ def account(method: str, release: LabelRelease) -> Account:
     if method not in METHODS:
         raise ValueError(f"{method}: there is an accountant for {', '.join(METHODS)}")
     lambda_, gamma, once = release.lambda_, release.gamma, release.sampling == "once"
-    given: dict[str, Any] = {"queries": release.queries, "delta": release.delta}
+    options: dict[str, Any] = {"queries": release.queries, "delta": release.delta}
     if method != "privgnn":
         held = laplace_epsilon(loss=lambda_, queries=2 * release.queries, delta=release.delta)
         losses, ceiling = (held, held, held, SENSITIVITY * lambda_), None
     elif release.classes is None:
         raise ValueError("--classes: the loss of a label depends on the number of classes")
     else:
-        labels = {**given, "classes": release.classes, "lambda_": lambda_}
+        labels = {**options, "classes": release.classes, "lambda_": lambda_}
         # One sample for all queries: the formula is that of a person, with gamma^2 for an edge.
         losses = (
             (label_epsilon_once if once else label_epsilon)(**labels, gamma=gamma),
             label_epsilon_once(**labels, gamma=gamma**2) if once else label_edge_epsilon(**labels, gamma=gamma),
-            (laplace_epsilon_once if once else laplace_epsilon)(**given, loss=SENSITIVITY * lambda_, gamma=gamma),
+            (laplace_epsilon_once if once else laplace_epsilon)(**options, loss=SENSITIVITY * lambda_, gamma=gamma),
             label_loss(release.classes, lambda_),
         )
         ceiling = label_probabilities(release.classes, lambda_)[0]
@@ -193,21 +193,21 @@ def account(method: str, release: LabelRelease) -> Account:
 def printed_by(method: str, release: LabelRelease) -> tuple[float, float]:
     """Return the epsilon that the paper of a method prints, and the delta that it used."""
     if method != "privgnn":
-        found = moments_epsilon(lambda_=release.lambda_, queries=release.queries, delta=release.delta)
-        return found, release.delta
+        epsilon = moments_epsilon(lambda_=release.lambda_, queries=release.queries, delta=release.delta)
+        return epsilon, release.delta
     used = SLIP * release.delta
     return rdp_epsilon(loss=release.lambda_, queries=release.queries, gamma=release.gamma, delta=used), used
 
 
 def _warnings(method: str, release: LabelRelease) -> tuple[str, ...]:
-    found = []
+    texts = []
     if release.nodes is None:
-        found.append(f"delta has to be below 1 / n: {release.delta:g} needs more than {1 / release.delta:,.0f} people")
+        texts.append(f"delta has to be below 1 / n: {release.delta:g} needs more than {1 / release.delta:,.0f} people")
     elif method == "privgnn" and SLIP * release.delta * release.nodes >= 1:
-        found.append(f"the printed figure's delta, {SLIP * release.delta:g}, is not below 1 / n")
+        texts.append(f"the printed figure's delta, {SLIP * release.delta:g}, is not below 1 / n")
     if method == "pate-m":
-        found.append("the tables print data-dependent figures for PATE-M; this is the data-independent one")
-    return tuple(found)
+        texts.append("the tables print data-dependent figures for PATE-M; this is the data-independent one")
+    return tuple(texts)
 
 
 def small_delta(people: int) -> float:

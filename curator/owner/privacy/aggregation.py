@@ -59,35 +59,35 @@ class NoisyTraining:
         return not self.steps or self.rate == 1
 
 
-def person_loss(asked: NoisyTraining, multiplier: float, accountant: str = "tight") -> float:
+def person_loss(training: NoisyTraining, multiplier: float, accountant: str = "tight") -> float:
     """Epsilon at the delta: one record joins or leaves, and each hop moves by its sensitivity; rounded up.
 
     Args:
-        asked: The hops and steps.
+        training: The hops and steps.
         multiplier: Noise of a hop divided by its sensitivity, and of a step divided by the clipping norm; 0: infinite.
         accountant: ``tight`` or ``rdp``.
     """
     if not multiplier:
-        return math.inf if asked.hops + asked.steps else 0.0
-    if not asked.hops + asked.steps:
+        return math.inf if training.hops + training.steps else 0.0
+    if not training.hops + training.steps:
         return 0.0
-    return _by_rdp(asked, multiplier) if accountant == "rdp" else _by_losses(asked, multiplier)
+    return _by_rdp(training, multiplier) if accountant == "rdp" else _by_losses(training, multiplier)
 
 
-def replaced_loss(asked: NoisyTraining, multiplier: float) -> float:
+def replaced_loss(training: NoisyTraining, multiplier: float) -> float:
     """Epsilon at the delta where a record is replaced by another one: a bound.
 
     It is the smaller of two. Group privacy: a record leaves and another joins, so twice epsilon at
     delta / (1 + e^epsilon). Without the draws: everybody in every step, so one Gaussian mechanism of twice the shift.
     """
-    if not multiplier or not asked.hops + asked.steps:
-        return person_loss(asked, multiplier)
-    plain = _gaussian(asked.delta, 2 * math.sqrt(asked.hops + asked.steps), multiplier)
-    if asked.together:
+    if not multiplier or not training.hops + training.steps:
+        return person_loss(training, multiplier)
+    plain = _gaussian(training.delta, 2 * math.sqrt(training.hops + training.steps), multiplier)
+    if training.together:
         return plain
-    curve, least = _composed(asked, multiplier), _by_losses(asked, multiplier)
+    curve, least = _composed(training, multiplier), _by_losses(training, multiplier)
     tried = least + np.arange(0.0, 30.0, 0.02)
-    enough = np.asarray(curve.get_delta_for_epsilon(tried)) * (1 + np.exp(tried)) <= asked.delta
+    enough = np.asarray(curve.get_delta_for_epsilon(tried)) * (1 + np.exp(tried)) <= training.delta
     return min(plain, round_up(2 * float(tried[enough.argmax()]))) if enough.any() else plain
 
 
@@ -99,21 +99,21 @@ def edge_loss(shift: float, *, hops: int, noise: float, delta: float) -> float:
 
 
 @lru_cache(maxsize=128)
-def multiplier_for(asked: NoisyTraining, epsilon: float, accountant: str = "tight") -> float:
+def multiplier_for(training: NoisyTraining, epsilon: float, accountant: str = "tight") -> float:
     """Return the smallest noise multiplier, up to one part in 1e6, whose loss is at most epsilon."""
-    if not asked.hops + asked.steps:
+    if not training.hops + training.steps:
         return 0.0
-    if accountant == "tight" and asked.together:
-        found = gaussian.calibrate(epsilon, asked.delta, shift=math.sqrt(asked.hops + asked.steps))
-        return found * (1 + 1e-9)  # so that the loss, which is rounded up, is not above epsilon
+    if accountant == "tight" and training.together:
+        multiplier = gaussian.calibrate(epsilon, training.delta, shift=math.sqrt(training.hops + training.steps))
+        return multiplier * (1 + 1e-9)  # so that the loss, which is rounded up, is not above epsilon
     low, high = 0.5, 1.0
-    while person_loss(asked, high, accountant) > epsilon:
+    while person_loss(training, high, accountant) > epsilon:
         low, high = high, 2 * high
-    while person_loss(asked, low, accountant) <= epsilon:
+    while person_loss(training, low, accountant) <= epsilon:
         low, high = low / 2, low
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if person_loss(asked, middle, accountant) <= epsilon else (middle, high)
+        low, high = (low, middle) if person_loss(training, middle, accountant) <= epsilon else (middle, high)
     return high
 
 
@@ -121,45 +121,45 @@ def _gaussian(delta: float, shift: float, sigma: float) -> float:
     return round_up(gaussian.epsilon_of(delta, shift=shift, sigma=sigma))
 
 
-def _by_losses(asked: NoisyTraining, multiplier: float) -> float:
-    if asked.together:
-        return _gaussian(asked.delta, math.sqrt(asked.hops + asked.steps), multiplier)
-    return round_up(float(_composed(asked, multiplier).get_epsilon_for_delta(asked.delta)))
+def _by_losses(training: NoisyTraining, multiplier: float) -> float:
+    if training.together:
+        return _gaussian(training.delta, math.sqrt(training.hops + training.steps), multiplier)
+    return round_up(float(_composed(training, multiplier).get_epsilon_for_delta(training.delta)))
 
 
 @lru_cache(maxsize=64)
-def _composed(asked: NoisyTraining, multiplier: float):  # type: ignore[no-untyped-def]  # dp-accounting has no types
+def _composed(training: NoisyTraining, multiplier: float):  # type: ignore[no-untyped-def]  # dp-accounting has no types
     """Return the privacy loss distribution of all hops and steps, under add or remove."""
     from dp_accounting.pld import privacy_loss_distribution as losses
 
-    found = losses.from_gaussian_mechanism(
-        multiplier, value_discretization_interval=_GRID, sampling_prob=asked.rate
-    ).self_compose(asked.steps)
-    if asked.hops:
-        found = found.compose(
-            losses.from_gaussian_mechanism(multiplier / math.sqrt(asked.hops), value_discretization_interval=_GRID)
+    distribution = losses.from_gaussian_mechanism(
+        multiplier, value_discretization_interval=_GRID, sampling_prob=training.rate
+    ).self_compose(training.steps)
+    if training.hops:
+        distribution = distribution.compose(
+            losses.from_gaussian_mechanism(multiplier / math.sqrt(training.hops), value_discretization_interval=_GRID)
         )
-    return found
+    return distribution
 
 
-def _by_rdp(asked: NoisyTraining, multiplier: float) -> float:
+def _by_rdp(training: NoisyTraining, multiplier: float) -> float:
     """Return the smallest epsilon over all real orders above 1, as the public code's accountant has it."""
     from scipy.optimize import minimize_scalar
 
-    moments = _sampled_moments(asked.rate, multiplier) if asked.steps else None
+    moments = _sampled_moments(training.rate, multiplier) if training.steps else None
 
     def at(log_order: float) -> float:
         order = 1 + math.exp(log_order)
-        rho = asked.hops * order / (2 * multiplier**2)
+        rho = training.hops * order / (2 * multiplier**2)
         if moments is not None:
-            rho += asked.steps * moments(order) / (order - 1)
-        return float(rho + math.log1p(-1 / order) - math.log(asked.delta * order) / (order - 1))
+            rho += training.steps * moments(order) / (order - 1)
+        return float(rho + math.log1p(-1 / order) - math.log(training.delta * order) / (order - 1))
 
     grid = np.linspace(-6, math.log(_LARGEST_ORDER - 2), 100)
     best = int(np.argmin([at(each) for each in grid]))
     ends = float(grid[max(0, best - 1)]), float(grid[min(len(grid) - 1, best + 1)])
-    found = minimize_scalar(at, bounds=ends, method="bounded", options={"xatol": 1e-10})
-    return max(0.0, float(min(found.fun, at(grid[best]))))
+    minimum = minimize_scalar(at, bounds=ends, method="bounded", options={"xatol": 1e-10})
+    return max(0.0, float(min(minimum.fun, at(grid[best]))))
 
 
 def _sampled_moments(rate: float, multiplier: float) -> Callable[[float], float]:

@@ -131,28 +131,28 @@ class GraphRelease:
         )
         holds = {**dict.fromkeys(OF_LDPSIM, to_owner), "relationship": edge, "central_node": self.central_node()}
         about = "one arc" if self.level == EDGE else "a person"
-        said = f"({shown_loss(self.claimed)}, {self.asked.delta:g})-DP for {about}, as published"
-        return Guarantee(trust, Claim(said, self.claimed), holds, tuple(self.reasons()), self.releases)
+        statement = f"({shown_loss(self.claimed)}, {self.asked.delta:g})-DP for {about}, as published"
+        return Guarantee(trust, Claim(statement, self.claimed), holds, tuple(self.reasons()), self.releases)
 
     def reasons(self) -> list[str]:
         """Reasons why the printed figure and what holds differ."""
         if self.level == EDGE:
-            found = ["the printed analysis is about one arc; an edge, or one end's entry of it, moves the rows of both"]
+            texts = ["the printed analysis is about one arc; an edge, or one end's entry of it, moves the rows of both"]
         else:
-            found = [
+            texts = [
                 "the printed figure is by Rényi divergences; what holds is by privacy loss distributions",
                 "the printed figure is said of everything that is published; a person's own prediction reads the own "
                 "row without noise, so it holds for readers of the rest",
                 "people are drawn independently and join or leave; a record that is replaced loses more",
             ]
             if not self.refuses:
-                found.append("lists are cut by a public order; with all that others say about a person, a bound needs "
+                texts.append("lists are cut by a public order; with all that others say about a person, a bound needs "
                              "longer=refuse")  # fmt: skip
             if self.chosen:
-                found.append("validation people choose the epoch, and the printed analysis does not count it")
-        found.append("the number of people, of training people and the split are public")
-        found.append("noise is drawn in floating point; figures are for real numbers")
-        return found
+                texts.append("validation people choose the epoch, and the printed analysis does not count it")
+        texts.append("the number of people, of training people and the split are public")
+        texts.append("noise is drawn in floating point; figures are for real numbers")
+        return texts
 
     def to_dict(self) -> dict[str, Any]:
         """Return the section of a result, JSON-ready: what readers of the published parts learn, by level."""

@@ -256,9 +256,9 @@ def _outcomes(
         mass = gammaln(queries + 1) - gammaln(ones + 1) - gammaln(twos + 1) - gammaln(rest + 1)
         mass += xlogy(ones, law[0]) + xlogy(twos, law[1]) + xlogy(rest, law[2])
         loss = ones * steps[0] + twos * steps[1]
-        kept = (ones + twos <= queries) & (loss > 0) & (mass > rare)
-        losses.append(loss[kept])
-        masses.append(np.exp(mass[kept]))
+        cells = (ones + twos <= queries) & (loss > 0) & (mass > rare)
+        losses.append(loss[cells])
+        masses.append(np.exp(mass[cells]))
     return np.concatenate(losses), np.concatenate(masses)
 
 

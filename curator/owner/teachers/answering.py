@@ -193,7 +193,7 @@ def posteriors(
         device: Device of the training.
     """
     where = torch.device(device)
-    found = np.full((len(queries), teaching.classes), 1 / teaching.classes)
+    points = np.full((len(queries), teaching.classes), 1 / teaching.classes)
     waiting = []
     for at, (number, node) in enumerate(queries):
         piece = private.part(teaching.nearest(private, teaching.sample(len(private), number), public.features[node]))
@@ -207,8 +207,8 @@ def posteriors(
         networks = train(pieces, seeds, teaching.classes, teaching.settings,
                          rows=teaching.neighbours, device=where)  # fmt: skip
         for at, place in enumerate(places):
-            found[place] = on_simplex(ask(networks, public, nodes[at])[at])
-    return found
+            points[place] = on_simplex(ask(networks, public, nodes[at])[at])
+    return points
 
 
 def ask(networks: Sage, public: PlainGraph, node: int) -> NDArray[np.float64]:

@@ -29,11 +29,11 @@ def train_perceptron(
     Raises:
         ValueError: where nobody has a label.
     """
-    known = np.flatnonzero(labels >= 0)
-    if not len(known):
+    nodes = np.flatnonzero(labels >= 0)
+    if not len(nodes):
         raise ValueError("a perceptron needs a person with a label")
-    inputs = torch.from_numpy(np.ascontiguousarray(features[known]))
-    target = torch.from_numpy(labels[known])
+    inputs = torch.from_numpy(np.ascontiguousarray(features[nodes]))
+    target = torch.from_numpy(labels[nodes])
     generator = torch.Generator().manual_seed(seed)
     sizes = [features.shape[1], settings.hidden, settings.hidden, classes]
     weights: list[Tensor] = []

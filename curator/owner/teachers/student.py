@@ -34,13 +34,13 @@ class Student:
     seconds: float
 
 
-def train_network(graph: PlainGraph, known: IntArray, labels: IntArray, classes: int, settings: SageSettings, *,
+def train_network(graph: PlainGraph, nodes: IntArray, labels: IntArray, classes: int, settings: SageSettings, *,
                   seed: int) -> Student:  # fmt: skip
     """Train on a whole graph with the labels of some of its nodes; keep the last epoch.
 
     Args:
         graph: The graph; its own labels are not used.
-        known: Nodes with a label.
+        nodes: Nodes with a label.
         labels: Their labels.
         classes: Number of classes.
         settings: Settings of the training.
@@ -51,6 +51,6 @@ def train_network(graph: PlainGraph, known: IntArray, labels: IntArray, classes:
     """
     started = time.perf_counter()
     seen = np.full(len(graph), -1, np.int64)
-    seen[known] = labels
+    seen[nodes] = labels
     network = train([replace(graph, labels=seen)], [teacher_seed(seed, _STUDENT)], classes, settings)
     return Student(network, ask_all(network, graph).argmax(1), time.perf_counter() - started)
