@@ -208,11 +208,11 @@ def audit(
         raise ValueError("give the names of mechanisms or methods, or --all (and not both)")
     theirs = any(":" in name for name in names or ())
     of_functions = {"--domain": domain, "--claims": claims, "--law": law, "--delta": delta or None}
-    if not theirs and (named := [option for option, value in of_functions.items() if value is not None]):
-        raise ValueError(f"{named[0]}: only for a function, audited as module:function")
+    if not theirs and (extras := [option for option, value in of_functions.items() if value is not None]):
+        raise ValueError(f"{extras[0]}: only for a function, audited as module:function")
     of_methods = {"--epsilon": epsilon, "--set": settings}
-    if theirs and (named := [option for option, value in of_methods.items() if value is not None]):
-        raise ValueError(f"{named[0]}: only for methods; the claim of a function is --claims")
+    if theirs and (extras := [option for option, value in of_methods.items() if value is not None]):
+        raise ValueError(f"{extras[0]}: only for methods; the claim of a function is --claims")
     if out is not None and (out.is_dir() or not out.parent.is_dir()):
         raise ValueError(f"--out {out}: must name a file in a folder that is there")
     if shadows is not None and not released_model:
@@ -241,18 +241,18 @@ def audit(
             from ldpsim.strategies.attacks.audit.audit import audit as run
             from ldpsim.strategies.engines.pool import available_cores
 
-            asked = AuditOptions(names=tuple(dict.fromkeys(names or ())), trials=trials, confidence=confidence,
-                                 seed=seed, workers=workers or available_cores(), epsilon=epsilon,
-                                 settings=o.pairs("--set", settings))  # fmt: skip
-            rows = run(asked, progress=progress)
+            options = AuditOptions(names=tuple(dict.fromkeys(names or ())), trials=trials, confidence=confidence,
+                                   seed=seed, workers=workers or available_cores(), epsilon=epsilon,
+                                   settings=o.pairs("--set", settings))  # fmt: skip
+            rows = run(options, progress=progress)
     wrong = [row for row in rows if row.passed is False]
     if released_model:
         table = attack_table(rows, confidence=confidence)
     else:
         table = loss_table(rows, trials=trials, confidence=confidence, theirs=theirs)
     if out is not None:
-        given = {"--released-model": released_model, "--shadows": shadows, **of_methods, **of_functions}
-        write_page(out, table, _command(names, {**given, "--seed": seed or None}))
+        flags = {"--released-model": released_model, "--shadows": shadows, **of_methods, **of_functions}
+        write_page(out, table, _command(names, {**flags, "--seed": seed or None}))
     if as_json:
         more = {} if out is None else {"html": str(out.absolute())}
         print_json({"rows": [row.to_dict() for row in rows], "passed": not wrong, **more})
@@ -264,14 +264,14 @@ def audit(
         echo(str(out))
     if wrong:
         first = wrong[0]
-        said = f"first {first.name}, {first.level}: {first.detail}"
-        raise Failure(f"{len(wrong)} of {len(rows)} rows FAIL, {said}", FAILED)
+        text = f"first {first.name}, {first.level}: {first.detail}"
+        raise Failure(f"{len(wrong)} of {len(rows)} rows FAIL, {text}", FAILED)
 
 
-def _command(names: Sequence[str] | None, given: Mapping[str, Any]) -> str:
+def _command(names: Sequence[str] | None, flags: Mapping[str, Any]) -> str:
     """Return the names and the options that say what was audited, quoted for a shell."""
     words = ["ldpsim", "audit", *(names or ["--all"])]
-    for option, value in given.items():
+    for option, value in flags.items():
         if value is True:
             words.append(option)
         elif value is not None and value is not False:
@@ -292,8 +292,8 @@ def view(table: AuditTable) -> Any:
         name = "" if line.name == last else line.name.rpartition(":")[2]
         shown.add_row(escape(name), line.change, *line.figures, f"[{style}]{line.verdict}[/]")
         if table.explained or line.verdict == FAIL:
-            said = escape(f"{line.name}, {line.level}: {line.detail}")
-            words.append(f"[{'red' if line.verdict == FAIL else 'dim'}]{said}[/]")
+            text = escape(f"{line.name}, {line.level}: {line.detail}")
+            words.append(f"[{'red' if line.verdict == FAIL else 'dim'}]{text}[/]")
         last = line.name
     return Group(shown, "", *words, escape(table.total), f"[dim]{escape(table.legend)}[/dim]")
 

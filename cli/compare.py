@@ -64,7 +64,7 @@ def compare(
             "html": str(page.absolute()) if gathered else None,
             "table": str(result.table.absolute()),
             "failed": {name: failed.line for name, failed in result.failures},
-            "in_all": [asked.to_dict() for asked in result.sums],
+            "in_all": [total.to_dict() for total in result.sums],
         }
         print_json(document)
     elif quiet:
@@ -72,11 +72,11 @@ def compare(
     elif gathered is not None:
         groups, screen = gathered.groups, console()
         show_groups(groups, gathered.sums, level=gathered.match["level"] if gathered.match else None)
-        said = verdict(groups, gathered.match)
-        screen.print(said["line"], style="green" if said["equal"] else "yellow", markup=False)
+        judgement = verdict(groups, gathered.match)
+        screen.print(judgement["line"], style="green" if judgement["equal"] else "yellow", markup=False)
         if who := who_knows(groups):
             screen.print(who, markup=False)
-        for name, why in said["reasons"]:
+        for name, why in judgement["reasons"]:
             screen.print(f"  {name}: {why}", markup=False)
         show_failures(screen, result.failures)
         echo(f"Written to {page}")

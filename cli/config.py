@@ -61,20 +61,20 @@ def as_parameters(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """Return the values of a config.toml (fields of RunOptions) by the names of ``run``'s parameters."""
     from ldpsim.curator.names import nearest
 
-    known = declared(RunOptions)
-    found: dict[str, Any] = {}
+    specs = declared(RunOptions)
+    parameters: dict[str, Any] = {}
     for name, value in values.items():
-        if name not in known:
-            raise ValueError(f"--config {path}: a run has no {name}{nearest(name, known)}")
-        spec = known[name]
+        if name not in specs:
+            raise ValueError(f"--config {path}: a run has no {name}{nearest(name, specs)}")
+        spec = specs[name]
         if name == "seeds":
-            found |= {f"{seed}_seed": str(number) if seed == "noise" else number for seed, number in value.items()}
+            parameters |= {f"{seed}_seed": str(number) if seed == "noise" else number for seed, number in value.items()}
         elif spec.is_table:
-            found[name] = [f"{key}={entry}" for key, entry in value.items()]
+            parameters[name] = [f"{key}={entry}" for key, entry in value.items()]
         elif spec.several:
-            found[name] = [value]
+            parameters[name] = [value]
         elif spec.option.startswith("--no-"):
-            found[f"no_{name}"] = not value
+            parameters[f"no_{name}"] = not value
         else:
-            found[name] = value
-    return found
+            parameters[name] = value
+    return parameters

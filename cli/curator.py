@@ -52,13 +52,13 @@ def sign(
     from ldpsim.strategies.flower_app.alone import read_config
     from ldpsim.strategies.flower_app.deployed import signed_config
 
-    key, given = CuratorKey.load(curator_key), read_config(config)
-    facts = Path(str(given.get("facts") or "facts.json"))
+    key, settings = CuratorKey.load(curator_key), read_config(config)
+    facts = Path(str(settings.get("facts") or "facts.json"))
     try:
         text = read_file(facts).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{config}: facts {facts} cannot be read ({error})") from None
-    signed = signed_config(given | ({} if collection is None else {"collection": collection}), text.strip(), key)
+    signed = signed_config(settings | ({} if collection is None else {"collection": collection}), text.strip(), key)
     echo(f"collection {signed['collection']}: signed by {key.public}", err=True)
     echo(tomli_w.dumps(signed).rstrip())
 

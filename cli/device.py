@@ -283,11 +283,11 @@ def policy(
     if eps_labels == float("inf"):
         raise ValueError("--eps-labels inf: a policy needs a finite number above 0")
     caps = o.read_table(declared(RunOptions)["caps"], cap)
-    asked = RunOptions(epsilon=epsilon, eps_labels=eps_labels, on_requery=on_requery, caps=caps)
+    options = RunOptions(epsilon=epsilon, eps_labels=eps_labels, on_requery=on_requery, caps=caps)
     config = {"method": method, "epsilon": epsilon, "eps-labels": eps_labels}
-    again: OnRequery = "replay" if asked.on_requery == "replay" else "refuse"
+    again: OnRequery = "replay" if options.on_requery == "replay" else "refuse"
     public = PublicFile.load(facts)
-    agreed = agreed_policy(config, public, on_requery=again, caps=asked.caps, only_this=only_this)
+    agreed = agreed_policy(config, public, on_requery=again, caps=options.caps, only_this=only_this)
     agreed = pinned(agreed, curator_key)
     tell(agreed)
     echo(write_policy(agreed), nl=False)

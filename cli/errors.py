@@ -115,8 +115,8 @@ class OneLineErrors(TyperGroup):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt as stop:
-            kept = getattr(stop, "__notes__", []) or [NOTHING_HALF_WRITTEN]
-            say(f"{INTERRUPTION}: {one_line('; '.join(kept))}")
+            notes = getattr(stop, "__notes__", []) or [NOTHING_HALF_WRITTEN]
+            say(f"{INTERRUPTION}: {one_line('; '.join(notes))}")
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:

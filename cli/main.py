@@ -33,8 +33,8 @@ from ldpsim.cli.tune import tune
 class Argument(TyperArgument):
     """Positional argument that keeps its help text: from click 8.5 on, the base class drops it."""
 
-    def __init__(self, *, help: str | None = None, **given: Any) -> None:
-        super().__init__(help=help, **given)
+    def __init__(self, *, help: str | None = None, **more: Any) -> None:
+        super().__init__(help=help, **more)
         self.help = help
 
 

@@ -132,8 +132,8 @@ def with_options(kind: type, **readers: Callable[[str], Any]) -> Callable[[Funct
     """
     specs = declared(kind)
 
-    def read(given: Mapping[str, Any]) -> Any:
-        chosen = {name: value for name, value in given.items() if value is not None}
+    def read(arguments: Mapping[str, Any]) -> Any:
+        chosen = {name: value for name, value in arguments.items() if value is not None}
         chosen |= {name: tuple(value) for name, value in chosen.items() if specs[name].several}
         return kind(**chosen | {name: readers[name](value) for name, value in chosen.items() if name in readers})
 
@@ -156,9 +156,9 @@ def _with_options(
             several += made if own.name == "options" else [own.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
 
         @wraps(function)
-        def command(**given: Any) -> None:
-            values = {one.name: given.pop(one.name) for one in made if one.name in given}
-            function(**given, options=read(values))
+        def command(**arguments: Any) -> None:
+            values = {one.name: arguments.pop(one.name) for one in made if one.name in arguments}
+            function(**arguments, options=read(values))
 
         command.__doc__ = inspect.cleandoc(function.__doc__ or "") + note
         command.__signature__ = inspect.Signature(several)  # type: ignore[attr-defined]
@@ -191,36 +191,36 @@ def _parameter(name: str, kind: Any, default: Any, option: Any) -> inspect.Param
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
 
-def _options(given: Mapping[str, Any]) -> RunOptions:
+def _options(arguments: Mapping[str, Any]) -> RunOptions:
     """Return the options that the generated parameters stand for."""
     check_places(click.get_current_context(silent=True))
     values: dict[str, Any] = {}
     for name, spec in declared(RunOptions).items():
         if name == "seeds":
-            values[name] = seeds({seed: given.get(f"{seed}_seed") for seed in declared(Seeds)})
-        elif f"no_{name}" in given:
-            values[name] = not given[f"no_{name}"]
-        elif name in given:
-            values[name] = read_table(spec, given[name]) if spec.is_table else spec.read(given[name])
-    owner = {name: str(given[name]) for name in OF_AN_OWNER if given.get(name) is not None}
+            values[name] = seeds({seed: arguments.get(f"{seed}_seed") for seed in declared(Seeds)})
+        elif f"no_{name}" in arguments:
+            values[name] = not arguments[f"no_{name}"]
+        elif name in arguments:
+            values[name] = read_table(spec, arguments[name]) if spec.is_table else spec.read(arguments[name])
+    owner = {name: str(arguments[name]) for name in OF_AN_OWNER if arguments.get(name) is not None}
     return RunOptions(**{**values, "settings": {**values.get("settings", {}), **owner}})
 
 
-def pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
+def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
     """Read ``KEY=VALUE`` texts.
 
     Raises:
         ValueError: for a text without ``=`` or without a key, or a key given twice.
     """
-    found: dict[str, str] = {}
-    for text in given or ():
+    values: dict[str, str] = {}
+    for text in texts or ():
         key, equals, value = (part.strip() for part in text.partition("="))
         if not (key and equals and value):
             raise ValueError(f"{option} {text}: must be of the form KEY=VALUE")
-        if key in found:
+        if key in values:
             raise ValueError(f"{option} {text}: {key} is given twice")
-        found[key] = value
-    return found
+        values[key] = value
+    return values
 
 
 def numbers(option: str, text: str, *, whole: bool = False) -> tuple[Any, ...]:
@@ -228,38 +228,38 @@ def numbers(option: str, text: str, *, whole: bool = False) -> tuple[Any, ...]:
     try:
         return tuple(int(part) if whole else float(part) for part in text.split(","))
     except ValueError:
-        said = "whole numbers joined by commas are needed, for example 1,25,1000" if whole else (
+        hint = "whole numbers joined by commas are needed, for example 1,25,1000" if whole else (
             "numbers joined by commas are needed, for example 0,0.05,0.2")  # fmt: skip
-        raise ValueError(f"{option} {text}: {said}") from None
+        raise ValueError(f"{option} {text}: {hint}") from None
 
 
-def read_table(spec: OptionSpec, given: Sequence[str] | None) -> dict[str, Any]:
+def read_table(spec: OptionSpec, texts: Sequence[str] | None) -> dict[str, Any]:
     """Read ``KEY=VALUE`` texts as values of the option's type.
 
     Raises:
         ValueError: as :func:`pairs`, and for a value of another type.
     """
     (kind,) = spec.types
-    found: dict[str, Any] = {}
-    for key, text in pairs(spec.option, given).items():
+    table: dict[str, Any] = {}
+    for key, text in pairs(spec.option, texts).items():
         try:
-            found[key] = kind(text)
+            table[key] = kind(text)
         except ValueError:
             raise ValueError(f"{spec.option} {key}={text}: not a number") from None
-    return found
+    return table
 
 
-def seeds(given: Mapping[str, Any]) -> dict[str, int | None]:
+def seeds(values: Mapping[str, Any]) -> dict[str, int | None]:
     """Return the named seeds that were given; the word ``os`` becomes None.
 
     Raises:
         ValueError: for a seed that is neither a whole number nor that word.
     """
-    found: dict[str, int | None] = {}
-    for name, value in given.items():
+    by_name: dict[str, int | None] = {}
+    for name, value in values.items():
         try:
             if value is not None:
-                found[name] = None if str(value).lower() == "os" else int(value)
+                by_name[name] = None if str(value).lower() == "os" else int(value)
         except ValueError:
             raise ValueError(f"--{name}-seed {value}: must be a whole number, or the word os") from None
-    return found
+    return by_name

@@ -99,8 +99,8 @@ def show_sums(screen: Console, sums: Iterable[AskedInAll]) -> None:
 
     from ldpsim.strategies.foreign_text import text
 
-    for asked in sums:
-        screen.print(f"[bold yellow]{escape(text(asked.text))}[/]")
+    for total in sums:
+        screen.print(f"[bold yellow]{escape(text(total.text))}[/]")
 
 
 @contextmanager
@@ -119,11 +119,11 @@ def working(*, silent: bool) -> Iterator[Progress]:
 def stdout_to_stderr() -> Iterator[None]:
     """Send all that this process and its children print to standard error: the result has standard output alone."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    stdout = os.dup(1)
     os.dup2(2, 1)
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(stdout, 1)
+        os.close(stdout)

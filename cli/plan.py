@@ -82,13 +82,13 @@ def plan(
     debug: o.Debug = False,
 ) -> None:
     """Compute on paper what each method would protect and cost. Nobody is asked or enrolled."""
-    given = {"mean_degree": mean_degree, "homophily": homophily, "classes": classes, "features": features}
+    values = {"mean_degree": mean_degree, "homophily": homophily, "classes": classes, "features": features}
     with working(silent=quiet or as_json) as progress:
         with large_imports():
             from ldpsim.strategies.planning.plan import Wishes, make_plan, planned_people
 
-        known = {name: value for name, value in given.items() if value is not None}
-        facts, runs = planned_people(replace(options, dataset=like), known, feature_rate)
+        overrides = {name: value for name, value in values.items() if value is not None}
+        facts, runs = planned_people(replace(options, dataset=like), overrides, feature_rate)
         made = make_plan(methods or (), facts, Wishes(level, holds, max_bytes, max_attack), runs, progress=progress)
         files = written(made, options.out) if options.out is not None else ()
     if as_json:

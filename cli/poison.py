@@ -69,13 +69,13 @@ def poison(
         with large_imports():
             from ldpsim.strategies.attacks.poison import campaign
 
-        asked = campaign.PoisonOptions(
+        poison_options = campaign.PoisonOptions(
             methods=tuple(methods), run=replace(options, reference=False, engine=engine),
             epsilons=o.numbers("--epsilon", epsilon) if epsilon is not None else (),
             attacks=tuple(dict.fromkeys(attack or ())), join=join, shares=o.numbers("--shares", shares),
             defences=tuple(dict.fromkeys(defence or ())),
         )  # fmt: skip
-        result = campaign.poison(asked, options.out, progress=progress)
+        result = campaign.poison(poison_options, options.out, progress=progress)
     assert result.folder is not None
     if as_json:
         print_json({**campaign.record_of(result)["poison"], "folder": str(result.folder.absolute())})

@@ -30,13 +30,13 @@ _INSIDE = re.compile(r"(?<=\d) (?=(?:%|points\b|[kMGT]?B\b|s\b|±|▲))|(?<=±) 
 class Screen(Console):
     """Rich console whose texts are printable and keep a number and its unit on one line, where the width allows it."""
 
-    def render_str(self, text: str, **given: Any) -> Text:
+    def render_str(self, text: str, **more: Any) -> Text:
         """Return the text with its figures glued."""
-        return super().render_str(_INSIDE.sub(_GLUE, printable(text)), **given)
+        return super().render_str(_INSIDE.sub(_GLUE, printable(text)), **more)
 
-    def render(self, *given: Any, **named: Any) -> Iterable[Segment]:
+    def render(self, *arguments: Any, **more: Any) -> Iterable[Segment]:
         """Yield the segments, with blanks again."""
-        for segment in super().render(*given, **named):
+        for segment in super().render(*arguments, **more):
             yield segment if segment.control else segment._replace(text=printable(segment.text.replace(_GLUE, " ")))
 
 
@@ -100,8 +100,8 @@ class FittingTable(Table):
             headings = [str(column.header).replace("\n", " ") for column in self.columns[1:]]
             filled = [(heading, text) for heading, text in zip(headings, rest, strict=True) if text]
             word = len(filled) == 1 and not any(map(str.isdigit, filled[0][1].plain))  # it explains itself
-            said = [Text.assemble((f"{name} " if name and not word else "", "dim"), text) for name, text in filled]
-            yield Padding(Text(", ").join(said), (0, 0, 0, 2))
+            parts = [Text.assemble((f"{name} " if name and not word else "", "dim"), text) for name, text in filled]
+            yield Padding(Text(", ").join(parts), (0, 0, 0, 2))
 
     def least(self, console: Console, options: ConsoleOptions) -> int:
         """Return the columns of the terminal below which a value would be cut."""

@@ -73,11 +73,11 @@ def roles_of(policy: Policy) -> tuple[Role, ...]:
     if policy.mode == "federated":
         raise ValueError("a consent sheet is about one answer; a federated training asks many times")
     n, holds = policy.facts.n, _of_caps(policy)
-    asked = tuple(name for name in ATTRIBUTES if name in policy.caps)
+    attributes = tuple(name for name in ATTRIBUTES if name in policy.caps)
     if policy.volunteers is None:
-        return (Role(EVERYBODY, n, asked, holds),)
-    giving, given = len(policy.volunteers), tuple(name for name in ATTRIBUTES if name in VOLUNTEERED)
-    return Role(VOLUNTEER, giving, given, _of_volunteers(holds)), Role(OTHER, n - giving, asked, holds)
+        return (Role(EVERYBODY, n, attributes, holds),)
+    giving, in_clear = len(policy.volunteers), tuple(name for name in ATTRIBUTES if name in VOLUNTEERED)
+    return Role(VOLUNTEER, giving, in_clear, _of_volunteers(holds)), Role(OTHER, n - giving, attributes, holds)
 
 
 def _of_volunteers(holds: Mapping[str, Level]) -> dict[str, Level]:
@@ -114,8 +114,8 @@ def _of_caps(policy: Policy) -> dict[str, Level]:
     return {name: _level(loss, spec, caps) for name, spec in LEVELS.items()}
 
 
-def _level(loss: Callable[[LevelSpec], tuple[float, float]], spec: LevelSpec, asked: Mapping[str, object]) -> Level:
-    if spec.unit == "owned" or not asked or (spec.attribute is not None and spec.attribute not in asked):
+def _level(loss: Callable[[LevelSpec], tuple[float, float]], spec: LevelSpec, caps: Mapping[str, object]) -> Level:
+    if spec.unit == "owned" or not caps or (spec.attribute is not None and spec.attribute not in caps):
         return _NOT_ASKED
     value, delta = loss(spec)
     return Level("bounded", round_up(value), delta) if math.isfinite(value) else _OPEN

@@ -67,7 +67,7 @@ def sweep(
             "summary": str(result.summary),
             "found": result.found,
             "failed": len(result.failures),
-            "in_all": [asked.to_dict() for asked in result.sums],
+            "in_all": [total.to_dict() for total in result.sums],
         }
         print_json(document)
     elif quiet:
@@ -77,14 +77,14 @@ def sweep(
     end_if_any_failed(result.failures, f"of {len(cells)} cells", debug=debug)
 
 
-def lists(option: str, given: list[str] | None) -> dict[str, tuple[str, ...]]:
+def lists(option: str, texts: list[str] | None) -> dict[str, tuple[str, ...]]:
     """Read ``KEY=V1,V2`` texts.
 
     Raises:
         ValueError: for a text of another form, or a value that is empty or repeated.
     """
     values = {}
-    for key, text in o.pairs(option, given).items():
+    for key, text in o.pairs(option, texts).items():
         several = tuple(value.strip() for value in text.split(","))
         if not all(several) or len(set(several)) < len(several):
             raise ValueError(f"{option} {key}={text}: must be different values with commas between them")

@@ -46,40 +46,40 @@ def tune(
             from ldpsim.strategies.experiments.tune import built_in, search, setting_of
         stages = (wanted,) if wanted else built_in(options)
         try:
-            found = search(options, stages, progress=progress)
+            tuning = search(options, stages, progress=progress)
         except Refused as refused:
             raise Failure(str(refused), REFUSED) from refused
         except RunFailed as failed:
             raise Failure(str(failed), FAILED) from failed
-        setting = setting_of(options, found, stages)
+        setting = setting_of(options, tuning, stages)
 
     if as_json:
-        rows = [{"values": dict(tried.values), "val_accuracy": tried.val_accuracy} for tried in found.candidates]
-        document = {"method": method, "collections": found.collections, "rows": rows, "best": setting,
-                    "in_all": None if found.sums is None else found.sums.to_dict()}  # fmt: skip
+        rows = [{"values": dict(tried.values), "val_accuracy": tried.val_accuracy} for tried in tuning.candidates]
+        document = {"method": method, "collections": tuning.collections, "rows": rows, "best": setting,
+                    "in_all": None if tuning.sums is None else tuning.sums.to_dict()}  # fmt: skip
         print_json(document)
     elif quiet:
         echo(_toml(setting), nl=False)
     else:
-        _show(method, found, _toml(setting))
+        _show(method, tuning, _toml(setting))
 
 
-def _show(method: str, found: Any, toml: str) -> None:
+def _show(method: str, tuning: Any, toml: str) -> None:
     from rich.markup import escape
 
-    keys = list(dict.fromkeys(key for tried in found.candidates for key in tried.values))
+    keys = list(dict.fromkeys(key for tried in tuning.candidates for key in tried.values))
     shown = text_table(*(f">{key}" for key in keys), ">validation", gap=1 if len(keys) > 5 else 2)
-    for tried in found.candidates[:_SHOWN]:
+    for tried in tuning.candidates[:_SHOWN]:
         shown.add_row(*(escape(_brief(tried.values.get(key))) for key in keys), percent(tried.val_accuracy))
     screen = console()
     screen.print(shown)
-    count = len(found.candidates)
+    count = len(tuning.candidates)
     rest = f"the best {_SHOWN} of " if count > _SHOWN else ""
     screen.print(
         f"[dim]{rest}{count} settings of {escape(method)}, by the validation labels that the curator has[/dim]"
     )
-    screen.print(_collections(found.collections))
-    show_sums(screen, filter(None, (found.sums,)))
+    screen.print(_collections(tuning.collections))
+    show_sums(screen, filter(None, (tuning.sums,)))
     screen.print(f"\n{escape(toml)}", end="", soft_wrap=True)
 
 

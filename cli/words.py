@@ -33,17 +33,17 @@ def level(entry: Mapping[str, Any]) -> str:
     >>> level({"status": "bounded", "value": 10.8, "delta": 0.0, "of_one": {"value": 3.6, "delta": 0.0, "of": 3}})
     '3.6; in all 3: 10.8'
     """
-    one, said, whole = entry.get("of_one"), [word_of(entry["status"])], list[str]()
+    one, words, whole = entry.get("of_one"), [word_of(entry["status"])], list[str]()
     if entry["status"] == "bounded":
-        said, whole = [], [_at_delta(entry)]
+        words, whole = [], [_at_delta(entry)]
     elif (rest := entry.get("private_value")) is not None:
         whole = [f"the rest {_at_delta({'value': rest, 'delta': entry['private_delta']})}"]
     if entry.get("own") is not None and entry.get("per_list") is not None:
         whole.append(f"{epsilon(entry['own'])} + {epsilon(entry['per_list'])} D where D lists hold the person")
     if one is None:
-        return ", ".join([*said, *whole])
-    said.append(f"{'the rest ' if said else ''}{_at_delta(one)}")
-    return f"{', '.join(said)}; in all {one['of']}: {', '.join(whole)}"
+        return ", ".join([*words, *whole])
+    words.append(f"{'the rest ' if words else ''}{_at_delta(one)}")
+    return f"{', '.join(words)}; in all {one['of']}: {', '.join(whole)}"
 
 
 def _at_delta(entry: Mapping[str, Any]) -> str:

@@ -18,12 +18,12 @@ DoubleArray = NDArray[np.float64]
 Words = NDArray[np.uint32]
 
 
-def checked_array(what: str, given: NDArray[Any], kinds: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
+def checked_array(what: str, array: NDArray[Any], kinds: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
     """Return an array of plain numbers as it is.
 
     Args:
         what: Name of the array, for the error.
-        given: The array.
+        array: The array.
         kinds: The kinds of type that it may have, as numpy's letters.
         shape: The shape that it must have; None is any size.
 
@@ -37,27 +37,27 @@ def checked_array(what: str, given: NDArray[Any], kinds: str, shape: tuple[int |
     ...
     ValueError: labels: an array of the type <U1 and the shape (1,) has no place here
     """
-    sizes = given.shape
+    sizes = array.shape
     fits = len(sizes) == len(shape) and all(wanted in (None, size) for size, wanted in zip(sizes, shape, strict=True))
-    if not fits or given.dtype.kind not in kinds or not given.dtype.isnative:
-        raise ValueError(f"{what}: an array of the type {given.dtype} and the shape {sizes} has no place here")
-    if given.dtype.kind == "f" and not np.isfinite(given).all():
+    if not fits or array.dtype.kind not in kinds or not array.dtype.isnative:
+        raise ValueError(f"{what}: an array of the type {array.dtype} and the shape {sizes} has no place here")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"{what}: a number is not finite")
-    return given
+    return array
 
 
 def checked_numbers(
-    what: str, given: NDArray[Any], below: int, *, first: int = 0, shape: tuple[int | None, ...] = (None,)
+    what: str, numbers: NDArray[Any], below: int, *, first: int = 0, shape: tuple[int | None, ...] = (None,)
 ) -> IntArray:
     """Return whole numbers of ``first`` to ``below - 1`` as int64; ValueError, one line, for anything else.
 
     >>> checked_numbers("people", np.array([2], np.uint8), 3).tolist()
     [2]
     """
-    checked_array(what, given, "iu", shape)
-    if given.size and (given.min() < first or given.max() >= below):
+    checked_array(what, numbers, "iu", shape)
+    if numbers.size and (numbers.min() < first or numbers.max() >= below):
         raise ValueError(f"{what}: a number is outside {first}..{below - 1}")
-    return given.astype(np.int64, copy=False)
+    return numbers.astype(np.int64, copy=False)
 
 
 def check_rows(

@@ -40,8 +40,8 @@ def open_state(folder: str, process: int) -> State:
 
 def state_folder(context: Context) -> str:
     """Return the folder of this node's devices; the node's own configuration comes before the environment."""
-    named = context.node_config.get("state-dir") or os.environ.get(STATE)
-    return str(named) if named else str(default_state_folder(context.run_id))
+    folder = context.node_config.get("state-dir") or os.environ.get(STATE)
+    return str(folder) if folder else str(default_state_folder(context.run_id))
 
 
 def default_state_folder(run_id: int) -> Path:

@@ -114,12 +114,12 @@ class SignedTerms(NamedTuple):
         """
         try:
             values = json.loads(text)
-            found = cls(bytes.fromhex(values["signature"]), canonical(values["terms"]))
+            terms = cls(bytes.fromhex(values["signature"]), canonical(values["terms"]))
         except (ValueError, TypeError, KeyError):
-            found = cls(b"", b"")
-        if len(found.signature) != _SIGNATURE or found.to_text() != text:
+            terms = cls(b"", b"")
+        if len(terms.signature) != _SIGNATURE or terms.to_text() != text:
             raise ValueError("the terms are not signed terms (ldpsim curator sign makes them)")
-        return found
+        return terms
 
     def is_signed_by(self, public: str) -> bool:
         """Return whether the signature is of this public key."""

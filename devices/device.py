@@ -100,16 +100,16 @@ def question_to(policy: Policy, question: bytes | Query, *, raw: bool = False) -
         raw: Whether it asks for the whole record.
     """
     if isinstance(question, bytes) or policy.collector:
-        asked = _read(policy, question, raw_record.read_hand_over if raw else Query.from_bytes)
+        permit = _read(policy, question, raw_record.read_hand_over if raw else Query.from_bytes)
     else:
-        asked = PermittedQuery(question, None)
-    if isinstance(asked, Refusal):
-        return asked
-    if not asked.query.answerable:
+        permit = PermittedQuery(question, None)
+    if isinstance(permit, Refusal):
+        return permit
+    if not permit.query.answerable:
         return Refusal.UNKNOWN_QUERY
-    if policy.mode != ("owner" if raw else "report") or raw_record.is_hand_over(asked.query) != raw:
+    if policy.mode != ("owner" if raw else "report") or raw_record.is_hand_over(permit.query) != raw:
         return Refusal.MODE_REFUSED
-    return asked
+    return permit
 
 
 def _read(policy: Policy, question: bytes | Query, read: Callable[[bytes], Query]) -> PermittedQuery | Refusal:
@@ -217,22 +217,22 @@ def answering(state: Home, devices: Sequence[int], question: bytes | Query | Ref
     answers: dict[int, Report | Refusal] = dict.fromkeys(devices, Refusal.LEDGER_DAMAGED)  # also of who is not here
     here = [device for device in devices if device in state.lives_here]
     try:
-        asked = question if isinstance(question, Refusal) else question_to(policy, question, raw=raw)
+        permit = question if isinstance(question, Refusal) else question_to(policy, question, raw=raw)
         ledger, keys = state.ledger(devices[0]), state.seal_keys(here)
         with ledger.transaction(here):
             # Read: what each device answered before, its seals and its counter checked.
             chains = ledger.chains(keys)
             # Decide: by question, ledger and policy alone.
-            verdicts = {device: _decide(policy, asked, device, chains[device]) for device in here}
+            verdicts = {device: _decide(policy, permit, device, chains[device]) for device in here}
             answers |= {device: one for device, one in verdicts.items() if not isinstance(one, NewRelease)}
             new = {device: one.head for device, one in verdicts.items() if isinstance(one, NewRelease)}
-            if new and isinstance(asked, PermittedQuery):
+            if new and isinstance(permit, PermittedQuery):
                 # Draw: the bytes depend on record, secret and question alone, wherever they are computed.
                 records, nonces = records_of(state.population, list(new)), [ledger.nonce(device) for device in new]
-                drawn = yield DrawTask.of(asked.query, list(new), records, state.secrets[list(new)], nonces)
+                drawn = yield DrawTask.of(permit.query, list(new), records, state.secrets[list(new)], nonces)
                 # Commit: the rows are on the disk, and the counter holds them, when the block ends.
                 heads = {device: new[device] for device in drawn.devices}
-                rows = reports_of(asked.query, heads, drawn.reports, drawn.digests)
+                rows = reports_of(permit.query, heads, drawn.reports, drawn.digests)
                 ledger.enter(rows, [head.seal for head in heads.values()], keys)
                 answers |= dict.fromkeys(new, Refusal.UNKNOWN_QUERY)  # of whom a mechanism fails on the data
                 answers |= zip(drawn.devices, drawn.reported(), strict=True)
@@ -253,15 +253,15 @@ def _check_batch(devices: Sequence[int], shard: int) -> None:
 
 
 def _decide(
-    policy: Policy, asked: PermittedQuery | Refusal, device: int, chain: Sequence[Answer] | LedgerDamaged
+    policy: Policy, permit: PermittedQuery | Refusal, device: int, chain: Sequence[Answer] | LedgerDamaged
 ) -> NewRelease | Report | Refusal:
     """Decide about one device by the table of ``device.md``."""
     if isinstance(chain, LedgerDamaged):  # every question gets this answer, also one that is refused anyway
         return Refusal.of(chain)
-    if isinstance(asked, Refusal):
-        return asked
-    query = asked.query
-    if not asked.includes(device):
+    if isinstance(permit, Refusal):
+        return permit
+    query = permit.query
+    if not permit.includes(device):
         return Refusal.COLLECTOR_REFUSED
     if not policy.allows(query, device=device):
         return Refusal.POLICY_REFUSED

@@ -97,9 +97,9 @@ def _draw(task: DrawTask) -> Drawn:
     for ask, question in task.asks:
         read = {name: hashes.macs(data_messages(task.records, name)) for name in ask.attributes}
         digests |= read
-        asked = key_message(b"noise", question)
+        prefix = key_message(b"noise", question)
         own = [[key_message(digest) for digest in column] for column in read.values()]
-        keys = hashes.macs([b"".join((asked, *parts)) for parts in zip(*own, counted, strict=True)])
+        keys = hashes.macs([b"".join((prefix, *parts)) for parts in zip(*own, counted, strict=True)])
         parts = [
             mechanism.respond(
                 task.records, [NoiseStream(key, stream) for key in keys], devices=task.devices, grouping=task.grouping

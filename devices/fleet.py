@@ -238,8 +238,8 @@ class Fleet:
                 replies = list(answer_round(parties, kind, self.state.received))
         except CounterMismatch as error:  # it is committed, but nothing of these devices may leave
             lost = {m.metadata.dst_node_id: m for m in messages if self._of(m) in error.devices}
-            kept = [answer for answer in replies if answer.metadata.src_node_id not in lost]
-            return kept + [reply(Refusal.COUNTER_MISMATCH, message, device=-1) for message in lost.values()]
+            answers = [answer for answer in replies if answer.metadata.src_node_id not in lost]
+            return answers + [reply(Refusal.COUNTER_MISMATCH, message, device=-1) for message in lost.values()]
         except (LedgerDamaged, OSError):
             return [reply(Refusal.LEDGER_DAMAGED, message, device=-1) for message in messages]
         except Exception:

@@ -203,17 +203,17 @@ class NoiseStream:
         if not 0 <= size <= bound <= 1 << 32:
             raise ValueError(f"there is no subset of {size} numbers below {bound}")
         unfair = np.uint64((1 << 32) % bound if bound else 0)
-        found = np.zeros(0, np.int64)
-        while len(found) < size:
-            products = self._draw(_HIGH, size - len(found)) * np.uint64(bound)
+        subset = np.zeros(0, np.int64)
+        while len(subset) < size:
+            products = self._draw(_HIGH, size - len(subset)) * np.uint64(bound)
             fair = (products & _LOWER) >= unfair
             numbers = ((products if fair.all() else products[fair]) >> _HALF).view(np.int64)
-            found = np.concatenate((found, numbers)) if len(found) else numbers
-            found.sort()
-            fresh = found[1:] != found[:-1]
+            subset = np.concatenate((subset, numbers)) if len(subset) else numbers
+            subset.sort()
+            fresh = subset[1:] != subset[:-1]
             if not fresh.all():
-                found = np.concatenate((found[:1], found[1:][fresh]))
-        return found
+                subset = np.concatenate((subset[:1], subset[1:][fresh]))
+        return subset
 
 
 class Draws:
@@ -246,14 +246,14 @@ class Draws:
             together: Returns the draws from words (devices, size), and where they need further words, of that shape.
             alone: Returns one row's draw from its stream.
         """
-        found, odd = together(self._words[:, self._taken : self._taken + size])
+        draws, odd = together(self._words[:, self._taken : self._taken + size])
         for row in self._alone.union(np.flatnonzero(odd.any(axis=1)).tolist() if odd.any() else ()):
             if row not in self._alone:
                 self._streams[row].skip(self._taken)
                 self._alone.add(row)
-            found[row] = alone(row, self._streams[row])
+            draws[row] = alone(row, self._streams[row])
         self._taken += size
-        return found
+        return draws
 
     def bernoulli(self, threshold: int | NDArray[np.uint64], size: int) -> BoolArray:
         """bool (devices, size): :meth:`NoiseStream.bernoulli` of each; one threshold, or (devices, size) of them."""
@@ -271,8 +271,8 @@ class Draws:
         """int64 (devices, size): :meth:`NoiseStream.uniform_integers` of each."""
 
         def together(words: Words) -> tuple[NDArray[np.int64], BoolArray]:
-            given = words.astype(np.int64)
-            return given % bound, given >= (1 << 32) - (1 << 32) % bound
+            integers = words.astype(np.int64)
+            return integers % bound, integers >= (1 << 32) - (1 << 32) % bound
 
         def alone(row: int, own: NoiseStream) -> NDArray[np.int64]:
             return own.uniform_integers(bound if isinstance(bound, int) or bound.ndim == 1 else bound[row], size)
@@ -362,10 +362,10 @@ class KeyedHashes:
 
     def macs(self, messages: Iterable[bytes]) -> list[bytes]:
         """Return the HMAC of a message under each key."""
-        found = []
+        macs = []
         for (inner, outer), message in zip(self._states, messages, strict=True):
             first, second = inner.copy(), outer.copy()
             first.update(message)
             second.update(first.digest())
-            found.append(second.digest())
-        return found
+            macs.append(second.digest())
+        return macs

@@ -112,11 +112,11 @@ class Bundle:
     def classes_of(self, records: Sequence[Record] | Records, devices: Sequence[int] | IntArray) -> IntArray:
         """int64 (devices,): the class that each device names for its own person; of equal ones the first."""
         everybody, numbers = records_by_column(records), np.asarray(devices, np.int64)
-        found = np.empty(len(numbers), np.int64)
+        classes = np.empty(len(numbers), np.int64)
         for start in range(0, len(numbers), _DEVICES_AT_ONCE):
             some = slice(start, start + _DEVICES_AT_ONCE)
-            found[some] = self.scores(everybody[some], numbers[some]).argmax(axis=1)
-        return found
+            classes[some] = self.scores(everybody[some], numbers[some]).argmax(axis=1)
+        return classes
 
     def scores(self, people: Records, devices: IntArray) -> IntArray:
         """int64 (devices, classes): the value of each class, in units of 2**-16 nats."""
@@ -128,14 +128,14 @@ class Bundle:
 
     def as_text(self) -> str:
         """Return the bundle as JSON; :meth:`read` reads it back."""
-        said = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
-        return json.dumps({**said, "shares": self.shares.tolist()})
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+        return json.dumps({**values, "shares": self.shares.tolist()})
 
     @staticmethod
     def read(text: str) -> Bundle:
         """Read :meth:`as_text` back; ValueError for any other text."""
         try:
-            said = json.loads(text)
-            return Bundle(**{**said, "shares": np.array(said["shares"], np.int64)})
+            values = json.loads(text)
+            return Bundle(**{**values, "shares": np.array(values["shares"], np.int64)})
         except (TypeError, KeyError, AttributeError, OverflowError) as error:
             raise ValueError("this is no bundle of a curator") from error

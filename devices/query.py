@@ -96,9 +96,9 @@ class Ask:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the canonical JSON values."""
-        asked = [{"name": m.name, "version": m.version, "sampler": m.sampler, **m.parameters()}
-                 for m in self.mechanisms]  # fmt: skip
-        return {"attribute": self.attribute, "mechanisms": asked}
+        mechanisms = [{"name": m.name, "version": m.version, "sampler": m.sampler, **m.parameters()}
+                      for m in self.mechanisms]  # fmt: skip
+        return {"attribute": self.attribute, "mechanisms": mechanisms}
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,8 @@ class Query:
     @cached_property
     def answerable(self) -> bool:
         """Return whether each mechanism of this stage is given the grouping that it needs."""
-        asked = (m for ask in self.asks for m in ask.mechanisms)
-        return all(m.takes(self.grouping) for m in asked if isinstance(m, GroupDegrees))
+        mechanisms = (m for ask in self.asks for m in ask.mechanisms)
+        return all(m.takes(self.grouping) for m in mechanisms if isinstance(m, GroupDegrees))
 
     @cached_property
     def in_clear(self) -> bool | None:
@@ -203,11 +203,11 @@ class Query:
 
     @cached_property
     def _fingerprints(self) -> dict[str, bytes]:
-        found = {}
+        digests = {}
         for name in set(self._asked_under.values()):
-            asked = [[a.to_dict() for a in stage if a.attribute == name] for stage in self.plan]
-            found[name] = hashlib.sha256(canonical({"v": FORMAT, "attribute": name, "plan": asked})).digest()
-        return {name: found[under] for name, under in self._asked_under.items()}
+            plan = [[a.to_dict() for a in stage if a.attribute == name] for stage in self.plan]
+            digests[name] = hashlib.sha256(canonical({"v": FORMAT, "attribute": name, "plan": plan})).digest()
+        return {name: digests[under] for name, under in self._asked_under.items()}
 
     def fingerprint(self, attribute: str) -> bytes:
         """Return SHA-256 of the canonical bytes of all that the stages ask about this attribute."""
@@ -284,8 +284,8 @@ def _parse(data: bytes) -> Query:
 
 def _numbers(plan: Any) -> int:
     """Return how many entries the lists of a plan have together, before any of them is looked at."""
-    given = (m.values() for stage in plan for ask in stage for m in ask["mechanisms"])
-    return sum(len(value) for values in given for value in values if isinstance(value, list))
+    parameters = (m.values() for stage in plan for ask in stage for m in ask["mechanisms"])
+    return sum(len(value) for values in parameters for value in values if isinstance(value, list))
 
 
 def _take(value: Any, names: set[str]) -> Mapping[str, Any]:
@@ -305,15 +305,15 @@ def _mechanism(value: Any) -> Mechanism:
     kind = find(str(value.get("name")))
     if kind is None or value.get("version") != kind.version or value.get("sampler") != kind.sampler:
         raise InvalidQuery("unknown mechanism or version")
-    given = {key: entry for key, entry in value.items() if key not in ("name", "version", "sampler")}
+    parameters = {key: entry for key, entry in value.items() if key not in ("name", "version", "sampler")}
     # A type is text, or the class itself where the mechanism's module does not defer annotations.
     expected = {entry.name: getattr(entry.type, "__name__", entry.type) for entry in fields(kind)}  # type: ignore[arg-type]
-    if set(given) != set(expected):
+    if set(parameters) != set(expected):
         raise InvalidQuery("a mechanism's parameter is missing or unknown")
-    for name, entry in given.items():
+    for name, entry in parameters.items():
         # JSON cannot tell 1 from True or 1.0 in a comparison, and types decide the canonical bytes.
         if type(entry).__name__ != expected[name] and expected[name] in ("int", "float", "str", "bool"):
             raise InvalidQuery("a mechanism's parameter has the wrong type")
         if isinstance(entry, list):
-            given[name] = tuple(entry)
-    return kind(**given)
+            parameters[name] = tuple(entry)
+    return kind(**parameters)

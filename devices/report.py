@@ -71,7 +71,7 @@ def unpack_report(data: bytes, query: Query) -> dict[str, tuple[bytes, ...]]:
     attributes = unpack_parts(data)
     if len(attributes) != len(query.asks):
         raise ValueError(f"{len(attributes)} attributes were reported, {len(query.asks)} were asked")
-    found = {ask.attribute: unpack_parts(part) for ask, part in zip(query.asks, attributes, strict=True)}
-    if any(len(found[ask.attribute]) != len(ask.mechanisms) for ask in query.asks):
+    reports = {ask.attribute: unpack_parts(part) for ask, part in zip(query.asks, attributes, strict=True)}
+    if any(len(reports[ask.attribute]) != len(ask.mechanisms) for ask in query.asks):
         raise ValueError("a mechanism's report is missing")
-    return found
+    return reports

@@ -144,9 +144,9 @@ class Task:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        known = isinstance(self.collection, str) and self.sees in SEES and self.scaling in SCALINGS
+        valid = isinstance(self.collection, str) and self.sees in SEES and self.scaling in SCALINGS
         sizes = (self.d, self.hidden, self.classes, self.steps)
-        if not known or not all(type(size) is int and size >= 1 for size in sizes):
+        if not valid or not all(type(size) is int and size >= 1 for size in sizes):
             raise InvalidQuery("the task is malformed")
         if not COLLECTION_ID.fullmatch(self.collection) or type(self.seed) not in (int, type(None)):
             raise InvalidQuery("the task is malformed")
@@ -227,11 +227,11 @@ class Task:
 @lru_cache(maxsize=64)
 def _parse(data: bytes) -> Task:
     with malformed("the task"):
-        given = json.loads(data)
-        if given.pop("v") != FORMAT:
+        values = json.loads(data)
+        if values.pop("v") != FORMAT:
             raise InvalidQuery("unknown task format")
-        noise = given.pop("noise")
-        task = Task(**given, noise=None if noise is None else GaussianUpdate(**noise))
+        noise = values.pop("noise")
+        task = Task(**values, noise=None if noise is None else GaussianUpdate(**noise))
         if task.to_bytes() != data:
             raise InvalidQuery("the bytes are not canonical")
     return task

@@ -149,10 +149,10 @@ def batch_reply(answers: Sequence[Report | Refusal], message: Message) -> Messag
 
 def read_batch_reply(message: Message, count: int) -> list[Report | Refusal] | None:
     """Return the answers of ``count`` devices, in their order; None for anything else."""
-    found = _batch_reply_of(message, count)
-    if found is None:
+    batch = _batch_reply_of(message, count)
+    if batch is None:
         return None
-    data, bounds, statuses = found
+    data, bounds, statuses = batch
     places = bounds.tolist()
     answers: list[Report | Refusal] = []
     for start, end, status in zip(places, places[1:], statuses, strict=False):
@@ -213,10 +213,10 @@ class ReportColumns:
 
 def read_batch_columns(message: Message, devices: IntArray, query: Query) -> ReportColumns | None:
     """Return the reports of the devices of a message; None where one refuses, or its bytes are not of the query."""
-    found = _batch_reply_of(message, len(devices))
-    if found is None or max(found[2], default=0) > 1:
+    batch = _batch_reply_of(message, len(devices))
+    if batch is None or max(batch[2], default=0) > 1:
         return None
-    data, bounds, statuses = found
+    data, bounds, statuses = batch
     if len(data) > len(devices) * most_bytes(query):
         return None  # somebody lies: the reports are read one by one
     octets, at = np.frombuffer(data, np.uint8), bounds[:-1]

@@ -47,16 +47,16 @@ def calibrated(epsilon: float, program: str) -> float:
 
     if all(math.isinf(described(1.0, program).RenyiDP(order)) for order in range(2, 100)):
         return 0.0
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda x: abs(epsilon - described(math.exp(x), program).get_approxDP(DELTA)), method="brent",
         options={"xtol": 1e-5},
     )  # fmt: skip
-    if found.fun >= CLOSE:
-        raise ValueError(f"the search ended {found.fun:.3g} away from the budget")
-    return math.exp(found.x)
+    if minimum.fun >= CLOSE:
+        raise ValueError(f"the search ended {minimum.fun:.3g} away from the budget")
+    return math.exp(minimum.x)
 
 
-def rows(named: str) -> Iterator[dict[str, str]]:
+def rows(release: str) -> Iterator[dict[str, str]]:
     """Yield a row a program and budget; an error of the library is part of its row."""
     for program in ("GAP", "ProGAP"):
         for epsilon in BUDGETS:
@@ -65,20 +65,20 @@ def rows(named: str) -> Iterator[dict[str, str]]:
                 sigma = f"{calibrated(epsilon, program):.6f}"
             except (AttributeError, ValueError) as wrong:
                 error = f"{type(wrong).__name__}: {wrong}"
-            yield {"autodp": named, "scipy": version("scipy"), "program": program, "hops": str(HOPS),
+            yield {"autodp": release, "scipy": version("scipy"), "program": program, "hops": str(HOPS),
                    "epsilon": f"{epsilon:g}", "delta": f"{DELTA:g}", "sigma": sigma, "error": error}  # fmt: skip
 
 
-def main(named: str | None = None) -> None:
+def main(release: str | None = None) -> None:
     """Calibrate, and write the table."""
     try:
-        named = named or version("autodp")
+        release = release or version("autodp")
     except PackageNotFoundError:
         raise SystemExit("autodp is not installed by pip: name its version") from None
-    found = list(rows(named))
-    fresh = {(row["autodp"], row["scipy"]) for row in found}
-    kept = [row for row in read_rows(TABLE) if (row["autodp"], row["scipy"]) not in fresh]
-    write_rows(TABLE, sorted([*kept, *found], key=lambda row: (row["autodp"], row["scipy"])), COLUMNS)
+    new_rows = list(rows(release))
+    fresh = {(row["autodp"], row["scipy"]) for row in new_rows}
+    old_rows = [row for row in read_rows(TABLE) if (row["autodp"], row["scipy"]) not in fresh]
+    write_rows(TABLE, sorted([*old_rows, *new_rows], key=lambda row: (row["autodp"], row["scipy"])), COLUMNS)
 
 
 if __name__ == "__main__":

@@ -49,8 +49,8 @@ def finer_than_the_grid(report: Any) -> tuple[bool, ...]:
 def supports(report: Any, g: int, values: Sequence[int] = range(K)) -> tuple[int, ...]:
     """Return, for each value, whether local hashing with the report's seed sends it to the reported hash."""
     xxhash = import_module("xxhash")
-    told, seed = report
-    return tuple(int(xxhash.xxh32(str(value), seed=int(seed)).intdigest() % g == told) for value in values)
+    bucket, seed = report
+    return tuple(int(xxhash.xxh32(str(value), seed=int(seed)).intdigest() % g == bucket) for value in values)
 
 
 def then(draw: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -72,8 +72,8 @@ def pure_ldp() -> Iterator[Case]:
     """Yield the cases of pure-ldp."""
     oracles, core = import_module("pure_ldp.frequency_oracles"), import_module("pure_ldp.core")
 
-    def client(kind: str, *given: Any, **more: Any) -> Any:
-        return getattr(oracles, kind)(*given, index_mapper=lambda value: value, **more).privatise
+    def client(kind: str, *arguments: Any, **more: Any) -> Any:
+        return getattr(oracles, kind)(*arguments, index_mapper=lambda value: value, **more).privatise
 
     yield Case(PURE, "DE", 1.0, client("DEClient", 1.0, K), laws.grr(K, 1.0))
     for optimal, name in ((False, "SUE"), (True, "OUE")):
@@ -106,8 +106,8 @@ def multi_freq_ldpy() -> Iterator[Case]:
     """Yield the cases of multi-freq-ldpy."""
 
     def function(module: str, name: str) -> Callable[..., Any]:
-        found: Callable[..., Any] = getattr(import_module(f"multi_freq_ldpy.{module}"), name)
-        return found
+        client: Callable[..., Any] = getattr(import_module(f"multi_freq_ldpy.{module}"), name)
+        return client
 
     def pure(kind: str) -> Callable[..., Any]:
         return function(f"pure_frequency_oracles.{kind}", f"{kind}_Client")
@@ -135,12 +135,12 @@ def _sampled(function: Callable[[str, str], Callable[..., Any]], epsilon: float)
     amplified = math.log(2 * (math.exp(epsilon) - 1) + 1)
     unary, labels = laws.unary(3, amplified, optimal=True), laws.grr(3, amplified)
     nothing = laws.bits(lambda value: [], 3, 0.5, 1 / (math.exp(amplified) + 1))(None)
-    for kind, name, told, fake in (
+    for kind, name, truth, fake in (
         ("GRR", "GRR", labels, dict.fromkeys(range(3), 1 / 3)), ("UE_zero", "OUE-z", unary, nothing),
         ("UE_rnd", "OUE-r", unary, laws.average(unary, range(3))),
     ):  # fmt: skip
         draw = given(function("mdim_freq_est.RSpFD_solution", f"RSpFD_{kind}_Client"), [3, 3], 2, epsilon)
-        law = laws.sampled(told, fake, 2)
+        law = laws.sampled(truth, fake, 2)
         yield Case(MULTI, f"RS+FD[{name}], 2 attributes of 3", epsilon, draw, law, records)
         if kind == "GRR":
             yield Case(MULTI, "RS+FD[GRR], one attribute changes", epsilon, draw, law, records[:2])
@@ -157,12 +157,12 @@ def _rappor(kind: Any, generate: Callable[[int, int], Any], epsilon: float, k: i
 
 
 def _few_hashes(hashes: int, g: int, epsilon: float) -> laws.Law:
-    told = laws.grr(g, epsilon)
+    grr = laws.grr(g, epsilon)
 
     def law(value: Any) -> dict[Any, float]:
         xxhash = import_module("xxhash")
         return {(report, seed): chance / hashes for seed in range(hashes)
-                for report, chance in told(xxhash.xxh32(str(value), seed=seed).intdigest() % g).items()}  # fmt: skip
+                for report, chance in grr(xxhash.xxh32(str(value), seed=seed).intdigest() % g).items()}  # fmt: skip
 
     return law
 
@@ -172,5 +172,5 @@ def _members(report: Any) -> frozenset[int]:
 
 
 def _signs(report: Any) -> Any:
-    told, number = report
-    return [int(sign > 0) for sign in told], number
+    signs, number = report
+    return [int(sign > 0) for sign in signs], number

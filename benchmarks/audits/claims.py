@@ -176,14 +176,14 @@ def multi_bit(d: int, m: int, epsilon: float) -> Callable[[Sequence[float]], dic
 
     def law(x: Sequence[float]) -> dict[Any, float]:
         ones = [1 / (e + 1) + value * (e - 1) / (e + 1) for value in x]
-        found: dict[Any, float] = {}
+        chances: dict[Any, float] = {}
         for chosen in combinations(range(d), m):
             for bits in product((1, -1), repeat=m):
-                told = dict(zip(chosen, bits, strict=True))
-                report = tuple(told.get(place, 0) for place in range(d))
-                chance = math.prod(ones[place] if bit > 0 else 1 - ones[place] for place, bit in told.items())
-                found[report] = chance / math.comb(d, m)
-        return found
+                by_place = dict(zip(chosen, bits, strict=True))
+                report = tuple(by_place.get(place, 0) for place in range(d))
+                chance = math.prod(ones[place] if bit > 0 else 1 - ones[place] for place, bit in by_place.items())
+                chances[report] = chance / math.comb(d, m)
+        return chances
 
     return law
 
@@ -192,7 +192,7 @@ def response(epsilon: float, size: int) -> Callable[[Sequence[int]], dict[Any, f
     """Randomised response on every entry of a list of a size, as Blink's and Solitude's clients send their row."""
     keep = math.exp(epsilon) / (1 + math.exp(epsilon))
     return lambda row: {
-        report: math.prod(keep if bit == told else 1 - keep for bit, told in zip(row, report, strict=True))
+        report: math.prod(keep if bit == entry else 1 - keep for bit, entry in zip(row, report, strict=True))
         for report in product((0, 1), repeat=size)
     }
 
@@ -228,11 +228,11 @@ def sampled_response(d: int, m: int, epsilon: float) -> Callable[[Sequence[int]]
     keep = math.exp(epsilon) / (1 + math.exp(epsilon))
 
     def law(x: Sequence[int]) -> dict[Any, float]:
-        found = dict.fromkeys(product((0, 1), repeat=d), 0.0)
-        for chosen, report in product(list(combinations(range(d), m)), list(found)):
-            told = math.prod(keep if report[place] == x[place] else 1 - keep for place in chosen)
-            found[report] += told / 2 ** (d - m) / math.comb(d, m)
-        return found
+        chances = dict.fromkeys(product((0, 1), repeat=d), 0.0)
+        for chosen, report in product(list(combinations(range(d), m)), list(chances)):
+            chance = math.prod(keep if report[place] == x[place] else 1 - keep for place in chosen)
+            chances[report] += chance / 2 ** (d - m) / math.comb(d, m)
+        return chances
 
     return law
 

@@ -48,17 +48,17 @@ def subset(k: int, epsilon: float) -> Law:
     }
 
 
-def sampled(told: Law, fake: dict[Any, float], attributes: int) -> Law:
+def sampled(truth: Law, fake: dict[Any, float], attributes: int) -> Law:
     """Return the law of RS+FD: one attribute of a record, drawn at random, is told, the others are fakes.
 
     Args:
-        told: Law of the report of one attribute.
+        truth: Law of the report of one attribute.
         fake: Report -> probability, of an attribute that is not told.
         attributes: Number of attributes.
     """
 
     def law(record: Any) -> dict[Any, float]:
-        chances = [told(value) for value in record]
+        chances = [truth(value) for value in record]
         return {
             report: sum(
                 math.prod(chances[at][part] if at == place else fake[part] for at, part in enumerate(report))

@@ -52,16 +52,16 @@ def seed_numba(seed: int) -> None:
 
 def main(libraries: Iterable[str] = (PURE, MULTI)) -> None:
     """Audit libraries and write the table."""
-    found, effort = [], Effort(seed=SEED)
+    rows, effort = [], Effort(seed=SEED)
     for library in libraries:
         if library == MULTI:
             seed_numba(effort.seed)
         for case in {PURE: pure_ldp, MULTI: multi_freq_ldpy}[library]():
-            found.append(written(case, audited(case, effort)))
-            print(found[-1], flush=True)
-    fresh = {(row["library"], row["version"]) for row in found}
-    kept = [row for row in read_rows(TABLE) if (row["library"], row["version"]) not in fresh]
-    write_rows(TABLE, sorted([*kept, *found], key=lambda row: (row["library"], row["version"])), list(found[0]))
+            rows.append(written(case, audited(case, effort)))
+            print(rows[-1], flush=True)
+    fresh = {(row["library"], row["version"]) for row in rows}
+    old_rows = [row for row in read_rows(TABLE) if (row["library"], row["version"]) not in fresh]
+    write_rows(TABLE, sorted([*old_rows, *rows], key=lambda row: (row["library"], row["version"])), list(rows[0]))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def _cell(dataset: str, gnn: str, model: str, epsilon: int) -> TableCell:
         published = {"graph": "one-sided", "groups": str(_groups(dataset, epsilon))}
         settings = published if model == "ldpgen" else {}
         options = cell_options(model.partition(",")[0], dataset, tuned=True, settings=settings, **common)
-    found = {"dataset": dataset, "gnn": gnn, "eps": epsilon, "model": model}
+    place = {"dataset": dataset, "gnn": gnn, "eps": epsilon, "model": model}
     level = 1 + (dataset == "citeseer") + {"gcn": 0, "sage": 1, "gat": 2}[gnn]
     if (model, epsilon) in CORRECTNESS and dataset == "cora" and gnn == "gcn":
         level = 0
@@ -65,7 +65,7 @@ def _cell(dataset: str, gnn: str, model: str, epsilon: int) -> TableCell:
         level += 1
     return TableCell(
         f"{dataset}, {gnn}", {"data set": dataset, "network": gnn, "model": model, "epsilon": str(epsilon)}, options,
-        look_up("blink", "paper", **found), look_up("blink", "measured", **found), level=level,
+        look_up("blink", "paper", **place), look_up("blink", "measured", **place), level=level,
         quick=epsilon == 5 and gnn == "gcn",
     )  # fmt: skip
 

@@ -103,13 +103,13 @@ class TableCell:
         return self.table, command(self.options)
 
 
-def cell_options(method: str, dataset: str, **given: Any) -> RunOptions:
+def cell_options(method: str, dataset: str, **options: Any) -> RunOptions:
     """Return the options of a cell; settings are given as ``settings={...}`` of any values."""
-    settings = {key: str(value) for key, value in given.pop("settings", {}).items()}
+    settings = {key: str(value) for key, value in options.pop("settings", {}).items()}
     fixed: dict[str, Any] = {
         "repeats": RUNS, "reference": False, "nulls": False, "device": "cpu", "engine": "local", "out": None,
     }  # fmt: skip
-    return RunOptions(method=method, dataset=dataset, settings=settings, **{**fixed, **given})
+    return RunOptions(method=method, dataset=dataset, settings=settings, **{**fixed, **options})
 
 
 def command(options: RunOptions) -> str:

@@ -35,20 +35,20 @@ def _public(dataset: str, gnn: str, epsilon: int, model: str) -> TableCell:
                                budget=Budget(epsilon=float(epsilon), public_features=True))  # fmt: skip
         common |= {"tuned": False, "settings": dict(found_for_gcn.values)}
     options = cell_options(model, dataset, public_features=model == "hogs", **common)
-    found = {"dataset": dataset, "gnn": gnn, "features": "public", "epsilon": f"{epsilon:.1f}", "model": model}
+    place = {"dataset": dataset, "gnn": gnn, "features": "public", "epsilon": f"{epsilon:.1f}", "model": model}
     keys = {"data set": dataset, "features": "public", "network": gnn, "epsilon": str(epsilon), "model": model}
     level = 1 if gnn == "gcn" else 2 if gnn == "sage" else 3
     return TableCell(
-        PUBLIC, keys, options, look_up("hogs", "paper", **found), look_up("hogs", "reproduction", **found),
+        PUBLIC, keys, options, look_up("hogs", "paper", **place), look_up("hogs", "reproduction", **place),
         absent="features absent" if dataset == "lastfm" else "", level=level, quick=epsilon == 4 and gnn == "gcn",
     )  # fmt: skip
 
 
 def _private(dataset: str, epsilon: int, model: str) -> TableCell:
     options = cell_options(model, dataset, epsilon=float(epsilon), tuned=model == "hogs")
-    found = {"dataset": dataset, "gnn": "gcn", "features": "private", "epsilon": f"{epsilon:.1f}", "model": model}
+    place = {"dataset": dataset, "gnn": "gcn", "features": "private", "epsilon": f"{epsilon:.1f}", "model": model}
     keys = {"data set": dataset, "features": "private", "network": "gcn" if model == "hogs" else "-",
             "epsilon": str(epsilon), "model": model}  # fmt: skip
     return TableCell(
-        PRIVATE, keys, options, None, look_up("hogs", "reproduction", **found), level=1, quick=epsilon == 8
+        PRIVATE, keys, options, None, look_up("hogs", "reproduction", **place), level=1, quick=epsilon == 8
     )

@@ -31,12 +31,12 @@ PAIRS = ((1.0, 1.0), (1.0, 2.0), (1.0, float("inf")), (0.01, 1.0), (0.1, 1.0), (
 def cells(home: Path) -> Iterator[TableCell]:
     """Yield the cells."""
     for eps_x, eps_y in PAIRS:
-        found = {"dataset": "cora", "version": "ccs", "eps_x": f"{eps_x:g}", "eps_y": f"{eps_y:g}", "model": "lpgnn"}
+        place = {"dataset": "cora", "version": "ccs", "eps_x": f"{eps_x:g}", "eps_y": f"{eps_y:g}", "model": "lpgnn"}
         options = cell_options("lpgnn", "cora", eps_features=eps_x, eps_labels=eps_y, tuned=True, repeats_vary="noise")
         first = eps_x == 1 and eps_y in (1, 2, float("inf"))
         yield TableCell(
             CCS, {"data set": "cora", "eps_x": f"{eps_x:g}", "eps_y": f"{eps_y:g}", "model": "lpgnn"}, options,
-            look_up("lpgnn", "notebook", **found), look_up("lpgnn", "measured", **found), level=0 if first else 2,
+            look_up("lpgnn", "notebook", **place), look_up("lpgnn", "measured", **place), level=0 if first else 2,
             quick=eps_x == 1 and eps_y == 1,
         )  # fmt: skip
     for dataset in TABLE_2:

@@ -27,18 +27,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--clients", type=int, default=3000)
-    given = parser.parse_args()
-    options = RunOptions(method="hogs", clients=given.clients, feature_share=0.3)
+    arguments = parser.parse_args()
+    options = RunOptions(method="hogs", clients=arguments.clients, feature_share=0.3)
     record = simulate(replace(options, out=None)).record
     folder = Path("runs") / f"hogs-generated-{record['config_hash']}-0"
     following = comparison_of(options)
-    title = f"ldpsim run --clients {given.clients} --method hogs --feature-share 0.3"
+    title = f"ldpsim run --clients {arguments.clients} --method hogs --feature-share 0.3"
     for name, shown in (
         ("run", summary(record, folder=folder, next_command=following)),
         ("verdict", first_screen(record, folder=folder, next_command=following, more=True)),
     ):
         command = f"{title} --details" if name == "run" else title
-        (given.folder / f"{name}.svg").write_text(picture(shown, title=command, name=name))
+        (arguments.folder / f"{name}.svg").write_text(picture(shown, title=command, name=name))
 
 
 def picture(shown: RenderableType, *, title: str, name: str) -> str:

@@ -44,14 +44,14 @@ def cells(home: Path) -> Iterator[TableCell]:
 
 def _column(home: Path, dataset: str, eps_x: float, eps_y: float) -> Iterator[TableCell]:
     keys = {"data set": dataset, "eps_x": f"{eps_x:g}", "eps_y": f"{eps_y:g}"}
-    found = {"dataset": dataset, "eps_x": f"{eps_x:g}", "eps_y": f"{eps_y:g}"}
+    place = {"dataset": dataset, "eps_x": f"{eps_x:g}", "eps_y": f"{eps_y:g}"}
     for model, settings in {"rgnn": {}, "noisy": BARE}.items():
         options = cell_options("rgnn", dataset, tuned=True, eps_features=eps_x, eps_labels=eps_y, settings=settings)
         first = SIZES[dataset] == 0 and eps_x == 1 and (model == "rgnn" or eps_y == 3)
         level = 0 if first else (eps_x != 1 or eps_y < 1) + 1 + SIZES[dataset]
         yield TableCell(
-            TABLE_1, {**keys, "model": model}, options, look_up("rgnn", "paper", **found, model=model),
-            look_up("rgnn", "measured", **found, model=model), level=level,
+            TABLE_1, {**keys, "model": model}, options, look_up("rgnn", "paper", **place, model=model),
+            look_up("rgnn", "measured", **place, model=model), level=level,
             quick=eps_x == 1 and eps_y == 3 and SIZES[dataset] < 2,
         )  # fmt: skip
     claimed = math.log1p(M / COLUMNS[dataset] * math.expm1(M * eps_x))
@@ -62,7 +62,7 @@ def _column(home: Path, dataset: str, eps_x: float, eps_y: float) -> Iterator[Ta
         chosen = hops | TRAINED_AS_RGNN if model == AS_RGNN else hops
         options = cell_options("lpgnn", path, eps_features=budget, eps_labels=eps_y, settings=chosen)
         yield TableCell(
-            TABLE_1, {**keys, "model": model}, options, look_up("rgnn", "paper", **found, model="lpgnn"),
+            TABLE_1, {**keys, "model": model}, options, look_up("rgnn", "paper", **place, model="lpgnn"),
             level=2 + SIZES[dataset], quick=eps_x == 1 and eps_y == 3 and SIZES[dataset] == 0,
             lower_bound="" if model == AS_RGNN else BOUND, again=model != AS_RGNN,
         )  # fmt: skip

@@ -45,21 +45,21 @@ def cells(home: Path) -> Iterator[TableCell]:
 
 
 def _cell(dataset: str, gnn: str, eps_a: float, model: str) -> TableCell:
-    given: dict[str, Any] = {"eps_adjacency": eps_a, "eps_features": 1.0, "gnn": gnn}
+    arguments: dict[str, Any] = {"eps_adjacency": eps_a, "eps_features": 1.0, "gnn": gnn}
     stored = model in ("solitude", "solitude, both ends") and dataset != "lastfm"
     if model == "lpgnn":
         chosen = {**LPGNN_ON_CITESEER, "k_x": HOPS_ON_CITESEER[gnn]} if dataset == "citeseer" else LPGNN
-        given |= {"eps_labels": float("inf"), "settings": {"adjacency": "private", "k_y": 0, **chosen}}
+        arguments |= {"eps_labels": float("inf"), "settings": {"adjacency": "private", "k_y": 0, **chosen}}
     elif model == "base":
-        given["settings"] = BASE
+        arguments["settings"] = BASE
     elif model == "solitude, published code":
-        given["settings"] = PUBLISHED_CODE
+        arguments["settings"] = PUBLISHED_CODE
     elif model == "solitude, paper's search":
-        given["settings"] = {"smoothing": "symmetric", "gnn_dropout": 0.1, **LITERAL, **SEARCHED[dataset, gnn]}
+        arguments["settings"] = {"smoothing": "symmetric", "gnn_dropout": 0.1, **LITERAL, **SEARCHED[dataset, gnn]}
     else:
         both = {"topology": "and"} if model == "solitude, both ends" else {}
-        given["settings"] = both if stored else both | ELSEWHERE
-    options = cell_options("lpgnn" if model == "lpgnn" else "solitude", dataset, tuned=stored, **given)
+        arguments["settings"] = both if stored else both | ELSEWHERE
+    options = cell_options("lpgnn" if model == "lpgnn" else "solitude", dataset, tuned=stored, **arguments)
     place = {"dataset": dataset, "gnn": gnn, "eps_a": f"{eps_a:.1f}"}
     ends = eps_a in (7.0, 8.0)
     level = {"base": 0, "solitude, published code": 0, "solitude, paper's search": 1, "solitude": 2}.get(model, 4)

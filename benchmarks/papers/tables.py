@@ -83,20 +83,20 @@ def main() -> None:
     parser.add_argument("--upto", type=int, default=99, metavar="TURN", help="leave out the cells of later turns")
     parser.add_argument("--quick", action="store_true", help="one column of each table, with rows below --home")
     parser.add_argument("--rows-only", action="store_true", help="run nothing")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
-    home = given.home.absolute()
-    tables = {paper: cells_of(paper, home) for paper in given.papers or PAPERS}
-    if given.quick:
+    home = arguments.home.absolute()
+    tables = {paper: cells_of(paper, home) for paper in arguments.papers or PAPERS}
+    if arguments.quick:
         tables = {paper: (levels, [cell for cell in cells if cell.quick]) for paper, (levels, cells) in tables.items()}
-    turns = sorted({cell.turn for _, cells in tables.values() for cell in cells if cell.turn <= given.upto})
-    if "rgnn" in tables and not given.rows_only:
+    turns = sorted({cell.turn for _, cells in tables.values() for cell in cells if cell.turn <= arguments.upto})
+    if "rgnn" in tables and not arguments.rows_only:
         importlib.import_module("benchmarks.papers.rgnn").prepare(home / "data")
-    for turn in () if given.rows_only else turns:
+    for turn in () if arguments.rows_only else turns:
         for paper, (_, cells) in tables.items():
-            run_cells([cell for cell in cells if cell.turn == turn], home / paper, given.workers)
+            run_cells([cell for cell in cells if cell.turn == turn], home / paper, arguments.workers)
     for paper, (levels, cells) in tables.items():
-        path = (home / "quick" if given.quick else RESULTS) / f"{paper}.csv"
+        path = (home / "quick" if arguments.quick else RESULTS) / f"{paper}.csv"
         rows = write_table(path, levels, cells, records_of(cells, home))
         print(f"{path}: {sum(bool(row['ours']) for row in rows)} of {len(rows)} cells")
 

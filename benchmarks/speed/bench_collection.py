@@ -45,10 +45,10 @@ def resident() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def measure(given: argparse.Namespace) -> dict[str, Any]:
+def measure(flags: argparse.Namespace) -> dict[str, Any]:
     """Enrol, collect, ask again; run in a fresh process."""
-    people, folder = given.devices, given.state
-    devices = given.asked or people
+    people, folder = flags.devices, flags.state
+    devices = flags.asked or people
     from ldpsim.curator.methods.base import Question
     from ldpsim.devices.datasets.generated import generate
     from ldpsim.devices.enrolment.state import State, enrol
@@ -59,25 +59,25 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     from ldpsim.strategies.engines.usage import cpu_seconds, forget_peak, peak_rss
     from ldpsim.strategies.results.lifetime import lifetime
 
-    population = generate(people, seed=given.seed)
+    population = generate(people, seed=flags.seed)
     facts = population.facts
-    row = RandomizedResponse.from_epsilon(given.eps_adjacency, n=facts.n)
+    row = RandomizedResponse.from_epsilon(flags.eps_adjacency, n=facts.n)
     features = Ask("features", (OneBit.from_epsilon(EPS_FEATURES, d=facts.d),))
     label = Ask("label", (GRR.from_epsilon(EPS_LABEL, categories=facts.classes),))
     query = Query(
-        COLLECTION, ((Ask("adjacency", (row,)), features) if given.question == "rows" else (features, label),)
+        COLLECTION, ((Ask("adjacency", (row,)), features) if flags.question == "rows" else (features, label),)
     )
     began = cpu_seconds()
-    residents = range(devices) if given.asked else None
-    enrol(folder, population, policy_for([query], facts), seed=given.seed, residents=residents).close()
+    residents = range(devices) if flags.asked else None
+    enrol(folder, population, policy_for([query], facts), seed=flags.seed, residents=residents).close()
     result: dict[str, Any] = {"enrol": cpu_seconds() - began}
     del population
-    for name in ("cold",) if given.cold else ("cold", "replay"):
+    for name in ("cold",) if flags.cold else ("cold", "replay"):
         result["peak"] = max(result.get("peak", 0), peak_rss())
         forget_peak()
         before, wall, cpu = resident(), time.perf_counter(), cpu_seconds()
-        asked = Question(query, np.arange(devices) if given.asked else None)
-        collected = collect(folder, [asked], devices=people, engine="local", facts=facts, workers=given.workers)
+        question = Question(query, np.arange(devices) if flags.asked else None)
+        collected = collect(folder, [question], devices=people, engine="local", facts=facts, workers=flags.workers)
         result[name] = collected.seconds
         result[f"{name}_wall"] = time.perf_counter() - wall
         result[f"{name}_cpu"] = cpu_seconds() - cpu
@@ -101,14 +101,14 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
-def in_a_process(given: argparse.Namespace, root: Path) -> dict[str, Any]:
+def in_a_process(flags: argparse.Namespace, root: Path) -> dict[str, Any]:
     """Run :func:`measure` in an interpreter of its own, with the program of a checkout."""
     with tempfile.TemporaryDirectory(prefix="ldpsim-bench-") as folder:
-        arguments = ["--devices", str(given.devices), "--seed", str(given.seed), "--question", given.question,
+        arguments = ["--devices", str(flags.devices), "--seed", str(flags.seed), "--question", flags.question,
                      "--measure", "--state", f"{folder}/state",
-                     "--eps-adjacency", str(given.eps_adjacency), "--workers", str(given.workers),
-                     *(["--cold"] if given.cold else []),
-                     *(["--asked", str(given.asked)] if given.asked else [])]  # fmt: skip
+                     "--eps-adjacency", str(flags.eps_adjacency), "--workers", str(flags.workers),
+                     *(["--cold"] if flags.cold else []),
+                     *(["--asked", str(flags.asked)] if flags.asked else [])]  # fmt: skip
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
         done = subprocess.run(
             [sys.executable, str(Path(__file__).resolve()), *arguments],
@@ -148,41 +148,41 @@ def main() -> None:
     parser.add_argument("--beside", type=Path, metavar="FOLDER", help="also with the program of another checkout")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--state", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.measure:
-        print(json.dumps(measure(given)))
+    flags = parser.parse_args()
+    if flags.measure:
+        print(json.dumps(measure(flags)))
         return
-    n = given.devices
-    asked = (
-        f"{n:,}-bit rows at epsilon {given.eps_adjacency:g}, 256 features"
-        if given.question == "rows"
+    n = flags.devices
+    text = (
+        f"{n:,}-bit rows at epsilon {flags.eps_adjacency:g}, 256 features"
+        if flags.question == "rows"
         else "256 features, label"
     )
-    who = f"{given.asked:,} of {n:,}" if given.asked else f"{n:,}"
-    n = given.asked or n
-    print(f"collection of {who} devices, {asked}, ledger synchronous=FULL, decoded")
+    who = f"{flags.asked:,} of {n:,}" if flags.asked else f"{n:,}"
+    n = flags.asked or n
+    print(f"collection of {who} devices, {text}, ledger synchronous=FULL, decoded")
     print(
-        f"{given.workers} of {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}"
+        f"{flags.workers} of {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}"
     )
-    roots = {"local": ROOT, **({"beside": given.beside.resolve()} if given.beside else {})}
-    found = [{name: in_a_process(given, root) for name, root in roots.items()} for _ in range(given.repeats)]
-    best = min((pair["local"] for pair in found), key=lambda run: run["cold"])
+    roots = {"local": ROOT, **({"beside": flags.beside.resolve()} if flags.beside else {})}
+    pairs = [{name: in_a_process(flags, root) for name, root in roots.items()} for _ in range(flags.repeats)]
+    best = min((pair["local"] for pair in pairs), key=lambda run: run["cold"])
     line("cold", best, "cold", n)
     line("replay", best, "replay", n)
     print(f"  CPU: enrolment {best['enrol']:.2f} s, losses read from the ledgers {best['lifetime']:.2f} s; "
           f"process peak RSS {best['peak'] / MIB:.0f} MiB")  # fmt: skip
     print(f"  bytes a device: {best['uplink'] / n:,.0f} up, ledger {best['ledger']:,.0f}, folder {best['folder']:,.0f}")
-    if not given.beside:
+    if not flags.beside:
         return
-    other = min((pair["beside"] for pair in found), key=lambda run: run["cold"])
+    other = min((pair["beside"] for pair in pairs), key=lambda run: run["cold"])
     line("beside, cold", other, "cold", n)
     line("beside, replay", other, "replay", n)
     if other["digest"] != best["digest"]:
         raise SystemExit("the reports of the other checkout are others")
     for name in (name for name in ("cold", "replay", "lifetime") if name in other):
         key = name if name == "lifetime" else f"{name}_cpu"
-        ratio = statistics.median(pair["beside"][key] / pair["local"][key] for pair in found)
-        print(f"  the other checkout, {name}: {ratio:.2f} x the processor time (median of {len(found)} pairs)")
+        ratio = statistics.median(pair["beside"][key] / pair["local"][key] for pair in pairs)
+        print(f"  the other checkout, {name}: {ratio:.2f} x the processor time (median of {len(pairs)} pairs)")
 
 
 if __name__ == "__main__":

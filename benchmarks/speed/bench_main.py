@@ -68,8 +68,8 @@ def in_turn(name: str, goal: float, ours: Callable[[], float], floor: Callable[[
 
 def output_of(*words: str, **variables: str) -> str:
     """Return what a Python process of one thread prints; byte code is kept."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.run([sys.executable, *words], cwd=ROOT, env=kept | ONE_THREAD | variables, capture_output=True,
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, env=environ | ONE_THREAD | variables, capture_output=True,
                           text=True, check=True)  # fmt: skip
     return done.stdout
 
@@ -210,10 +210,10 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART", default=[])
     parser.add_argument("--repeats", type=int, default=5)
-    given = parser.parse_args(words)
-    print(f"the main job beside its floors, CPU seconds, median of {given.repeats} pairs; {beside()}")
-    for part in given.parts or [part for part in PARTS if part not in _NAMED_ONLY]:
-        for seen in PARTS[part](given.repeats):
+    arguments = parser.parse_args(words)
+    print(f"the main job beside its floors, CPU seconds, median of {arguments.repeats} pairs; {beside()}")
+    for part in arguments.parts or [part for part in PARTS if part not in _NAMED_ONLY]:
+        for seen in PARTS[part](arguments.repeats):
             print(seen.line(), flush=True)
 
 

@@ -54,14 +54,14 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--nulls", action="store_true", help="with null models and references")
     parser.add_argument("--kept", type=Path, default=RESULTS / "scale.json", help="file of the figures")
-    given = parser.parse_args()
-    kept = json.loads(given.kept.read_text()) if given.kept.is_file() else {"runs": []}
-    for method in given.methods:
-        for people in given.people:
-            chosen = ["--method", method, "--people", str(people), "--graph", given.graph]
-            run = measure([*chosen, "--epochs", str(given.epochs), *["--nulls"] * given.nulls])
-            kept["runs"] = merged(kept["runs"], run)
-            given.kept.write_text(json.dumps(kept, indent=1) + "\n")
+    arguments = parser.parse_args()
+    figures = json.loads(arguments.kept.read_text()) if arguments.kept.is_file() else {"runs": []}
+    for method in arguments.methods:
+        for people in arguments.people:
+            chosen = ["--method", method, "--people", str(people), "--graph", arguments.graph]
+            run = measure([*chosen, "--epochs", str(arguments.epochs), *["--nulls"] * arguments.nulls])
+            figures["runs"] = merged(figures["runs"], run)
+            arguments.kept.write_text(json.dumps(figures, indent=1) + "\n")
             print(f"{method:8} {people:>9,} people {run['cpu']:8.1f} CPU s {run['peak']:8,.0f} MiB, {run['beside']}",
                   flush=True)  # fmt: skip
 

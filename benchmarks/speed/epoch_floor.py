@@ -79,8 +79,8 @@ def products(graph: Graph) -> Callable[[], Tensor]:
             gradient = model.spread.transposed @ scores
             hidden.t() @ gradient
             gradient @ model.weight2.t()
-            found: Tensor = inputs.transposed @ hidden if inputs.sparse else hidden.t() @ inputs.matrix
-            return found
+            product: Tensor = inputs.transposed @ hidden if inputs.sparse else hidden.t() @ inputs.matrix
+            return product
 
     return once
 
@@ -123,15 +123,15 @@ def main() -> None:
     for name in ("people", "features", "epochs"):
         parser.add_argument(name, type=int)
     parser.add_argument("--pyg", action="store_true")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
-    graph = graph_of(given.people, given.features)
-    once = plain_pyg(graph) if given.pyg else products(graph)
+    graph = graph_of(arguments.people, arguments.features)
+    once = plain_pyg(graph) if arguments.pyg else products(graph)
     for _ in range(2):  # the first steps load and allocate
         once()
     ours(graph, 1)
-    found = ours(graph, given.epochs)
-    print(found, cpu_of(lambda: [once() for _ in range(given.epochs)]) / given.epochs)
+    seconds = ours(graph, arguments.epochs)
+    print(seconds, cpu_of(lambda: [once() for _ in range(arguments.epochs)]) / arguments.epochs)
 
 
 if __name__ == "__main__":

@@ -80,10 +80,10 @@ def _apart(phases: Phases, name: str, place: str, after: str) -> Callable[..., A
     module, _, function = place.rpartition(".")
     work = getattr(__import__(module, fromlist=[function]), function)
 
-    def counted(*given: Any, **named: Any) -> Any:
+    def counted(*arguments: Any, **more: Any) -> Any:
         phases(name, None)
         try:
-            return work(*given, **named)
+            return work(*arguments, **more)
         finally:
             phases(after, None)
 

@@ -87,19 +87,19 @@ def own_requirements() -> list[Requirement]:
 def ldpsim_itself() -> Finding:
     """Find ldpsim's version and the folder that it runs from."""
     where = f"checkout {HERE}" if (HERE / "pyproject.toml").is_file() else f"installed in {HERE}"
-    found = installed_version("ldpsim")
-    if found is None:
+    release = installed_version("ldpsim")
+    if release is None:
         return Finding("ldpsim", f"not installed; {where}", "warning", "python -m pip install . in the checkout")
-    return Finding("ldpsim", f"{found}, {where}")
+    return Finding("ldpsim", f"{release}, {where}")
 
 
 def python() -> Finding:
     """Find Python's version, and whether it is a tested one."""
-    found = platform.python_version()
+    number = platform.python_version()
     if sys.version_info < OLDEST_PYTHON:
-        return Finding("python", found, "problem", f"ldpsim needs Python {'.'.join(map(str, OLDEST_PYTHON))} or newer")
-    tested = "" if found.startswith(f"{TESTED_PYTHON}.") else f" (tested: {TESTED_PYTHON})"
-    return Finding("python", f"{found}{tested}, {sys.executable}")
+        return Finding("python", number, "problem", f"ldpsim needs Python {'.'.join(map(str, OLDEST_PYTHON))} or newer")
+    tested = "" if number.startswith(f"{TESTED_PYTHON}.") else f" (tested: {TESTED_PYTHON})"
+    return Finding("python", f"{number}{tested}, {sys.executable}")
 
 
 def required_packages(requirements: Iterable[Requirement] | None = None) -> list[Finding]:
@@ -109,16 +109,16 @@ def required_packages(requirements: Iterable[Requirement] | None = None) -> list
     return [_package(one, installed_version(one.name), tested.get(canonicalize_name(one.name))) for one in needed]
 
 
-def _package(requirement: Requirement, found: str | None, tested: str | None) -> Finding:
+def _package(requirement: Requirement, release: str | None, tested: str | None) -> Finding:
     name = requirement.name
     install = f'python -m pip install "{name}=={tested}"' if tested else f'python -m pip install "{requirement}"'
-    if found is None:
+    if release is None:
         return Finding(name, "not installed", "problem", install)
-    if not requirement.specifier.contains(found, prereleases=True):
-        return Finding(name, f"{found}, but ldpsim needs {requirement.specifier}", "problem", install)
-    if tested is not None and Version(found).public != Version(tested).public:
-        return Finding(name, f"{found}, tested with {tested}", "warning", f"{install}, if something goes wrong")
-    return Finding(name, found)
+    if not requirement.specifier.contains(release, prereleases=True):
+        return Finding(name, f"{release}, but ldpsim needs {requirement.specifier}", "problem", install)
+    if tested is not None and Version(release).public != Version(tested).public:
+        return Finding(name, f"{release}, tested with {tested}", "warning", f"{install}, if something goes wrong")
+    return Finding(name, release)
 
 
 def flower_commands() -> Finding:

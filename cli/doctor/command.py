@@ -75,5 +75,5 @@ def show(findings: list[Finding]) -> None:
         if finding.remedy:
             screen.print(f"        [dim]->[/dim] {escape(finding.remedy)}")
     counts = {name: sum(finding.status == name for finding in findings) for name in ("problem", "warning")}
-    told = [f"{count} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
-    screen.print(f"{', '.join(told) or 'no problem'} in {len(findings)} checks")
+    words = [f"{count} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
+    screen.print(f"{', '.join(words) or 'no problem'} in {len(findings)} checks")

@@ -43,19 +43,19 @@ def report(
         from ldpsim.cli.report.gather import gather
         from ldpsim.cli.report.page import write_page
 
-        found = gather(folders)
+        results = gather(folders)
         page = out or (folders[0] / "report.html" if len(folders) == 1 else Path("report.html"))
         _check_files({"--out": page, **({} if latex is None else {"--latex": latex})})
-        drafts = _registry_drafts(list(found.records.values())) if registry else {}
+        drafts = _registry_drafts(list(results.records.values())) if registry else {}
         progress("drawing", None)
-        write_page(page, found)
+        write_page(page, results)
         if latex is not None:
             from ldpsim.cli.main import version
             from ldpsim.devices.atomic_files import write_atomically
             from ldpsim.strategies.outputs.paper import latex_table
 
             command = shlex.join(["ldpsim", "report", *map(str, folders), "--latex", str(latex)])
-            write_atomically(latex, latex_table(found.groups, command=command, version=version()))
+            write_atomically(latex, latex_table(results.groups, command=command, version=version()))
         if drafts:
             from ldpsim.cli.registry import write_registry
 
@@ -67,16 +67,16 @@ def report(
         files: dict[str, Any] = {name: str(file.absolute()) for name, file in written.items()}
         if drafts:
             files["registry"] = [str((page.parent / name).absolute()) for name in drafts]
-        print_json({"results": list(found.records.values()), **files})
+        print_json({"results": list(results.records.values()), **files})
         return
     if quiet:
         echo(str(page))
         return
-    data = dict.fromkeys(text(record["dataset"]["name"]) for record in found.records.values())
-    echo(f"{count(len(found.records), 'result')} of {', '.join(data)}.")
-    for entry in found.failed:
+    data = dict.fromkeys(text(record["dataset"]["name"]) for record in results.records.values())
+    echo(f"{count(len(results.records), 'result')} of {', '.join(data)}.")
+    for entry in results.failed:
         echo(f"failed: {entry.what}: {entry.why}")
-    for entry in found.left_out:
+    for entry in results.left_out:
         echo(f"not shown: {entry.what}: {entry.why}")
     echo(f"Written to {page}")
     for file in others:

@@ -77,7 +77,7 @@ def render(gathered: Gathered) -> str:
         not_taken=NOT_TAKEN, no_groups=NO_GROUPS, false_alarm=FALSE_ALARM, standings=STANDINGS, above=ABOVE,
         failed=gathered.failed, left_out=gathered.left_out, verdict=verdict(groups, gathered.match),
         who=who_knows(groups),
-        other_people=_differently_scored(groups), sums=[text(asked.text) for asked in gathered.sums],
+        other_people=_differently_scored(groups), sums=[text(total.text) for total in gathered.sums],
         versions=sorted({text(record["ldpsim_version"]) for record in gathered.records.values()}),
         folders=[text(folder.name) for folder in gathered.records],
         figures=f"data:text/csv;charset=utf-8,{quote(figures, safe=',:;=/()@!*$|')}",

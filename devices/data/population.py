@@ -128,8 +128,8 @@ class Population:
         n = len(self)
         ends = [(self.feature_indptr, self.feature_indices), (self.neighbour_indptr, self.neighbour_indices)]
         fits = all(
-            starts.shape == (n + 1,) and found.ndim == 1 and (int(starts[0]), int(starts[-1])) == (0, len(found))
-            for starts, found in ends
+            starts.shape == (n + 1,) and indices.ndim == 1 and (int(starts[0]), int(starts[-1])) == (0, len(indices))
+            for starts, indices in ends
         )
         shapes = fits and self.labels.shape == (n,) and self.feature_values.shape == self.feature_indices.shape
         if not shapes or [getattr(self, name).dtype.str for name in _ARRAYS] != _TYPES:
@@ -237,8 +237,8 @@ def build_population(
     rows, columns, values = rows[order], columns[order], values[order]
     repeated = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])
     _refuse_first(name, rows[1:], columns[1:], repeated, "feature given twice")
-    kept = values != 0
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n))])
+    nonzero = values != 0
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[nonzero], minlength=n))])
 
     pairs = np.asarray(edges, dtype=np.int64).reshape(2, -1) if np.size(edges) else np.zeros((2, 0), np.int64)
     wrong = np.flatnonzero(np.any((pairs < 0) | (pairs >= n), axis=0))
@@ -256,7 +256,7 @@ def build_population(
     if len(bad):
         raise ValueError(f"{name}: node {bad[0]} has label {classes_of[bad[0]]}, but classes are 0..{classes - 1}")
     return Population(
-        name, facts, indptr, columns[kept].astype(np.int32), values[kept], neighbour_indptr,
+        name, facts, indptr, columns[nonzero].astype(np.int32), values[nonzero], neighbour_indptr,
         (both % n).astype(np.int32), classes_of,
     )  # fmt: skip
 

@@ -76,9 +76,9 @@ def _train_test(nodes: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _limit(split: Split, n: int, rng: np.random.Generator, rate: float) -> Split:
-    asked = rate * n if np.isfinite(rate) else 0.0
-    wanted = min(round(asked), len(split.train))  # half of an odd number of people is half a person too many
-    if wanted < 1 or asked >= len(split.train) + 1:
+    people = rate * n if np.isfinite(rate) else 0.0
+    wanted = min(round(people), len(split.train))  # half of an odd number of people is half a person too many
+    if wanted < 1 or people >= len(split.train) + 1:
         raise ValueError(
             f"--label-rate {rate}: training nodes may be up to {len(split.train) / n:.3g} of all nodes in this split, "
             "and at least one"

@@ -76,11 +76,11 @@ def _read(name_or_path: str, data_dir: Path | None, option: str) -> Population:
             except WrongFeature as wrong:
                 raise ValueError(f"{wrong}; {RANGE}" if wrong.outside_range else str(wrong)) from None
         near = difflib.get_close_matches(name_or_path.lower(), names(), n=3, cutoff=0.5)
-        known = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(names())};"
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(names())};"
         if path.suffix.lower() in (".txt", ".edges", ".edgelist", ".tsv", ".csv", ".gml", ".graphml") or path.exists():
             raise ValueError(f"{option} {name_or_path}: the path of a data set is a .npz or a PyG .pt; {IMPORT}")
         raise ValueError(
-            f"{option} {name_or_path}: no such data set; {known} or give the path of a .npz or .pt; {IMPORT}"
+            f"{option} {name_or_path}: no such data set; {hint} or give the path of a .npz or .pt; {IMPORT}"
         )
     root = default_root() if data_dir is None else Path(data_dir)
     form = locate(entry, root)

@@ -76,8 +76,8 @@ def of_layout(
         made["class_names"] = np.array(names)
     unread = [name for name in left if name not in _KNOWN]
     notes = [f"{file}: not read: {', '.join(unread)}"] if unread else []
-    for part, known in _SPLITS.items():
-        name = next((name for name in known if name in left), None)
+    for part, aliases in _SPLITS.items():
+        name = next((name for name in aliases if name in left), None)
         if name is None:
             continue
         array = np.asarray(left[name])
@@ -197,11 +197,11 @@ def _people(arrays: Mapping[str, Any], labels: Any, edges: IntArray) -> int:
     return int(edges.max(initial=-1)) + 1 if shape is None else int(shape[0])
 
 
-def _labels(file: str, given: Any, n: int, names: tuple[str, ...], size: Any) -> tuple[Any, tuple[str, ...]]:
+def _labels(file: str, array: Any, n: int, names: tuple[str, ...], size: Any) -> tuple[Any, tuple[str, ...]]:
     """Return the classes (n,), -1 for none, and their names."""
-    if given is None:
+    if array is None:
         return np.full(n, -1, np.int64), names
-    labels = _one_a_person(np.asarray(given))
+    labels = _one_a_person(np.asarray(array))
     if labels.shape != (n,) or labels.dtype.kind not in "biufUS":
         raise ValueError(f"{file}: labels must be {n} whole numbers or texts, not {labels.dtype} {labels.shape}")
     if labels.dtype.kind == "f":
@@ -256,15 +256,15 @@ def edges_of(name: str, edges: NDArray[Any]) -> NDArray[np.int64]:
     return edges.astype(np.int64)
 
 
-def csr_part(file: str, front: str, found: Mapping[str, Any]) -> Any:
+def csr_part(file: str, front: str, arrays: Mapping[str, Any]) -> Any:
     """Return the CSR matrix whose parts have a word in front; a missing ``data`` is all ones."""
     from scipy.sparse import csr_array
 
-    missing = [f"{front}_{part}" for part in _CSR_PARTS if f"{front}_{part}" not in found]
+    missing = [f"{front}_{part}" for part in _CSR_PARTS if f"{front}_{part}" not in arrays]
     if missing:
-        raise ValueError(f"{file}: the array {missing[0]} is missing; found {', '.join(found)}")
-    indices, indptr, shape = (np.asarray(found[f"{front}_{part}"]) for part in _CSR_PARTS)
-    data = np.asarray(found.get(f"{front}_data", np.ones(indices.shape)))
+        raise ValueError(f"{file}: the array {missing[0]} is missing; found {', '.join(arrays)}")
+    indices, indptr, shape = (np.asarray(arrays[f"{front}_{part}"]) for part in _CSR_PARTS)
+    data = np.asarray(arrays.get(f"{front}_data", np.ones(indices.shape)))
     try:
         rows, columns = checked_numbers("shape", shape, LARGEST_SIZE + 1, shape=(2,)).tolist()
         check_csr(indptr, indices, data, rows, columns)

@@ -202,11 +202,11 @@ def _draw_edges(
     inside = round(count * homophily) if line.classes > 1 else count
     wanted = {True: inside, False: count - inside}
 
-    def add(share: float, draw: Callable[[int, bool], _Ends], known: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the known edges and enough new ones: ``share`` of what is wanted of both kinds."""
-        of_one_class = label[known // n] == label[known % n]
+    def add(share: float, draw: Callable[[int, bool], _Ends], edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return these edges and enough new ones: ``share`` of what is wanted of both kinds."""
+        of_one_class = label[edges // n] == label[edges % n]
         missing = {w: round(wanted[w] * share) - int(np.count_nonzero(of_one_class == w)) for w in (True, False)}
-        return np.concatenate([known, *(_fill(rng, label, known, missing[w], w, draw) for w in (True, False))])
+        return np.concatenate([edges, *(_fill(rng, label, edges, missing[w], w, draw) for w in (True, False))])
 
     keys = add(1.0 - closing, line.pairs, np.zeros(0, np.int64))
     if closing and len(keys):
@@ -218,7 +218,7 @@ def _draw_edges(
 def _fill(
     rng: np.random.Generator,
     label: NDArray[np.int64],
-    known: NDArray[np.int64],
+    edges: NDArray[np.int64],
     wanted: int,
     within: bool,
     draw: Callable[[int, bool], _Ends],
@@ -232,8 +232,8 @@ def _fill(
         left, right = draw(int((wanted - len(keys)) * 1.2) + 16, within)
         good = (left != right) & ((label[left] == label[right]) == within)
         left, right = left[good], right[good]
-        found = distinct(np.minimum(left, right) * n + np.maximum(left, right))
-        new = found[np.isin(found, known, assume_unique=True, invert=True, kind="sort")]
+        candidates = distinct(np.minimum(left, right) * n + np.maximum(left, right))
+        new = candidates[np.isin(candidates, edges, assume_unique=True, invert=True, kind="sort")]
         keys = distinct(np.concatenate([keys, new]))
     return rng.permutation(keys)[: max(wanted, 0)]
 

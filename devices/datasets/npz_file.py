@@ -95,10 +95,10 @@ def population_of(name: str, file: str, arrays: Mapping[str, NDArray[Any]]) -> P
         classes=int(arrays.get("num_classes", counted)), feature_range=(float(span[0]), float(span[1])),
         class_names=class_names,
     )  # fmt: skip
-    given = {part: arrays[part] for part in PARTS if part in arrays}
-    if given and len(given) < len(PARTS):
-        raise ValueError(f"{file}: a split has the arrays {', '.join(PARTS)}; found {', '.join(given)} alone")
-    return split_of(file, population, given) if given else population
+    parts = {part: arrays[part] for part in PARTS if part in arrays}
+    if parts and len(parts) < len(PARTS):
+        raise ValueError(f"{file}: a split has the arrays {', '.join(PARTS)}; found {', '.join(parts)} alone")
+    return split_of(file, population, parts) if parts else population
 
 
 def write_npz_file(population: Population, path: Path) -> None:
@@ -135,14 +135,14 @@ def split_of(name: str, population: Population, parts: dict[str, NDArray[Any]]) 
     seen = np.full(n, "", dtype="<U5")
     ids = {}
     for part in PARTS:
-        given = np.asarray(parts[part])
-        if given.dtype == bool:
-            if given.shape != (n,):
-                raise ValueError(f"{name}: the {part} mask has shape {given.shape}, there are {n} nodes")
-            given = np.flatnonzero(given)
-        if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
+        array = np.asarray(parts[part])
+        if array.dtype == bool:
+            if array.shape != (n,):
+                raise ValueError(f"{name}: the {part} mask has shape {array.shape}, there are {n} nodes")
+            array = np.flatnonzero(array)
+        if array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
             raise ValueError(f"{name}: {part} must be a mask or a list of node numbers that is not empty")
-        nodes = np.unique(given).astype(np.int64)
+        nodes = np.unique(array).astype(np.int64)
         if nodes[0] < 0 or nodes[-1] >= n:
             wrong = nodes[0] if nodes[0] < 0 else nodes[-1]
             raise ValueError(f"{name}: {part} names node {wrong}, but nodes are 0..{n - 1}")

@@ -87,7 +87,7 @@ def _read_coded(name: str, path: Path) -> Population:
 
 
 def _read_snap(
-    column: str, d: int, classes: dict[str, str], kept: bool, name: str, edges: Path, features: Path, target: Path
+    column: str, d: int, classes: dict[str, str], lenient: bool, name: str, edges: Path, features: Path, target: Path
 ) -> Population:
     """Read MUSAE's edge, feature and target files (Rozemberczki, Allen and Sarkar, 2021), as SNAP publishes them.
 
@@ -95,7 +95,7 @@ def _read_snap(
         column: Column of the target file that is the class.
         d: Number of features.
         classes: Its texts, with the names of the classes.
-        kept: Whether people of other classes are left out, and no fault.
+        lenient: Whether people of other classes are left out, and no fault.
         name: Name of the population.
         edges, features, target: The files.
     """
@@ -114,7 +114,7 @@ def _read_snap(
     for node in range(n):
         if str(node) not in words:
             raise ValueError(f"{features.name}: node {node} has no list of features")
-        if labels[node] < 0 and not kept:
+        if labels[node] < 0 and not lenient:
             raise ValueError(f"{target.name}: node {node} has class {texts[node]!r}, known are {', '.join(classes)}")
         rows.append(np.unique(np.asarray(words[str(node)], dtype=np.int64)))
     population = build_population(

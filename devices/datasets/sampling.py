@@ -19,24 +19,24 @@ def induced_population(population: Population, nodes: NDArray[np.integer]) -> Po
     list must not depend on who was drawn. A split of the data set's own keeps those of its
     nodes that are left, and is dropped where one of its parts becomes empty.
     """
-    kept = np.unique(np.asarray(nodes, dtype=np.int64))
+    people = np.unique(np.asarray(nodes, dtype=np.int64))
     split = population.own_split
     if split is not None:
-        parts = [np.searchsorted(kept, np.intersect1d(kept, part)) for part in (split.train, split.val, split.test)]
+        parts = [np.searchsorted(people, np.intersect1d(people, part)) for part in (split.train, split.val, split.test)]
         split = Split(*parts) if all(map(len, parts)) else None
     features = _matrix(
         population.feature_values, population.feature_indices, population.feature_indptr, population.facts.d
     )
-    features, graph = features[kept], _graph(population)[kept][:, kept]
+    features, graph = features[people], _graph(population)[people][:, people]
     return replace(
         population,
-        facts=replace(population.facts, n=len(kept)),
+        facts=replace(population.facts, n=len(people)),
         feature_indptr=features.indptr.astype(np.int64),
         feature_indices=features.indices.astype(np.int32),
         feature_values=features.data,
         neighbour_indptr=graph.indptr.astype(np.int64),
         neighbour_indices=graph.indices.astype(np.int32),
-        labels=population.labels[kept],
+        labels=population.labels[people],
         own_split=split,
     )
 

@@ -55,7 +55,7 @@ def file_system(path: str) -> str:
 
     there, mounts = Path(os.path.realpath(path)), psutil.disk_partitions(all=True)
     around = [(len(mount.mountpoint), mount.fstype) for mount in mounts if there.is_relative_to(mount.mountpoint)]
-    return max(reversed(around), key=lambda found: found[0], default=(0, ""))[1]  # of several at one point the last
+    return max(reversed(around), key=lambda entry: entry[0], default=(0, ""))[1]  # of several at one point the last
 
 
 def new_place(place: str, folder: Path) -> dict[str, str]:

@@ -41,35 +41,35 @@ def read_own_data(path: Path) -> tuple[Population, tuple[int, ...]]:
             that does not fit the facts.
     """
     try:
-        given = json.loads(read_file(path))
+        data = json.loads(read_file(path))
     except OSError as error:
         raise ValueError(f"--data {path}: {error.strerror}") from error
     except ValueError as error:
         raise ValueError(f"--data {path}: not a JSON file ({error})") from error
-    if not isinstance(given, dict) or set(given) != {"facts", "records"} or not isinstance(given["records"], dict):
+    if not isinstance(data, dict) or set(data) != {"facts", "records"} or not isinstance(data["records"], dict):
         raise ValueError(f'--data {path}: it must hold "facts" and "records" and nothing else')
-    facts = read_facts(given["facts"], f"--data {path}")
-    if not given["records"]:
+    facts = read_facts(data["facts"], f"--data {path}")
+    if not data["records"]:
         raise ValueError(f"--data {path}: it holds no record")
-    records = {_number(key, facts.n, f"{path.name}: person {key}"): value for key, value in given["records"].items()}
-    if len(records) != len(given["records"]):
+    records = {_number(key, facts.n, f"{path.name}: person {key}"): value for key, value in data["records"].items()}
+    if len(records) != len(data["records"]):
         raise ValueError(f"{path.name}: a person is given twice")
     return _population(path, facts, records), tuple(sorted(records))
 
 
-def read_facts(given: Any, where: str) -> PublicFacts:
+def read_facts(values: Any, where: str) -> PublicFacts:
     """Read public facts from JSON values; ``domains`` and ``class_names`` may be left out.
 
     Raises:
         ValueError: one line that begins with ``where``.
     """
     try:
-        if not isinstance(given, dict) or not set(given) <= _FACTS:
+        if not isinstance(values, dict) or not set(values) <= _FACTS:
             raise ValueError(f"only {', '.join(sorted(_FACTS))} belong there")
-        sizes = {name: given[name] for name in ("n", "d", "classes")}
+        sizes = {name: values[name] for name in ("n", "d", "classes")}
         if not all(type(value) is int for value in sizes.values()):
             raise ValueError("n, d and classes are whole numbers")
-        return PublicFacts.from_dict({"domains": (), "class_names": (), **given})
+        return PublicFacts.from_dict({"domains": (), "class_names": (), **values})
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{where}: the public facts are not as they should be ({error})") from error
 
@@ -84,10 +84,10 @@ def _population(path: Path, facts: PublicFacts, records: Mapping[int, Any]) -> P
         where = f"{path.name}: person {person}"
         if not isinstance(record, dict) or not set(record) <= _RECORD or not {"features", "neighbours"} <= set(record):
             raise ValueError(f"{where}: a record has features, neighbours and, where there is one, a label")
-        found = _features(record["features"], facts.d, where)
-        columns += found
-        values += found.values()
-        sizes[person] = len(found)
+        features = _features(record["features"], facts.d, where)
+        columns += features
+        values += features.values()
+        sizes[person] = len(features)
         if not isinstance(record["neighbours"], list):
             raise ValueError(f"{where}: neighbours must be a list of people")
         others = {_number(other, facts.n, f"{where}: neighbour {other}") for other in record["neighbours"]} - {person}
@@ -105,19 +105,19 @@ def _population(path: Path, facts: PublicFacts, records: Mapping[int, Any]) -> P
     return replace(checked, neighbour_indptr=indptr, neighbour_indices=np.array(neighbours, np.int32))
 
 
-def _features(given: Any, d: int, where: str) -> dict[int, float]:
-    if not isinstance(given, dict | list):
+def _features(features: Any, d: int, where: str) -> dict[int, float]:
+    if not isinstance(features, dict | list):
         raise ValueError(f"{where}: features are a list of columns, or columns with their values")
-    entries = given.items() if isinstance(given, dict) else [(column, 1.0) for column in given]
-    found: dict[int, float] = {}
+    entries = features.items() if isinstance(features, dict) else [(column, 1.0) for column in features]
+    by_column: dict[int, float] = {}
     for column, value in entries:
         at = _number(column, d, f"{where}: feature column {column}")
-        if at in found:
+        if at in by_column:
             raise ValueError(f"{where}: feature column {at} is given twice")
         if type(value) not in (int, float) or abs(value) > _LARGEST:
             raise ValueError(f"{where}: feature column {at} is not a number in the public range")
-        found[at] = float(value)
-    return found
+        by_column[at] = float(value)
+    return by_column
 
 
 def _number(value: Any, limit: int, what: str) -> int:

@@ -231,10 +231,10 @@ class State:
     @cached_property
     def secrets(self) -> NDArray[np.uint8]:
         """uint8 (n, 32): the secret of each device."""
-        found = np.fromfile(self.folder / "secrets.bin", np.uint8)
-        if found.size != 32 * len(self):
+        octets = np.fromfile(self.folder / "secrets.bin", np.uint8)
+        if octets.size != 32 * len(self):
             raise ValueError(f"{self.folder / 'secrets.bin'} is damaged: it does not hold a secret for each device")
-        return found.reshape(-1, 32)
+        return octets.reshape(-1, 32)
 
     def __len__(self) -> int:
         return int(self.head["devices"])
@@ -242,8 +242,8 @@ class State:
     @cached_property
     def residents(self) -> Sequence[int]:
         """Numbers of the people whose devices live here: everybody, or those it was enrolled for."""
-        given = self.head.get("residents")
-        return range(len(self)) if given is None else tuple(int(device) for device in given)
+        numbers = self.head.get("residents")
+        return range(len(self)) if numbers is None else tuple(int(device) for device in numbers)
 
     @cached_property
     def lives_here(self) -> Container[int]:

@@ -53,13 +53,13 @@ def rows_record(rows: SparseRows, **more: NDArray[Any]) -> ArrayRecord:
 
 def read_representation(record: object, task: Task, dtype: str) -> tuple[NDArray[np.int64] | None, FloatArray]:
     """Return the neighbours, where they are told, and the 2 x hidden values; InvalidQuery for another record."""
-    told = isinstance(record, ArrayRecord) and "neighbours" in record
-    found = checked_record(
-        "the values of the representation", record, values=(dtype,), **({"neighbours": _WHOLE} if told else {})
+    has_list = isinstance(record, ArrayRecord) and "neighbours" in record
+    arrays = checked_record(
+        "the values of the representation", record, values=(dtype,), **({"neighbours": _WHOLE} if has_list else {})
     )
-    if len(found["values"]) != 2 * task.hidden:
+    if len(arrays["values"]) != 2 * task.hidden:
         raise InvalidQuery("the representation is of another size")
-    return found["neighbours"].astype(np.int64) if told else None, found["values"]
+    return arrays["neighbours"].astype(np.int64) if has_list else None, arrays["values"]
 
 
 def read_neighbours(record: ArrayRecord, task: Task, dtype: str) -> tuple[FloatArray, FloatArray]:
@@ -73,24 +73,24 @@ def read_neighbours(record: ArrayRecord, task: Task, dtype: str) -> tuple[FloatA
 
 def read_variate(record: object, task: Task, dtype: str) -> FloatArray:
     """Return a device's control variate; InvalidQuery for another record."""
-    found = checked_record("the numbers of the control variate", record, variate=(dtype,))["variate"]
-    if len(found) != variate_size(task):
+    variate = checked_record("the numbers of the control variate", record, variate=(dtype,))["variate"]
+    if len(variate) != variate_size(task):
         raise InvalidQuery("the control variate is of another size")
-    return found
+    return variate
 
 
 def read_contribution(record: object, task: Task, people: int) -> Shared:
     """Return a party's rows and its other arrays, which name people; ValueError for another record."""
     names = ("ids", "members", "degrees") if task.of_silos else ("neighbours",)
-    told = _read_rows("the contribution", record, task, dict.fromkeys(names, _WHOLE))
-    more = {name: checked_numbers(name, numbers, people) for name, numbers in told.more.items()}
+    contribution = _read_rows("the contribution", record, task, dict.fromkeys(names, _WHOLE))
+    more = {name: checked_numbers(name, numbers, people) for name, numbers in contribution.more.items()}
     if not task.of_silos:
         check_neighbours(more["neighbours"], people)
     elif len(more["members"]) != len(more["degrees"]) or np.any(np.diff(more["ids"]) <= 0):
         raise ValueError("the contribution names somebody twice, or is cut off")
-    if len(told.rows) != (len(more["ids"]) if task.of_silos else 1):
+    if len(contribution.rows) != (len(more["ids"]) if task.of_silos else 1):
         raise ValueError("the contribution has rows of nobody")
-    return told
+    return contribution
 
 
 def check_neighbours(neighbours: NDArray[Any], people: int) -> None:
@@ -109,21 +109,21 @@ def read_sums(record: object, task: Task) -> Shared:
         raise InvalidQuery("the sums are missing, or larger than a party keeps")
     types = {"ids": _WHOLE, "degrees": _WHOLE} if task.of_silos else {"weights": _SINGLE}
     with malformed("the sums"):
-        told = _read_rows("the sums", record, task, types)
-        rows, more = told.rows, told.more
+        sums = _read_rows("the sums", record, task, types)
+        rows, more = sums.rows, sums.more
         if not len(rows) or any(len(each) != len(rows) for each in more.values()):
             raise InvalidQuery("the sums are cut off")
         if task.of_silos and (np.any(np.diff(more["ids"]) <= 0) or np.any(more["degrees"] < 0)):
             raise InvalidQuery("the sums are out of order")
-    return told
+    return sums
 
 
 def _read_rows(what: str, record: object, task: Task, types: Mapping[str, tuple[str, ...]]) -> Shared:
-    found = checked_record(f"the arrays of {what}", record, **_ROWS, **types)
-    found = {name: array.astype(np.int64) if array.dtype.kind == "i" else array for name, array in found.items()}
-    rows = SparseRows(*(found.pop(name) for name in _ROWS))
+    arrays = checked_record(f"the arrays of {what}", record, **_ROWS, **types)
+    arrays = {name: array.astype(np.int64) if array.dtype.kind == "i" else array for name, array in arrays.items()}
+    rows = SparseRows(*(arrays.pop(name) for name in _ROWS))
     check_rows(what, (len(rows), task.d), rows.starts, rows.columns, rows.values)
-    return Shared(rows, found)
+    return Shared(rows, arrays)
 
 
 def _quota(task: Task) -> int:
@@ -162,8 +162,8 @@ def kept_sums(folder: Path, task: Task, index: int) -> Shared | None:
     path = _place(folder, task.collection, index)
     if not path.is_file():
         return None
-    with np.load(path, allow_pickle=False) as found:
-        return read_sums(record_of(**found), task)
+    with np.load(path, allow_pickle=False) as arrays:
+        return read_sums(record_of(**arrays), task)
 
 
 def _place(folder: Path, collection: str, index: int) -> Path:

@@ -200,8 +200,8 @@ class Stack:
             z = z + b1[owner]
             hidden, slope = np.maximum(z, 0), z > 0
             if task.dropout:
-                kept = ((rng.random(z.shape) < 1 - task.dropout) / (1 - task.dropout)).astype(flat.dtype)
-                hidden, slope = hidden * kept, slope * kept
+                mask = ((rng.random(z.shape) < 1 - task.dropout) / (1 - task.dropout)).astype(flat.dtype)
+                hidden, slope = hidden * mask, slope * mask
             p = self._summed(hidden)
             error = softmax(np.matmul(p, w2) + b2[:, None])
             error[(*places, self.labels)] -= 1

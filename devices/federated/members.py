@@ -55,8 +55,8 @@ class Members:
     @classmethod
     def load(cls, folder: Path) -> Members:
         """Read :meth:`save` back."""
-        with np.load(folder / "silo.npz", allow_pickle=False) as found:
-            return cls(**{each.name: found[each.name] for each in fields(cls)})
+        with np.load(folder / "silo.npz", allow_pickle=False) as arrays:
+            return cls(**{each.name: arrays[each.name] for each in fields(cls)})
 
     @property
     def degrees(self) -> NDArray[np.int64]:

@@ -65,19 +65,19 @@ def answer_round(
     first: Round | None = None
     for party, message in parties:
         try:
-            first = asked = read_round(message) if first is None else first.for_party(message)
-            task = _checked(asked, kind, silo=not isinstance(party, Device))
+            first = request = read_round(message) if first is None else first.for_party(message)
+            task = _checked(request, kind, silo=not isinstance(party, Device))
             if kind is None:
                 answer = None if party.takes_part(task) else party.refuse(Refusal.POLICY_REFUSED)
                 if answer is None:
-                    keep_sums(received, task, party.index, asked.own)
+                    keep_sums(received, task, party.index, request.own)
                     yield round_reply(message, others=ArrayRecord())
                     continue
             else:
-                permit = party.join(task, kind, asked.question())
+                permit = party.join(task, kind, request.question())
                 if not isinstance(permit, Refusal):
-                    inputs = _inputs(permit.record, asked, kind, received, party.index)
-                    joined.append(_Joined(party, permit, message, asked, inputs))
+                    inputs = _inputs(permit.record, request, kind, received, party.index)
+                    joined.append(_Joined(party, permit, message, request, inputs))
                     continue
                 answer = permit
         except InvalidQuery:
@@ -87,54 +87,54 @@ def answer_round(
         yield from _computed(joined, kind)
 
 
-def _checked(asked: Round, kind: AnswerKind | None, *, silo: bool) -> Task:
+def _checked(request: Round, kind: AnswerKind | None, *, silo: bool) -> Task:
     """Return the task of a round whose parts go together."""
-    task = asked.task
+    task = request.task
     if task.of_silos != silo:
         raise InvalidQuery("the task is one of other parties")
-    if (asked.weights is None) != (kind is None or (kind == "exchange" and task.sees == "sums")):
+    if (request.weights is None) != (kind is None or (kind == "exchange" and task.sees == "sums")):
         raise InvalidQuery("weights are missing, or too many")
     plain = kind == "update" and task.sees == "own" and task.noise is None and not silo
-    if asked.control is not None and not plain:
+    if request.control is not None and not plain:
         raise InvalidQuery("a control variate goes with an update in clear, from a device's own features")
     if kind == "exchange" and task.sees == "own":
         raise InvalidQuery("parties that see their own features have nothing to exchange")
-    if asked.own is not None and not (kind is None or asked.control is not None or task.sees == "ego"):
+    if request.own is not None and not (kind is None or request.control is not None or task.sees == "ego"):
         raise InvalidQuery("the values for this party have no use")
     return task
 
 
-def _inputs(record: Record | Members, asked: Round, kind: AnswerKind, received: Path, index: int) -> Inputs | None:
+def _inputs(record: Record | Members, request: Round, kind: AnswerKind, received: Path, index: int) -> Inputs | None:
     """Return what a party trains on, None in an exchange without weights; InvalidQuery where values were not sent."""
-    task = asked.task
-    if asked.weights is None:
+    task = request.task
+    if request.weights is None:
         return None
     sums = kept_sums(received, task, index) if task.sees == "sums" else None
     if task.sees == "sums" and sums is None:
         raise InvalidQuery("the neighbours' sums were not received")
     if isinstance(record, Members):
         return record.inputs(task, sums, training=kind == "update")
-    dtype = asked.weights.dtype
+    dtype = request.weights.dtype
     inputs = inputs_of(record, task, dtype, sums)
-    if asked.control is not None:
+    if request.control is not None:
         nothing = np.zeros(variate_size(task), dtype)
-        return replace(inputs, variate=nothing if asked.own is None else read_variate(asked.own, task, str(dtype)))
-    if asked.own is not None:
+        return replace(inputs, variate=nothing if request.own is None else read_variate(request.own, task, str(dtype)))
+    if request.own is not None:
         root = np.sqrt(inputs.spread.values[0])
-        first, second = (root * part for part in read_neighbours(asked.own, task, str(dtype)))
+        first, second = (root * part for part in read_neighbours(request.own, task, str(dtype)))
         return replace(inputs, first=first, second=second)
     return inputs
 
 
 def _computed(joined: Sequence[_Joined], kind: AnswerKind) -> Iterator[Message]:
     """Compute and enter the answers of one or many parties."""
-    asked = joined[0].asked
-    task, weights = asked.task, asked.weights
+    request = joined[0].asked
+    task, weights = request.task, request.weights
     if weights is None:
         for one in joined:
             yield _exchanged(one, contribution_of(one.permit.record, task))
         return
-    stepping = task if asked.steps == task.steps else replace(task, steps=asked.steps)
+    stepping = task if request.steps == task.steps else replace(task, steps=request.steps)
     stack = Stack([one.inputs for one in joined if one.inputs is not None], stepping)
     others: list[ArrayRecord | None] = [None] * len(joined)
     if task.sees == "ego" and kind != "evaluation":
@@ -151,15 +151,15 @@ def _computed(joined: Sequence[_Joined], kind: AnswerKind) -> Iterator[Message]:
             one.party.enter(task, kind, one.permit, 1)
             yield round_reply(one.message, people=people, right=count)
         return
-    seed = () if task.seed is None else (task.seed, joined[0].party.index, asked.number)
-    trained = stack.trained(weights, mu=asked.mu, control=asked.control, seed=seed)
+    seed = () if task.seed is None else (task.seed, joined[0].party.index, request.number)
+    trained = stack.trained(weights, mu=request.mu, control=request.control, seed=seed)
     for one, values, inputs, after in zip(joined, others, stack.inputs, trained, strict=True):
         if task.noise is not None:
             noisy = task.noise.perturb(after - weights, one.permit.noise_key)
             after = (weights + noisy).astype(weights.dtype)
         after = usable(after.astype(weights.dtype, copy=False))
-        if asked.control is not None and inputs.variate is not None:
-            values = record_of(variate=next_variate(inputs.variate, asked.control, weights, after, stepping))
+        if request.control is not None and inputs.variate is not None:
+            values = record_of(variate=next_variate(inputs.variate, request.control, weights, after, stepping))
         one.party.enter(task, kind, one.permit, after.nbytes + (values.count_bytes() if values is not None else 0))
         yield round_reply(one.message, weights=after, people=people, others=values)
 

@@ -58,7 +58,7 @@ def checked_record(what: str, record: object, **types: Sequence[str]) -> dict[st
     """
     if not isinstance(record, ArrayRecord) or set(record) != set(types):
         raise InvalidQuery(f"{what} are missing, or beside other arrays")
-    found = {}
+    arrays = {}
     for name, allowed in types.items():
         array = record[name]
         if array.dtype not in allowed or len(array.shape) != 1:
@@ -68,10 +68,10 @@ def checked_record(what: str, record: object, **types: Sequence[str]) -> dict[st
         head = _header(size, array.dtype)
         if len(data) != len(head) + size * np.dtype(array.dtype).itemsize or not data.startswith(head):
             raise InvalidQuery(f"the bytes of {what} cannot be read")
-        found[name] = np.frombuffer(data, array.dtype, size, len(head))
-        if array.dtype in FLOATS and not are_usable(found[name]):
+        arrays[name] = np.frombuffer(data, array.dtype, size, len(head))
+        if array.dtype in FLOATS and not are_usable(arrays[name]):
             raise InvalidQuery(f"{what} are too large, or no finite numbers")
-    return found
+    return arrays
 
 
 @lru_cache
@@ -125,8 +125,8 @@ class Round:
         """Return the digest of all that this party is told, except for the training's id; the noise is bound to it."""
         if self.own is None:
             return self.fingerprint
-        told = [part for name in sorted(self.own) for part in (name.encode(), self.own[name].data)]
-        parts = [hashlib.sha256(part).digest() for part in told]
+        values = [part for name in sorted(self.own) for part in (name.encode(), self.own[name].data)]
+        parts = [hashlib.sha256(part).digest() for part in values]
         return hashlib.sha256(b"".join((self.fingerprint, *parts))).digest()
 
     def for_party(self, message: Message) -> Round:

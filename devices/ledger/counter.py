@@ -162,11 +162,11 @@ class CounterCheck:
         lost = set()
         while changes:
             try:
-                found = self._counter.advance(changes)
+                heads = self._counter.advance(changes)
             except OSError as error:
                 raise LedgerDamaged("the counter cannot be advanced") from error
             behind = {}
-            for device, counted in found.items():
+            for device, counted in heads.items():
                 end, chain = self._ends[device]
                 if not self._is_ours(chain, end, counted):
                     lost.add(device)

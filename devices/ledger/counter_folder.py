@@ -69,8 +69,8 @@ class FolderCounter:
     def entries(self, devices: Iterable[int]) -> dict[int, Entry]:
         """Return what is held of these devices, on the disk by then; OSError where the file cannot be read."""
         with _opened(self.path) as db:
-            found = {device: db.execute(_SELECT, (device,)).fetchone() for device in devices}
-        read = {device: self._entry(*row) for device, row in found.items() if row is not None}
+            rows = {device: db.execute(_SELECT, (device,)).fetchone() for device in devices}
+        read = {device: self._entry(*row) for device, row in rows.items() if row is not None}
         if any(entry.head.answers for entry in read.values()):
             self._wait_for_disk()
         return read
@@ -93,7 +93,7 @@ class FolderCounter:
     def advance(self, changes: Mapping[int, tuple[Head, Head]]) -> dict[int, Head]:
         """Advance as :class:`~ldpsim.devices.ledger.counter.Counter` says; OSError where it cannot be done."""
         left: dict[int, Head] = {}
-        found = False
+        stale = False
         with _opened(self.path) as db:
             db.execute("BEGIN IMMEDIATE")
             for device, (expected, new) in changes.items():
@@ -104,11 +104,11 @@ class FolderCounter:
                 if row is None:
                     raise OSError(f"{self.path.name} does not know device {device}")
                 head = self._entry(*row).head
-                found = True
+                stale = True
                 if head != new:
                     left[device] = head
             db.execute("COMMIT")
-        if found:  # written by another process
+        if stale:  # written by another process
             self._wait_for_disk()
         return left
 

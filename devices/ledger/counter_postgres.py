@@ -50,10 +50,10 @@ def check_address(address: str) -> None:
     except OSError as error:
         raise ValueError(str(error)) from error
     try:
-        given = psycopg.conninfo.conninfo_to_dict(address)
+        parts = psycopg.conninfo.conninfo_to_dict(address)
     except psycopg.Error:
         raise ValueError("the address of the counters is none that PostgreSQL reads") from None
-    if _PASSWORDS & given.keys():
+    if _PASSWORDS & parts.keys():
         raise ValueError("an address of counters holds no password: put it in the file that PGPASSFILE names")
 
 
@@ -104,8 +104,8 @@ class PostgresCounter:
         wanted = list(devices)
 
         def select(db: _Connection) -> dict[int, Entry]:
-            found = db.execute(_SELECT, (self.ledger, wanted)).fetchall()
-            return {device: Entry(Head(answers, seal), nonce) for device, answers, seal, nonce in found}
+            rows = db.execute(_SELECT, (self.ledger, wanted)).fetchall()
+            return {device: Entry(Head(answers, seal), nonce) for device, answers, seal, nonce in rows}
 
         return self._run(select)
 
@@ -114,14 +114,14 @@ class PostgresCounter:
 
         def update(db: _Connection) -> dict[int, Head]:
             rows = db.execute(_LOCK, (self.ledger, list(changes))).fetchall()
-            found = {device: Head(answers, seal) for device, answers, seal, _ in rows}
-            if len(found) < len(changes):
-                raise OSError(f"the counters do not know {len(changes) - len(found)} devices")
-            matching = [(new, device) for device, (expected, new) in changes.items() if found[device] == expected]
+            heads = {device: Head(answers, seal) for device, answers, seal, _ in rows}
+            if len(heads) < len(changes):
+                raise OSError(f"the counters do not know {len(changes) - len(heads)} devices")
+            matching = [(new, device) for device, (expected, new) in changes.items() if heads[device] == expected]
             values = [(new.answers, new.seal, self.ledger, device) for new, device in matching]
             if values:
                 db.cursor().executemany(_ADVANCE, values)
-            return {device: head for device, head in found.items() if head not in changes[device]}
+            return {device: head for device, head in heads.items() if head not in changes[device]}
 
         return self._run(update)
 
@@ -131,18 +131,18 @@ class PostgresCounter:
         Doing it twice is harmless: what was advanced already counts as advanced.
         """
         psycopg = _psycopg()
-        kept, self._connection = self._connection, None
+        connection, self._connection = self._connection, None
         if self._process != os.getpid():  # a connection does not survive a fork
-            kept = None
+            connection = None
         while True:
             try:
-                return self._in_transaction(kept or self._connect(psycopg), work)
+                return self._in_transaction(connection or self._connect(psycopg), work)
             except psycopg.Error as error:
-                if kept is None or not isinstance(error, psycopg.OperationalError):
+                if connection is None or not isinstance(error, psycopg.OperationalError):
                     reason = str(error).partition("\n")[0] or type(error).__name__
                     raise OSError(f"the PostgreSQL server of the counters failed: {reason}") from None
-                kept.close()
-                kept = None
+                connection.close()
+                connection = None
 
     def _in_transaction(self, db: _Connection, work: Callable[[_Connection], _Result]) -> _Result:
         with db.transaction():
@@ -152,6 +152,6 @@ class PostgresCounter:
         return result
 
     def _connect(self, psycopg: Any) -> _Connection:
-        given = psycopg.conninfo.conninfo_to_dict(self.address)
-        missing = {name: value for name, value in _DEFAULTS.items() if name not in given}
+        parts = psycopg.conninfo.conninfo_to_dict(self.address)
+        missing = {name: value for name, value in _DEFAULTS.items() if name not in parts}
         return psycopg.connect(psycopg.conninfo.make_conninfo(self.address, **missing), autocommit=True)

@@ -53,20 +53,20 @@ def decide(answers: Sequence[Answer], query: Query, *, replay: bool) -> Decision
     """
     if not answers:  # nearly everybody, in a first collection
         return _FIRST if query.stage == 0 else AlreadyCollected()
-    known = _by_attribute(answers)
-    first = [known.get((name, 0)) for name in query.attributes]
+    by_attribute = _by_attribute(answers)
+    first = [by_attribute.get((name, 0)) for name in query.attributes]
     if query.stage == 0 and not any(first):
         spent = math.fsum(part.loss.vector for answer in answers for part in answer.releases)
         return NewRelease(spent, head_of(answers))
     # From here on something that the query asks was released or reserved before.
-    asked = [ask.attribute for ask in query.asks]
-    relevant = [known.get((name, 0)) for name in (query.attributes if query.stage else asked)]
-    found = [entry for entry in relevant if entry is not None]
-    if len(found) < len(relevant) or any(part.fingerprint != query.fingerprint(part.attribute) for _, part in found):
+    names = [ask.attribute for ask in query.asks]
+    relevant = [by_attribute.get((name, 0)) for name in (query.attributes if query.stage else names)]
+    pairs = [entry for entry in relevant if entry is not None]
+    if len(pairs) < len(relevant) or any(part.fingerprint != query.fingerprint(part.attribute) for _, part in pairs):
         return AlreadyCollected()
-    same_collection = all(answer.collection == query.collection for answer, _ in found)
-    stored = [entry for name in asked if (entry := known.get((name, query.stage))) is not None]
-    if len(stored) == len(asked):
+    same_collection = all(answer.collection == query.collection for answer, _ in pairs)
+    stored = [entry for name in names if (entry := by_attribute.get((name, query.stage))) is not None]
+    if len(stored) == len(names):
         if any(answer.grouping != query.grouping_digest for answer, _ in stored):
             return AlreadyCollected()
         if not (same_collection or replay):
@@ -75,14 +75,14 @@ def decide(answers: Sequence[Answer], query: Query, *, replay: bool) -> Decision
     if stored or not same_collection or query.stage == 0:
         return AlreadyCollected()
     earlier = [(ask.attribute, stage) for stage in range(query.stage) for ask in query.plan[stage]]
-    return NewRelease(head=head_of(answers)) if all(key in known for key in earlier) else AlreadyCollected()
+    return NewRelease(head=head_of(answers)) if all(key in by_attribute for key in earlier) else AlreadyCollected()
 
 
 def _by_attribute(answers: Sequence[Answer]) -> _Known:
-    known: _Known = {}
+    by_attribute: _Known = {}
     for answer in answers:
         if not answer.is_training:
             for part in answer.parts:
-                if known.setdefault((part.attribute, answer.stage), (answer, part)) != (answer, part):
+                if by_attribute.setdefault((part.attribute, answer.stage), (answer, part)) != (answer, part):
                     raise LedgerDamaged("an attribute was entered twice")
-    return known
+    return by_attribute

@@ -162,30 +162,30 @@ class Ledger:
             if not self.in_transaction:
                 self._check_present()
                 comparison = None if self._counter is None else CounterCheck(self._counter, keys)
-            found = self._checked(keys)
+            chains = self._checked(keys)
         if comparison is not None:
-            for device, answers in found.items():
+            for device, answers in chains.items():
                 try:
                     if not isinstance(answers, LedgerDamaged):
                         comparison.compare(device, head_of(answers), lambda d=device: self._chain(d, keys[d]))  # type: ignore[misc]
                 except LedgerDamaged as error:
-                    found[device] = error
-        return found
+                    chains[device] = error
+        return chains
 
     def _checked(self, keys: Mapping[int, bytes]) -> dict[int, Sequence[Answer] | LedgerDamaged]:
-        found: dict[int, Sequence[Answer] | LedgerDamaged] = dict.fromkeys(keys, ())
-        known = {device: self._trained[device] for device in keys.keys() & self._trained.keys()}
-        unknown = [device for device in keys if device not in known]
+        chains: dict[int, Sequence[Answer] | LedgerDamaged] = dict.fromkeys(keys, ())
+        trainings = {device: self._trained[device] for device in keys.keys() & self._trained.keys()}
+        unknown = [device for device in keys if device not in trainings]
         rows = self._between(unknown[0], unknown[-1]) if unknown else []
-        rows = [row for row in rows if row.device in keys and row.device not in known]
+        rows = [row for row in rows if row.device in keys and row.device not in trainings]
         damaged = {row.device for row in rows if tuple(map(type, row)) != _TYPES}
         formed = [row for row in rows if row.device not in damaged]
         damaged |= {row.device for row, is_sound in zip(formed, chain.sound(formed, keys), strict=True) if not is_sound}
         for device, own in groupby(formed, key=attrgetter("device")):
-            answers = found[device] = list(own)
+            answers = chains[device] = list(own)
             if answers[-1].is_training and device not in damaged and self.in_transaction:
                 self._trained[device] = answers
-        return found | known | {d: LedgerDamaged(f"the answers of device {d} are no chain") for d in damaged}
+        return chains | trainings | {d: LedgerDamaged(f"the answers of device {d} are no chain") for d in damaged}
 
     def _between(self, first: int, last: int) -> list[Answer]:
         return [Answer(*row) for row in self._db.execute(_BETWEEN, (first, last))]

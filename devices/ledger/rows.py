@@ -129,7 +129,7 @@ class Answer(NamedTuple):
     @property
     def parts(self) -> tuple[Part, ...]:
         """The attributes released or reserved; an answer of a training is one part."""
-        found = []
+        parts = []
         for at, (bit, vector, delta, *lengths) in self._outline():
             texts = []
             for length in lengths:
@@ -137,10 +137,10 @@ class Answer(NamedTuple):
                 at += length
             attribute, fingerprint, report, digest = texts
             try:
-                found.append(Part(attribute.decode(), fingerprint, Loss(bit, vector, delta), report, digest))
+                parts.append(Part(attribute.decode(), fingerprint, Loss(bit, vector, delta), report, digest))
             except UnicodeError as error:
                 raise LedgerDamaged("a row is not of the ledger's form") from error
-        return tuple(found)
+        return tuple(parts)
 
     @property
     def releases(self) -> tuple[Part, ...]:
@@ -221,7 +221,7 @@ def _parts(
     query: Query, name: str, devices: Sequence[int], reports: Sequence[bytes], digests: Sequence[bytes]
 ) -> list[bytes]:
     """Return the canonical bytes of one attribute's :class:`Part` of each device."""
-    text, asked = name.encode(), query.fingerprint(name)
+    text, fingerprint = name.encode(), query.fingerprint(name)
     common = _PAID_BEFORE if query.stage else None if query.one_end else query.loss(name)
     heads: dict[tuple[int, int, int], bytes] = {}
     packed = []
@@ -230,14 +230,14 @@ def _parts(
         like = id(loss), len(report), len(digest)  # the query keeps its losses, so an id is one loss
         head = heads.get(like)
         if head is None:
-            head = heads[like] = _part_head(loss, text, asked, report, digest)
+            head = heads[like] = _part_head(loss, text, fingerprint, report, digest)
         packed.append(head + report + digest)
     return packed
 
 
-def _part_head(loss: Loss, text: bytes, asked: bytes, report: bytes, digest: bytes) -> bytes:
-    lengths = len(text), len(asked), len(report), len(digest)
-    return _PART.pack(loss.bit, loss.vector, loss.delta, *lengths) + text + asked
+def _part_head(loss: Loss, text: bytes, fingerprint: bytes, report: bytes, digest: bytes) -> bytes:
+    lengths = len(text), len(fingerprint), len(report), len(digest)
+    return _PART.pack(loss.bit, loss.vector, loss.delta, *lengths) + text + fingerprint
 
 
 def training_answer(

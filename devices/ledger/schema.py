@@ -159,7 +159,7 @@ class OpenFiles:
         self._found = self._identities()
 
     def _identities(self) -> list[tuple[int, int]]:
-        return [(found.st_dev, found.st_ino) for found in map(os.stat, self._names)]
+        return [(status.st_dev, status.st_ino) for status in map(os.stat, self._names)]
 
     def check(self) -> None:
         """Raise OSError where another file, or none, has one of the names by now."""

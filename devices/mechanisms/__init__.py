@@ -61,5 +61,5 @@ def find(name: str) -> type[Mechanism] | None:
 
 def every() -> dict[str, type[Mechanism]]:
     """Return every mechanism by name: the built-in ones, then those of other packages."""
-    found = {name: find(name) for name in (*BUILT_IN, *_installed())}
-    return {name: kind for name, kind in found.items() if kind is not None}
+    kinds = {name: find(name) for name in (*BUILT_IN, *_installed())}
+    return {name: kind for name, kind in kinds.items() if kind is not None}

@@ -220,13 +220,13 @@ class DrawnTogether(Mechanism):
     ) -> list[bytes]:  # fmt: skip
         if len(records) < FEW:
             return super().respond(records, streams, devices=devices, grouping=grouping)
-        found: list[bytes] = []
+        reports: list[bytes] = []
         step = max(1, AT_ONCE // self.width)
         for first in range(0, len(records), step):
             part = slice(first, first + step)
             draws = Draws(streams[part], self.words)
-            found += self.encode_rows(self.reports_of(records[part], draws, devices=devices[part]))
-        return found
+            reports += self.encode_rows(self.reports_of(records[part], draws, devices=devices[part]))
+        return reports
 
 
 class FeatureRange(Mechanism):

@@ -114,8 +114,8 @@ def unpack_many(rows: Sequence[bytes], sizes: IntArray) -> tuple[IntArray, IntAr
     lengths = np.array([len(row) for row in rows], np.int64) - 1
     gaps = np.array([row[:1] == _GAPS for row in rows], np.bool_)
     if not gaps.all():  # few rows are packed where reports are sparse, and all of them where they are not
-        found = [unpack_positions(row, int(size)) for row, size in zip(rows, sizes, strict=True)]
-        return np.concatenate(found), np.array([len(ones) for ones in found], np.int64)
+        parts = [unpack_positions(row, int(size)) for row, size in zip(rows, sizes, strict=True)]
+        return np.concatenate(parts), np.array([len(ones) for ones in parts], np.int64)
     if np.any(lengths >= rooms):
         raise ValueError("gaps that are no smaller than packed bits")
     data = np.frombuffer(b"".join([row[1:] for row in rows]), np.uint8)
@@ -150,15 +150,15 @@ def _septets(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     places = max(-(-largest.bit_length() // 7), 1)
     gaps = gaps.astype("<u4" if places <= 4 else "<u8")
     words = gaps & 0x7F  # a number's bytes, the first one lowest
-    kept = np.ones_like(gaps)  # 1 in each byte that is used
+    mask = np.ones_like(gaps)  # 1 in each byte that is used
     lengths = np.ones(len(gaps), np.uint8)
     for place in range(1, places):
         longer = gaps >= 1 << 7 * place
         lengths += longer
         more = longer.astype(gaps.dtype)
         words |= more << (8 * place - 1) | (gaps & 0x7F << 7 * place) << place
-        kept |= more << 8 * place
-    return np.compress(kept.view(np.bool_), words.view(np.uint8)), lengths
+        mask |= more << 8 * place
+    return np.compress(mask.view(np.bool_), words.view(np.uint8)), lengths
 
 
 def _numbers(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -196,10 +196,10 @@ def unpack_integers(data: bytes, size: int) -> IntArray:
     width = data[0] if data else 0
     if not 1 <= width <= 8 or len(data) != 1 + width * size:
         raise ValueError(f"{len(data)} bytes do not hold {size} integers")
-    given = np.frombuffer(data, np.uint8, offset=1).reshape(size, width)
+    octets = np.frombuffer(data, np.uint8, offset=1).reshape(size, width)
     whole = np.empty((size, 8), np.uint8)
-    whole[:, :width] = given
-    whole[:, width:] = np.where(given[:, -1:] & 0x80, 0xFF, 0)
+    whole[:, :width] = octets
+    whole[:, width:] = np.where(octets[:, -1:] & 0x80, 0xFF, 0)
     numbers: IntArray = whole.view("<i8").ravel().astype(np.int64)
     if pack_integers(numbers)[0] != width:
         raise ValueError("integers that are wider than they need be")

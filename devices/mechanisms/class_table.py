@@ -338,10 +338,10 @@ class ClassTable:
             logs = logarithm(self.homophily * classes * weights + rest)
         else:
             logs = logarithm(self.homophily * SHARES * weights + rest * self.shares) - logarithm(self.shares)
-        found = np.zeros((len(self.rows) + 1, classes + 1), np.int64)
-        found[:-1, :-1] = np.where(self.unknown[:, None], 0, logs)
-        found[:-1, -1] = ~self.unknown
-        return found
+        table = np.zeros((len(self.rows) + 1, classes + 1), np.int64)
+        table[:-1, :-1] = np.where(self.unknown[:, None], 0, logs)
+        table[:-1, -1] = ~self.unknown
+        return table
 
     @cached_property
     def own(self) -> IntArray:
@@ -368,8 +368,8 @@ def _rounded(book: Bytes, counts: IntArray) -> Bytes:
         book: uint8 (k, classes), different rows.
         counts: int64 (k,): people with this row.
     """
-    known = book[:, 0] != UNKNOWN
-    rows, people = book[known], counts[known]
+    usable = book[:, 0] != UNKNOWN
+    rows, people = book[usable], counts[usable]
     weights = falling_powers(STEPS_PER_NAT, UNKNOWN + 1, one=_ONE)[rows]
     logs = logarithm(weights * _CERTAIN // weights.sum(axis=1, keepdims=True) + _MIXED) >> _COARSE
     places = (logs - logs.min()).astype(np.float64)
@@ -380,6 +380,6 @@ def _rounded(book: Bytes, counts: IntArray) -> Bytes:
         nearest = np.where(distance < apart, number, nearest)
         apart = np.minimum(apart, distance)
         chosen.append(int(apart.argmax()))
-    found = book.copy()
-    found[known] = rows[chosen][nearest]
-    return found
+    table = book.copy()
+    table[usable] = rows[chosen][nearest]
+    return table

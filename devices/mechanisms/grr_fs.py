@@ -251,12 +251,12 @@ def mixture_loss(lies: tuple[int, ...], domains: tuple[int, ...], changed: tuple
     """
     of = dict(zip(sorted(set(domains)), lies, strict=True))
     moved = Counter(changed)
-    kept = Counter(domains) - moved
+    rest = Counter(domains) - moved
     with localcontext() as context:
         context.prec = 60
         right = {g: Decimal((ONE - of[g]) * g) / ONE for g in of}
         wrong = {g: Decimal(of[g] * g) / (ONE * (g - 1)) for g in of}
-        before = elementary([(right[g], moved[g]) for g in moved] + [(wrong[g], kept[g]) for g in kept], m)
+        before = elementary([(right[g], moved[g]) for g in moved] + [(wrong[g], rest[g]) for g in rest], m)
         after = elementary([(wrong[g], count) for g, count in Counter(domains).items()], m)
         return round_up((before / after).ln())
 

@@ -80,10 +80,10 @@ class OneCategory(LabelMechanism):
     def _decode_many(self, rows: Sequence[bytes], devices: IntArray) -> IntArray:
         if any(len(data) != 2 for data in rows):
             raise ValueError(f"not a report of {self.name}")
-        found = np.frombuffer(b"".join(rows), "<u2").astype(np.int64)
-        if np.any(found >= self.categories):
+        labels = np.frombuffer(b"".join(rows), "<u2").astype(np.int64)
+        if np.any(labels >= self.categories):
             raise ValueError(f"not a report of {self.name}")
-        return found
+        return labels
 
     def evidence(self, report: int) -> FloatArray | None:
         if self.weight is None:
@@ -264,8 +264,8 @@ class SubsetSelection(LabelMechanism, DrawnTogether):
         # All draws are always made, so that the time taken does not depend on the outcome.
         misses = noise.bernoulli(self.miss, 1)[..., 0]
         places = noise.uniform_integers(self._bounds, self.size)
-        named = self._sets(np.atleast_1d(self.category(value)), np.atleast_1d(misses), np.atleast_2d(places))
-        return named if np.ndim(value) else named[0]
+        sets = self._sets(np.atleast_1d(self.category(value)), np.atleast_1d(misses), np.atleast_2d(places))
+        return sets if np.ndim(value) else sets[0]
 
     @property
     def _bounds(self) -> IntArray:
@@ -285,12 +285,12 @@ class SubsetSelection(LabelMechanism, DrawnTogether):
         for step in range(self.size):  # a shuffle that stops early: each prefix is a uniform set
             taken = step + places[:, step]
             others[people, taken], others[:, step] = others[:, step].copy(), others[people, taken]
-        named = np.zeros((len(truth), self.categories), np.bool_)
-        named[people[:, None], others[:, : self.size]] = True
+        sets = np.zeros((len(truth), self.categories), np.bool_)
+        sets[people[:, None], others[:, : self.size]] = True
         # All that were drawn are named, unless the last one of them gives way to the truth.
-        named[people, others[:, self.size - 1]] = misses
-        named[people, truth] = ~misses
-        return named
+        sets[people, others[:, self.size - 1]] = misses
+        sets[people, truth] = ~misses
+        return sets
 
     def encode_rows(self, reports: BoolArray) -> list[bytes]:
         return [row.tobytes() for row in np.packbits(reports, axis=1)]

@@ -153,7 +153,7 @@ class NeighbourhoodVote(DrawnTogether):
     def audit_examples(cls) -> list[tuple[Mechanism, PublicFacts]]:
         """Return small votes: of the list alone, with a gentle and a steep model, hostile ones, and a witness's."""
         q = np.array([[3, 1, 0], [0, 0, 0], [1, 6, 1], [0, 1, 4], [2, 2, 3]])
-        known = q * [[1], [0], [1], [1], [0]]
+        sparse = q * [[1], [0], [1], [1], [0]]
         lean = np.array([[0, UNIT // 2, 0], [0, 0, UNIT // 2]])
         gentle, steep = (FeatureModel(times * lean, np.full(3, UNIT // 3)) for times in (1, 400))
         word = FeatureModel(20 * lean * [[1], [0]], np.zeros(3, np.int64))
@@ -161,11 +161,11 @@ class NeighbourhoodVote(DrawnTogether):
             cls.from_probabilities(q, 1.0, homophily=0.7),
             cls.from_probabilities(q, 1.0, homophily=0.7, candidates=1, unseen=True, reporting="one-end"),
             cls.from_probabilities(np.eye(3)[[0, 1, 1, 1, 1]], 4.0, homophily=0.99, candidates=2),
-            cls.from_probabilities(known, 1.0, homophily=0.7, model=gentle),
+            cls.from_probabilities(sparse, 1.0, homophily=0.7, model=gentle),
             cls.from_probabilities(q, 3.0, homophily=0.3, model=steep, reporting="one-end"),
             cls.from_probabilities(np.zeros((5, 3)), 4.0, homophily=0.0, model=word),
-            cls.from_probabilities(known, 1.0, homophily=0.7, model=gentle, levels=2),
-            cls.from_probabilities(known, 1.0, homophily=0.7, model=steep, agreement=True),
+            cls.from_probabilities(sparse, 1.0, homophily=0.7, model=gentle, levels=2),
+            cls.from_probabilities(sparse, 1.0, homophily=0.7, model=steep, agreement=True),
         ]
         return [(vote, PublicFacts(5, 2, 3)) for vote in votes]
 

@@ -125,12 +125,12 @@ class RandomizedResponse(AdjacencyBits):
     ) -> list[bytes]:  # fmt: skip
         if not self.few_flips:
             return super().respond(records, streams, devices=devices, grouping=grouping)
-        found: Sequence[bytes | None] = [None] * len(records)
+        reports: Sequence[bytes | None] = [None] * len(records)
         if len(records) >= FEW and 1 < self.n <= MOST_BITS:
-            found = sparse_reports(self._law, records, streams, devices, one_end=self.reporting == "one-end")
+            reports = sparse_reports(self._law, records, streams, devices, one_end=self.reporting == "one-end")
         return [
             self._sparse(records[place], streams[place], devices[place]) if report is None else report
-            for place, report in enumerate(found)
+            for place, report in enumerate(reports)
         ]
 
     def _sparse(self, record: Record, noise: NoiseStream, device: int) -> bytes:
@@ -176,7 +176,7 @@ def sparse_reports(
     """
     words = _words(law)
     step = max(_WORDS // words, 1)
-    found: list[bytes | None] = []
+    all_reports: list[bytes | None] = []
     for start in range(0, len(records), step):
         part = slice(start, start + step)
         who = np.array(devices[part], np.int64)
@@ -184,8 +184,8 @@ def sparse_reports(
         flips, left = _flips(law, streams[part], words)
         ones, counts = _reported(flips, records[part], who, law.trials + 1, sizes)
         reports = pack_rows(ones, counts, sizes)
-        found += [None if alone else report for alone, report in zip(left.tolist(), reports, strict=True)]
-    return found
+        all_reports += [None if alone else report for alone, report in zip(left.tolist(), reports, strict=True)]
+    return all_reports
 
 
 def _words(law: Binomial) -> int:

@@ -182,17 +182,17 @@ class Binomial:
 
         The list ends with the first one whose digits are all 1, or with the last one below 1.
         """
-        found = self._floors.get(bits)
-        if found is None:
-            kept = _KEPT_WORDS * self.word
-            if bits < kept:
-                found = [digits >> kept - bits for digits in self._floors[kept]]
+        floors = self._floors.get(bits)
+        if floors is None:
+            limit = _KEPT_WORDS * self.word
+            if bits < limit:
+                floors = [digits >> limit - bits for digits in self._floors[limit]]
                 ones = (1 << bits) - 1
-                found = found[: bisect_left(found, ones) + 1]
+                floors = floors[: bisect_left(floors, ones) + 1]
             else:
-                found = digits_of(self.trials, self.threshold, self.width, bits)
-            self._floors[bits] = found
-        return found
+                floors = digits_of(self.trials, self.threshold, self.width, bits)
+            self._floors[bits] = floors
+        return floors
 
 
 @lru_cache(maxsize=8)  # every device of a population has the same table
@@ -205,9 +205,9 @@ def digits_of(trials: int, threshold: int, width: int, bits: int) -> list[int]:
     """Return the integer part of c_k * 2**bits for k = 0, 1, ..., up to the first 2**bits - 1 or k = trials - 1."""
     guard = 64
     while bits + guard < width * trials:
-        found = _by_intervals(trials, threshold, width, bits, guard)
-        if found is not None:
-            return found
+        floors = _by_intervals(trials, threshold, width, bits, guard)
+        if floors is not None:
+            return floors
         guard *= 2
     return _by_integers(trials, threshold, width, bits)
 
@@ -215,15 +215,15 @@ def digits_of(trials: int, threshold: int, width: int, bits: int) -> list[int]:
 def _by_integers(trials: int, threshold: int, width: int, bits: int) -> list[int]:
     """Compute every probability as a whole number of 2**-(width * trials)."""
     against, shift, ones = (1 << width) - threshold, bits - width * trials, (1 << bits) - 1
-    found: list[int] = []
+    floors: list[int] = []
     term, total = against**trials, 0
     for k in range(trials):
         total += term
-        found.append(total << shift if shift >= 0 else total >> -shift)
-        if found[-1] == ones:
+        floors.append(total << shift if shift >= 0 else total >> -shift)
+        if floors[-1] == ones:
             break
         term = term * (trials - k) * threshold // ((k + 1) * against)  # no remainder: C(n, k + 1) t^(k+1) u^(n-k-1)
-    return found
+    return floors
 
 
 def _by_intervals(trials: int, threshold: int, width: int, bits: int, guard: int) -> list[int] | None:
@@ -234,7 +234,7 @@ def _by_intervals(trials: int, threshold: int, width: int, bits: int, guard: int
     for digit in f"{trials:b}":
         factor, down = (against, width) if digit == "1" else (1, 0)
         low, high, exponent = _fit(low * low * factor, high * high * factor, 2 * exponent - down, precision)
-    found: list[int] = []
+    floors: list[int] = []
     least = most = 0  # bounds of c_k * 2**precision
     for k in range(trials):
         shift = precision + exponent
@@ -243,12 +243,12 @@ def _by_intervals(trials: int, threshold: int, width: int, bits: int, guard: int
         floor = least >> guard
         if floor != min(most, (1 << precision) - 1) >> guard:  # c_k < 1 for k < trials
             return None
-        found.append(floor)
+        floors.append(floor)
         if floor == ones:
             break
         up, down = (trials - k) * threshold, (k + 1) * against
         low, high, exponent = _fit(low * up // down, -(-high * up // down), exponent, precision)
-    return found
+    return floors
 
 
 def _fit(low: int, high: int, exponent: int, precision: int) -> tuple[int, int, int]:

@@ -221,18 +221,18 @@ class Window(FeatureGrid):
 
     def sparse_estimates(self, reports: Any) -> tuple[Any, float]:
         """Return float32 CSR (n, d) and 0, the estimate of a feature that was not drawn."""
-        found = reports.astype(np.float32)
-        found.data = self._estimate_drawn(reports.data).astype(np.float32)
-        return found, 0.0
+        estimates = reports.astype(np.float32)
+        estimates.data = self._estimate_drawn(reports.data).astype(np.float32)
+        return estimates, 0.0
 
     def centred(self, reports: Any) -> Any:
         """float32 CSR (n, d): the published output of a drawn feature, in [-1 - b, 1 + b], for reports in CSR.
 
         Its mean is kappa t: nothing is done about the bias, or about features that were not drawn.
         """
-        found = reports.astype(np.float32)
-        found.data = ((2 * reports.data - 1 - self.outputs) / self._room).astype(np.float32)
-        return found
+        outputs = reports.astype(np.float32)
+        outputs.data = ((2 * reports.data - 1 - self.outputs) / self._room).astype(np.float32)
+        return outputs
 
     def variance(self, value: np.ndarray) -> np.ndarray:
         """float (d,): d/m (Var[y] + x^2) - x^2, with x the value on the grid and y its estimate once drawn."""
@@ -245,10 +245,10 @@ class Window(FeatureGrid):
         return self.d / self.m * (self._slope**2 * (square - mean**2) + x**2) - x**2
 
     def evidence(self, report: np.ndarray) -> FloatArray:
-        given = np.asarray(report)
-        high, low = self._inside(given, self._room), self._inside(given, 0)
+        values = np.asarray(report)
+        high, low = self._inside(values, self._room), self._inside(values, 0)
         ratio = math.log(self._inner) - math.log(self._outer)
-        return np.where(given > 0, ratio * (high.astype(np.float64) - low), 0.0)
+        return np.where(values > 0, ratio * (high.astype(np.float64) - low), 0.0)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
         features = self.m if changed is None else min(changed, self.m)

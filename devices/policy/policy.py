@@ -199,7 +199,7 @@ def policy_for(
     Raises:
         ValueError: for a level that is not bit, vector or user, or a cap that is negative or nan.
     """
-    given = _checked(caps)
+    limits = _checked(caps)
     largest: dict[str, Cap] = {}
     accepted: set[str] = set()
     digests: set[str] = set()
@@ -216,10 +216,10 @@ def policy_for(
             vector = max(old.vector, loss.vector)
             largest[name] = Cap(max(old.bit, loss.bit), vector, vector, max(old.delta, loss.delta))
     final = {
-        name: Cap(given.get("bit", c.bit), given.get("vector", c.vector), given.get("user", c.user), c.delta)
+        name: Cap(limits.get("bit", c.bit), limits.get("vector", c.vector), limits.get("user", c.user), c.delta)
         for name, c in largest.items()
     }
-    total = given.get("user", math.inf if volunteers is None else most)
+    total = limits.get("user", math.inf if volunteers is None else most)
     only = frozenset(digests) if only_these else None
     given_in_clear = None if volunteers is None else frozenset(map(int, volunteers))
     return Policy(
@@ -247,13 +247,13 @@ def policy_for_training(
     Raises:
         ValueError: as :func:`policy_for`.
     """
-    given = _checked(caps)
+    limits = _checked(caps)
     each = task.loss("update")
     total = Loss(round_up(answers * each.bit), round_up(answers * each.vector), answers * each.delta * (1 + 1e-12))
-    cap = Cap(given.get("bit", total.bit), given.get("vector", total.vector), given.get("user", total.vector),
+    cap = Cap(limits.get("bit", total.bit), limits.get("vector", total.vector), limits.get("user", total.vector),
               total.delta)  # fmt: skip
     accepted = frozenset({task.mechanism})
-    return Policy("federated", {TRAINING: cap}, accepted, facts, user_cap=given.get("user", math.inf))
+    return Policy("federated", {TRAINING: cap}, accepted, facts, user_cap=limits.get("user", math.inf))
 
 
 def read_policy(path: Path) -> Policy:
@@ -263,9 +263,9 @@ def read_policy(path: Path) -> Policy:
         ValueError: one line, where the file is missing or not of this form.
     """
     try:
-        given = json.loads(read_file(path))
-        _check(given)
-        return Policy.from_dict(given)
+        values = json.loads(read_file(path))
+        _check(values)
+        return Policy.from_dict(values)
     except OSError as error:
         raise ValueError(f"--policy {path}: {error.strerror}") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -277,29 +277,29 @@ def write_policy(policy: Policy) -> str:
     return json.dumps(policy.to_dict(), indent=1) + "\n"
 
 
-def _check(given: Any) -> None:
-    if not isinstance(given, dict) or set(given) - _PINS != _FIELDS:
+def _check(values: Any) -> None:
+    if not isinstance(values, dict) or set(values) - _PINS != _FIELDS:
         fields, pins = ", ".join(sorted(_FIELDS)), ", ".join(sorted(_PINS))
         raise ValueError(f"it has the fields {fields}, may have {pins}, and no others")
     for name, kind in (("mode", Mode), ("reporting", Reporting), ("on_requery", OnRequery)):
-        if given[name] not in get_args(kind):
+        if values[name] not in get_args(kind):
             raise ValueError(f"{name} is one of {', '.join(get_args(kind))}")
-    for name in given["mechanisms"]:
+    for name in values["mechanisms"]:
         if name != "handed_over" and mechanisms.find(str(name)) is None:
             raise ValueError(f"no mechanism is called {name}")
-    for attribute, cap in given["caps"].items():
+    for attribute, cap in values["caps"].items():
         if attribute not in ATTRIBUTES:
             raise ValueError(f"there is no attribute {attribute}")
         for level, value in cap.items():
             _check_cap(f"{attribute}'s cap on {level}", value)
-    for digest in given.get("questions", ()):
+    for digest in values.get("questions", ()):
         if not (isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest)):
             raise ValueError("questions are lists of 64 hexadecimal digits each")
-    for person in given.get("volunteers", ()):
+    for person in values.get("volunteers", ()):
         if type(person) is not int or person < 0:
             raise ValueError("volunteers are public numbers of people")
-    if given["user_cap"] is not None:
-        _check_cap("user_cap", given["user_cap"])
+    if values["user_cap"] is not None:
+        _check_cap("user_cap", values["user_cap"])
 
 
 def _check_cap(name: str, value: Any) -> None:

@@ -31,22 +31,22 @@ _LEVELS = ("bit", "vector", "delta")
 _LEAST_SHARE = 0.99
 
 
-def terms_of(asked: Iterable[tuple[Query, IntArray | None]], people: int) -> bytes:
+def terms_of(batches: Iterable[tuple[Query, IntArray | None]], people: int) -> bytes:
     """Return the canonical bytes of terms for these questions, of one collection.
 
     Args:
-        asked: Queries, and the devices that each one is for; None for everybody.
+        batches: Queries, and the devices that each one is for; None for everybody.
         people: Number n of people.
 
     Raises:
         ValueError: for no question, or questions of several collections.
     """
-    given = list(asked)
-    collections = {query.collection for query, _ in given}
+    pairs = list(batches)
+    collections = {query.collection for query, _ in pairs}
     if len(collections) != 1:
         raise ValueError(f"terms are those of one collection, not of {len(collections)}")
     merged: dict[bytes, tuple[Query, BoolArray]] = {}  # batches of one question differ in what earlier answers decide
-    for query, devices in given:
+    for query, devices in pairs:
         who = np.zeros(people, np.bool_)
         who[slice(None) if devices is None else devices] = True
         key = canonical([_fixed(query), _loss(query)])
@@ -66,25 +66,25 @@ def collection_of(terms: bytes) -> str:
 
 def people_asked(terms: bytes, query: Query, people: int) -> BoolArray:
     """bool (people,): who may be asked this query; nobody where it is outside the terms, or they cannot be read."""
-    found = query.people_by_terms.get((terms, people))
-    if found is None:
-        found = query.people_by_terms[terms, people] = _people_asked(terms, query, people)
-    return found
+    who = query.people_by_terms.get((terms, people))
+    if who is None:
+        who = query.people_by_terms[terms, people] = _people_asked(terms, query, people)
+    return who
 
 
 def _people_asked(terms: bytes, query: Query, people: int) -> BoolArray:
     nobody = np.zeros(people, np.bool_)
-    found = nobody.copy()
+    who = nobody.copy()
     try:
-        given = json.loads(terms)
-        if (given["v"], given["collection"], given["people"]) != (FORMAT, query.collection, people):
+        values = json.loads(terms)
+        if (values["v"], values["collection"], values["people"]) != (FORMAT, query.collection, people):
             return nobody
-        for agreed in given["questions"]:
+        for agreed in values["questions"]:
             if canonical(agreed["plan"]) == canonical(_fixed(query)) and _within(_loss(query), agreed["loss"]):
-                found |= _from_ranges(agreed["devices"], people)
+                who |= _from_ranges(agreed["devices"], people)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         return nobody  # signed, but of another version
-    return found
+    return who
 
 
 def _fixed(query: Query) -> list[Any]:
@@ -109,10 +109,10 @@ def _loss(query: Query) -> dict[str, dict[str, float | None]]:
     }
 
 
-def _within(asked: dict[str, dict[str, float | None]], agreed: dict[str, dict[str, float | None]]) -> bool:
-    if set(asked) != set(agreed):
+def _within(losses: dict[str, dict[str, float | None]], agreed: dict[str, dict[str, float | None]]) -> bool:
+    if set(losses) != set(agreed):
         return False
-    for name, own in asked.items():
+    for name, own in losses.items():
         had, most = (np.array([math.inf if each[level] is None else each[level] for level in _LEVELS], np.float64)
                      for each in (own, agreed[name]))  # fmt: skip
         if np.any(had > most) or had[1] < _LEAST_SHARE * most[1]:

@@ -88,17 +88,17 @@ def read_frame(connection: socket.socket, *, limit: int, deadline: float) -> byt
 
 
 def _read(connection: socket.socket, size: int, deadline: float) -> bytes:
-    found = bytearray()
-    while len(found) < size:
+    data = bytearray()
+    while len(data) < size:
         _wait(connection, deadline)
         try:
-            chunk = connection.recv(min(_CHUNK, size - len(found)))
+            chunk = connection.recv(min(_CHUNK, size - len(data)))
         except TimeoutError:
             raise FrameError("a frame came too late") from None
         if not chunk:
             raise FrameError("a frame is cut off")
-        found += chunk
-    return bytes(found)
+        data += chunk
+    return bytes(data)
 
 
 def _wait(connection: socket.socket, deadline: float) -> None:
