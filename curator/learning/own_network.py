@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, eye_array, issparse
 from torch import Tensor, nn
 
 from ldpsim.curator.learning.networks import NETWORKS, Network
@@ -127,6 +128,9 @@ class OwnNetwork(Network):
 def make_network(name: str, graph: Graph, **arguments: Any) -> Network:
     """Return a network with fresh weights from torch's current random state; ValueError for an unknown name.
 
-    The arguments are those of :class:`Network`.
+    People without features have one free row each, as in FeatFree: a network needs an input. The arguments are those of
+    :class:`Network`.
     """
+    if not graph.features.shape[1]:
+        graph = replace(graph, features=csr_array(eye_array(len(graph.labels), dtype="float32")))
     return NETWORKS[name](graph, **arguments) if name in NETWORKS else OwnNetwork(name, graph, **arguments)

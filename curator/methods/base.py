@@ -127,7 +127,8 @@ def of_an_edge(budget: Budget) -> str:
 def questions_asked(
     method: Method, facts: PublicFacts, split: Split, budget: Budget, collection: str
 ) -> tuple[Question, ...]:
-    """Return the questions of a method; none of one that asks nobody."""
+    """Return the questions of a method; none of one that asks nobody. ValueError for people that it does not fit."""
+    method.in_force().check_features(facts.d)
     return method.questions(facts, split, budget, collection) if isinstance(method, LocalMethod) else ()
 
 

@@ -92,6 +92,12 @@ class MethodSpec:
         """Whether devices or silos train in rounds."""
         return self.trained_by in ("devices", "silos", "alone")
 
+    def check_features(self, number: int) -> None:
+        """Raise ValueError for people with no features where it needs some: the graph alone suffices a curator only."""
+        graph_suffices = self.auto_share if "features" in self.private else "adjacency" in (*self.private, *self.reads)
+        if not number and (self.trained_by != "curator" or not graph_suffices):
+            raise ValueError(f"{self.name} needs features, and these people have none")
+
     @property
     def options_read(self) -> frozenset[str]:
         """Options that it reads, its finer budgets among them."""

@@ -142,8 +142,6 @@ class HoGS(LocalMethod):
         with spending("--eps-adjacency", budget.eps_adjacency, budget, eps_a):
             asks = [Ask("adjacency", self.perturb_adjacency(facts, budget, eps_a))]
         if eps_f is not None:
-            if facts.d < 1:
-                raise ValueError("hogs compares feature vectors, and these people have no features")
             asks.append(ask_features(facts, budget, eps_f))
         return with_labels(tuple(asks), facts, split, budget, collection, self.spec.name)
 
@@ -334,8 +332,6 @@ class FeaturePerturbation(LocalMethod):
         """Ask everybody about the links and, in the first stage, for features; with private labels for these too."""
         if budget.public_features:
             raise ValueError(f"{self.spec.name} protects features: it has no --public-features ({self.links_of} has)")
-        if facts.d < 1:
-            raise ValueError(f"{self.spec.name} asks about features, and these people have none")
         *_, eps_a, eps_f = self.budgets(budget)
         with spending("--eps-adjacency", budget.eps_adjacency, budget, eps_a):
             first, *later = self.stages(facts, budget)

@@ -207,8 +207,6 @@ class LPGNN(LocalMethod):
         )  # fmt: skip
 
     def _check(self, facts: PublicFacts, budget: Budget) -> None:
-        if facts.d < 1:
-            raise ValueError("lpgnn asks for features, and these people have none")
         if budget.public_features:
             raise ValueError("--public-features: lpgnn asks for them; --eps-features inf asks for them in clear")
         if self.version == "text" and (budget.private_labels or budget.eps_labels is not None):

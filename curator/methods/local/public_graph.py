@@ -104,8 +104,6 @@ class PublicGraphMethod(LocalMethod):
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Ask everybody for features; with private labels the labelled nodes are asked for them too."""
-        if facts.d < 1:
-            raise ValueError(f"{self.spec.name} asks for features, and these people have none")
         if budget.public_features:
             raise ValueError(
                 f"--public-features: {self.spec.name} asks for them; --eps-features inf asks for them in clear"

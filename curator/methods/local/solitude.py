@@ -124,11 +124,8 @@ class Solitude(LocalMethod):
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Eqs. 4 and 7: one question to everybody; private labels are asked of the labelled nodes."""
         eps_a, eps_f = split_budget(budget)
-        if facts.d < 1 or eps_f is None:
-            raise ValueError(
-                f"{self.spec.name} asks for features: "
-                + ("these people have none" if facts.d < 1 else "--public-features does not fit it")
-            )
+        if eps_f is None:
+            raise ValueError(f"{self.spec.name} asks for features: --public-features does not fit it")
         if budget.reporting != "both":
             raise ValueError(f"--reporting {budget.reporting}: {self.spec.name} needs the whole list of everybody")
         with spending("--eps-adjacency", budget.eps_adjacency, budget, eps_a):

@@ -116,7 +116,8 @@ class OneHotDegree(PublicGraph):
     spec = replace(PublicGraph.spec, name="ohd")
 
     def inputs(self, owned: OwnedGraph) -> Any:
-        n, d = owned.facts.n, max(1, owned.facts.d)
+        n = owned.facts.n
         degrees = np.bincount(owned.edges.ravel(), minlength=n)
+        d = owned.facts.d or int(degrees.max(initial=0)) + 1
         places = np.minimum(degrees, d - 1)
         return csr_array((np.ones(n, np.float32), (np.arange(n), places)), shape=(n, d))

@@ -160,7 +160,6 @@ def test_the_training_gets_what_it_was_told_and_the_label_noise(
     (LPGNN(), FACTS, Budget(eps_adjacency=1.0), "--eps-adjacency: lpgnn's graph is public"),
     (LPGNN(adjacency="private"), FACTS, BOTH, "needs --eps-adjacency"),
     (LPGNN(m="11"), FACTS, BOTH, "^--set m=11: of 10 features 1..10 can be sampled"),
-    (UPGNet(), PublicFacts(6, 0, 3), Budget(), "asks for features, and these people have none"),
     (UPGNet(), FACTS, Budget(public_features=True), "--public-features: upgnet asks for them"),
     (UPGNet(), FACTS, Budget(eps_features=1e4), "--eps-features 10000: epsilon"),
 ])  # fmt: skip

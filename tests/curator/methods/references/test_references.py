@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.methods import MLP, Budget, FeatFree, Raw
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import MLP, Budget, FeatFree, Raw, find, names
 from ldpsim.curator.methods.base import questions_asked
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.devices.facts import PublicFacts, Split
@@ -39,6 +41,24 @@ def test_trust_and_scaling_are_checked() -> None:
         OwnedGraph(FACTS, SPLIT, None, OWNED.edges, OWNED.labels, trust="untrusted curator")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="scaling=x"):
         Raw(scaling="x")
+
+
+GRAPH_SUFFICES = {
+    "blink", "dprr", "featfree", "ldpgcn", "ldpgen", "lp-and", "ohd", "raw", "rnd", "rr", "sbp", "symrr", "vote",
+}  # fmt: skip
+
+
+def test_people_without_features_have_one_free_row_each_and_other_methods_refuse_them() -> None:
+    """A network without any input gave one class to everybody, and was shown as the reference without noise."""
+    rows = {d: csr_array(np.eye(4, d, dtype=np.float32)) for d in (0, 4)}
+    graphs = [Raw().from_owned(replace(OWNED, facts=PublicFacts(4, d, 2), features=rows[d])) for d in rows]
+    settings = TrainingSettings(epochs=9)
+    none, free = (Raw().train(graph, settings=settings, classes=2, seed=0, device="cpu") for graph in graphs)
+    np.testing.assert_array_equal(none.log_probability, free.log_probability)
+    for name in names():
+        refused = pytest.raises(ValueError, match=f"{name} needs features, and these people have none")
+        with nullcontext() if name in GRAPH_SUFFICES else refused:
+            find(name).spec.check_features(0)
 
 
 DEGREES = replace(OWNED, facts=PublicFacts(4, 3, 2), edges=np.array([[0, 1, 1], [1, 2, 3]]))
