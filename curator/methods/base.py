@@ -128,7 +128,7 @@ def questions_asked(
     method: Method, facts: PublicFacts, split: Split, budget: Budget, collection: str
 ) -> tuple[Question, ...]:
     """Return the questions of a method; none of one that asks nobody. ValueError for people that it does not fit."""
-    method.in_force().check_features(facts.d)
+    method.in_force().check_people(facts)
     return method.questions(facts, split, budget, collection) if isinstance(method, LocalMethod) else ()
 
 

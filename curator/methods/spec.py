@@ -10,6 +10,7 @@ from ldpsim.curator import options as o
 
 if TYPE_CHECKING:
     from ldpsim.curator.methods.memory import MemoryLaw
+    from ldpsim.devices.facts import PublicFacts
 
 Grid = Mapping[str, tuple[Any, ...]]  # parameter -> values
 NO_NETWORK = "none"  # in the place of a network's name, for a method that predicts without one
@@ -92,10 +93,15 @@ class MethodSpec:
         """Whether devices or silos train in rounds."""
         return self.trained_by in ("devices", "silos", "alone")
 
-    def check_features(self, number: int) -> None:
-        """Raise ValueError for people with no features where it needs some: the graph alone suffices a curator only."""
+    def check_people(self, facts: PublicFacts) -> None:
+        """Raise ValueError for people of one class, or without the features that it needs.
+
+        Only a curator can do without: it has a graph of everybody.
+        """
         graph_suffices = self.auto_share if "features" in self.private else "adjacency" in (*self.private, *self.reads)
-        if not number and (self.trained_by != "curator" or not graph_suffices):
+        if facts.classes < 2:
+            raise ValueError(f"{self.name} needs two classes or more, not {facts.classes}")
+        if not facts.d and (self.trained_by != "curator" or not graph_suffices):
             raise ValueError(f"{self.name} needs features, and these people have none")
 
     @property

@@ -160,7 +160,7 @@ def unfit_training(key: str, method: type[Method], gnn: str) -> str:
 def check_gnn(settings: Settings, facts: PublicFacts) -> None:
     """Check that the method and its network fit the people (ValueError)."""
     training, spec = settings.training, settings.method.in_force()
-    spec.check_features(facts.d)
+    spec.check_people(facts)
     if spec.networks and training.gnn not in spec.networks:
         raise ValueError(f"--gnn {training.gnn}: {spec.name} trains {', '.join(spec.networks)} alone, as it is set")
     if training.gnn not in NETWORKS:

@@ -215,8 +215,6 @@ class Vote(LocalMethod):
         )  # fmt: skip
 
     def _check(self, facts: PublicFacts, budget: Budget) -> None:
-        if facts.classes < 2:
-            raise ValueError(f"vote needs two classes or more, not {facts.classes}")
         if self.candidates and not 2 <= self.candidates <= facts.classes:
             raise SettingError(f"candidates={self.candidates}", f"must be 2..{facts.classes}, the number of classes")
         if budget.volunteers and not facts.d:
