@@ -75,7 +75,7 @@ class AuditOptions:
         for name in self.names:
             if name not in all_names:
                 raise ValueError(f"{name}: there is no such mechanism or method{nearest(name, all_names)}; "
-                                 "`ldpsim audit` without names audits all")  # fmt: skip
+                                 "`ldpsim audit --all` audits all")  # fmt: skip
         if self.workers < 1:
             raise ValueError(f"--workers {self.workers}: must be 1 or more")
         rows = _BOUNDS * len(self.names or all_names)
