@@ -107,7 +107,7 @@ def reports_by_batch(reports: Reports, split: Split) -> list[list[Reports]]:
     batches: list[list[Reports]] = [[]]
     for part in reports.of_field("votes"):
         batches[-1].append(part)
-        if not np.isin(np.flatnonzero(part.asked["adjacency"]), split.labelled).all():
+        if not np.isin(np.flatnonzero(part.recipients["adjacency"]), split.labelled).all():
             batches.append([])
     return batches
 

@@ -85,7 +85,7 @@ class VolunteerQuestions:
         facts, split = public.facts, public.split
         if earlier is None:
             return self._first(facts, split)
-        recipients = earlier.asked.get("adjacency", np.zeros(facts.n, np.bool_))
+        recipients = earlier.recipients.get("adjacency", np.zeros(facts.n, np.bool_))
         people = next_voters(facts.n, self._without_vote(split), recipients, batches=self.batches)
         if not len(people):
             return ()

@@ -144,7 +144,7 @@ class Vote(LocalMethod):
             return self._labels(facts, split, budget, collection)
         recipients, number = np.zeros(facts.n, np.bool_), 0
         if earlier is not None:
-            recipients |= earlier.asked.get("adjacency", False)
+            recipients |= earlier.recipients.get("adjacency", False)
             number = len(reports_by_batch(earlier, split)) - 1
         if recipients.all():
             return ()

@@ -302,7 +302,7 @@ def test_next_voters_are_dealt_to_batches_without_a_look_at_them() -> None:
 
 def test_nobody_who_volunteered_answered() -> None:
     _, reports = asked(1)
-    silent = Reports(reports.facts, reports.asks, reports.asked, np.zeros(N, np.bool_),
+    silent = Reports(reports.facts, reports.asks, reports.recipients, np.zeros(N, np.bool_),
                      {"features": csr_array((N, 20)), "labels": np.full(N, -1)})  # fmt: skip
     with pytest.raises(ValueError, match="no volunteer has given a label"):
         volunteer_knowledge(silent, public())
