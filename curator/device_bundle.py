@@ -112,7 +112,7 @@ class BundleParts:
 
     def _bundle(self, table: DoubleArray, own: OwnModel | None, homophily: float) -> Bundle:
         labels, facts = self.known.labels, self.facts
-        people = labels.known(np.sort(self.known.split.labelled))
+        people = labels.with_label(np.sort(self.known.split.labelled))
         shares = _counts(labels.estimates(people), facts.classes)
         if labels.soft is None:
             table[people] = np.eye(facts.classes)[labels.labels[people]]
@@ -149,7 +149,7 @@ def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEviden
 
 def _right(own: OwnModel, evidence: NullEvidence) -> float:
     """Return how often the model names the label of people whom it has not seen."""
-    people = evidence.labels.known(np.sort(evidence.split.labelled))
+    people = evidence.labels.with_label(np.sort(evidence.split.labelled))
     return float(np.mean(own.log_probability.argmax(axis=1) == evidence.labels.labels[people]))
 
 
@@ -197,7 +197,7 @@ def model_of(evidence: NullEvidence, facts: PublicFacts) -> OwnModel | None:
         return None
     if "features" in evidence.reported:
         return _of_estimates(evidence, facts)
-    people = evidence.labels.known(np.sort(evidence.split.labelled))
+    people = evidence.labels.with_label(np.sort(evidence.split.labelled))
     labels = evidence.labels.of(people)
     return _with_prior(own_model(evidence.features[people], labels, facts), labels)
 
@@ -217,7 +217,7 @@ def _of_estimates(evidence: NullEvidence, facts: PublicFacts) -> OwnModel:
     weights = fit.weights * (factors / np.sqrt(np.count_nonzero(factors) or 1))[:, None]
     unit = (facts.feature_high - facts.feature_low) / MOST_LEVELS
     means = fit.mean + (facts.feature_low - middle) @ weights
-    people = evidence.labels.known(evidence.split.val) if not evidence.taught_by_validation else evidence.teachers
+    people = evidence.labels.with_label(evidence.split.val) if not evidence.taught_by_validation else evidence.teachers
     scores = fit.left_out if evidence.taught_by_validation else fit.scores[people]
     labels = evidence.labels.of(people)
     pool = fit_pool({"ridge": SCALE * scores}, labels, np.arange(len(people)), prior={"ridge": 1.0})
@@ -249,15 +249,14 @@ def _said(own: OwnModel, evidence: NullEvidence, facts: PublicFacts) -> DoubleAr
 
 
 def _tempered(log_probability: DoubleArray, evidence: NullEvidence) -> DoubleArray:
-    pool = fit_pool(
-        {"method": log_probability}, evidence.labels, evidence.labels.known(evidence.split.val), prior={"method": 1.0}
-    )
+    pool = fit_pool({"method": log_probability}, evidence.labels, evidence.labels.with_label(evidence.split.val),
+                    prior={"method": 1.0})  # fmt: skip
     return pool.log_probability
 
 
 def _by_class(predictions: IntArray, evidence: NullEvidence) -> DoubleArray:
     """float64 (n, classes): shares of the labels of validation people of whom the method says the same."""
-    people, classes = evidence.labels.known(evidence.split.val), evidence.labels.classes
+    people, classes = evidence.labels.with_label(evidence.split.val), evidence.labels.classes
     seen = np.zeros((classes, classes))
     if len(people):
         np.add.at(seen, predictions[people], evidence.labels.estimates(people))

@@ -145,7 +145,7 @@ class Drop:
         target = denoised(noise.told, noise.matrix, noise.hops)
         learn = graph.train[target[graph.train] >= 0]
         if not len(learn):
-            if noise.hops and len(noise.told.known(graph.train)):
+            if noise.hops and len(noise.told.with_label(graph.train)):
                 raise ValueError(f"no label reaches a training node over {noise.hops} hops without self-loops: nothing "
                                  "can be learned (0 hops take every node's own label)")  # fmt: skip
             raise ValueError(NO_LABEL)
@@ -191,8 +191,9 @@ class _Reports:
         least, most = likelihood.min(axis=1, keepdims=True), likelihood.max(axis=1, keepdims=True)
         weights = (likelihood - least) / np.where(most > least, most - least, 1)
         self.nodes = torch.from_numpy(nodes).to(device)
-        self.least, self.span, self.weights, self.named = (
-            torch.from_numpy(array).float().to(device) for array in (least, most - least, weights, labels.named(nodes))
+        self.least, self.span, self.weights, self.support = (
+            torch.from_numpy(array).float().to(device)
+            for array in (least, most - least, weights, labels.support(nodes))
         )
 
     def loss(self, scores: Tensor) -> Tensor:
@@ -207,7 +208,7 @@ class _Reports:
     def share_named(self, scores: Tensor) -> float:
         """Return the share of the reports that name the predicted class; 0 for none."""
         predicted = scores.argmax(dim=1, keepdim=True)
-        return float(self.named.gather(1, predicted).double().sum()) / max(1, len(self.nodes))
+        return float(self.support.gather(1, predicted).double().sum()) / max(1, len(self.nodes))
 
 
 _LEAST = 1e-5  # lower bound of a share in the published code
@@ -276,8 +277,8 @@ def make_bags(cluster: IntArray, labels: LabelEvidence, nodes: IntArray, again: 
         again: int64 (n,), -1 for none: reconstructed labels for ``twice``, which also clips and rescales, as
             published. None for ``raw``, which projects to the simplex.
     """
-    nodes = labels.known(nodes) if again is None else nodes[again[nodes] >= 0]
-    rows = labels.named(nodes) if again is None else np.eye(labels.classes)[again[nodes]]
+    nodes = labels.with_label(nodes) if again is None else nodes[again[nodes] >= 0]
+    rows = labels.support(nodes) if again is None else np.eye(labels.classes)[again[nodes]]
     present, bag = np.unique(cluster[nodes], return_inverse=True)
     size = np.bincount(bag, minlength=len(present))
     entries = ((1 / size[bag]).astype(np.float32), (bag, nodes))

@@ -83,7 +83,7 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> VoteEvidence:
     """Return what the curator knows from public data and the reports so far; None before anybody has answered."""
     evidence, split = Evidence(reports, public), public.split
     labels, features = evidence.labels, _features(evidence)
-    nodes = labels.known(split.labelled)
+    nodes = labels.with_label(split.labelled)
     shares = labels.log_likelihood(nodes) + (0 if labels.soft is None else features[nodes])
     rows = labels.placed(nodes, np.exp(shares - np.logaddexp.reduce(shares, axis=1, keepdims=True)))
     components, voted = {FEATURES: features}, np.zeros(public.facts.n, np.bool_)
