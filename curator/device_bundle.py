@@ -55,14 +55,14 @@ class BundleParts:
     """All that a bundle needs beside the result of a method.
 
     Args:
-        known: Labels and features that the curator has; those of volunteers too.
+        evidence: Labels and features that the curator has; those of volunteers too.
         facts: Sizes and ranges.
         homophily: h.
         public_homophily: h where nobody is asked.
-        reports: Reports of features of the sampled people, where ``known`` has no features of very many people.
+        reports: Reports of features of the sampled people, where ``evidence`` has no features of very many people.
     """
 
-    known: NullEvidence = field(repr=False)
+    evidence: NullEvidence = field(repr=False)
     facts: PublicFacts
     homophily: float
     public_homophily: float
@@ -71,7 +71,7 @@ class BundleParts:
     @cached_property
     def sample(self) -> NullEvidence:
         """Evidence of the people who teach the model of features."""
-        evidence, features = self.known, self.known.features
+        evidence, features = self.evidence, self.evidence.features
         whole = not (is_sampled(evidence.split) or isinstance(features, Factored))
         if self.reports is None and (features is None or whole):
             return evidence
@@ -94,15 +94,15 @@ class BundleParts:
             calibrated: Whether the distributions need no temperature.
         """
         if log_probability is None:
-            table = _by_class(predictions, self.known)
+            table = _by_class(predictions, self.evidence)
         else:
             rows = np.asarray(log_probability, np.float64)
-            table = softmax(rows if calibrated else _tempered(rows, self.known), axis=1)
+            table = softmax(rows if calibrated else _tempered(rows, self.evidence), axis=1)
         return self._bundle(table, self.features, self.homophily)
 
     def alone(self) -> Bundle | None:
         """Return the bundle that needs no report; None where no label is in clear."""
-        evidence, facts = self.known, self.facts
+        evidence, facts = self.evidence, self.facts
         if evidence.labels.soft is not None or not len(evidence.teachers):
             return None
         own = None if "features" in evidence.reported else self.features
@@ -111,8 +111,8 @@ class BundleParts:
         return self._bundle(table, own, self.public_homophily)
 
     def _bundle(self, table: DoubleArray, own: OwnModel | None, homophily: float) -> Bundle:
-        labels, facts = self.known.labels, self.facts
-        people = labels.with_label(np.sort(self.known.split.labelled))
+        labels, facts = self.evidence.labels, self.facts
+        people = labels.with_label(np.sort(self.evidence.split.labelled))
         shares = _counts(labels.estimates(people), facts.classes)
         if labels.soft is None:
             table[people] = np.eye(facts.classes)[labels.labels[people]]
