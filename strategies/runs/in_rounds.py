@@ -74,13 +74,13 @@ class Trained:
         people: Number of training devices.
         models: Number of models that the server released.
         answers: Answers of the devices.
-        known: Whether the ledgers say what every answer under noise lost.
+        certain: Whether the ledgers say what every answer under noise lost.
     """
 
     people: int
     models: int
     answers: TrainingAnswers
-    known: bool = True
+    certain: bool = True
 
 
 class Training:
@@ -264,7 +264,7 @@ class InRounds(Run):
             for people in sorted({one.people for one in trained})
         ]  # fmt: skip
         worst = max(each, key=lambda guarantee: guarantee.holds["central_node"].value or 0.0).over(times)
-        if all(one.known for one in trained):
+        if all(one.certain for one in trained):
             return worst
         unbounded = Level("unprotected", reason="a ledger could not be read whole, or holds an answer without noise")
         holds = {name: unbounded if level.status == "bounded" else level for name, level in worst.holds.items()}
@@ -303,7 +303,7 @@ class InRounds(Run):
         if setup.options.nulls:
             evidence = known_from_graph(own(setup.population, scene.split, trust="none"), ("label",))
         seconds = {"collect": collect, "reconstruct": 0.0, "train": train}
-        return Outcome(self.guarantee_of(setup, [released]), seconds, released=released, known=evidence, **more)
+        return Outcome(self.guarantee_of(setup, [released]), seconds, released=released, evidence=evidence, **more)
 
 
 class FederatedRun(InRounds):

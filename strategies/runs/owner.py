@@ -249,12 +249,11 @@ class OwnerRun(Run):
             guarantee=self.guarantee_of(setup, [cost]),
             released=cost,
             seconds={**seconds, "train": student.seconds},
-            predictions=_everybody(student, population, division),
-            model=student.network,
-            collected=collected,
-            known=shown_publicly(population, division, *targets, released=bool(extra)) if setup.options.nulls else None,
+            predictions=_everybody(student, population, division), model=student.network, collected=collected,
+            evidence=shown_publicly(population, division, *targets, released=bool(extra))
+            if setup.options.nulls else None,
             extra=extra,
-        )
+        )  # fmt: skip
 
     def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
         """Return the method's settings twice: they are those of B1 in the paper."""
