@@ -28,19 +28,19 @@ class Role:
     Args:
         name: ``VOLUNTEER``, ``OTHER`` or ``EVERYBODY``.
         people: Their number.
-        asked: Attributes that a person may be asked for.
+        attributes: Attributes that a person may be asked for.
         holds: A level of guarantee for each of :data:`~ldpsim.curator.privacy.levels.LEVELS`.
     """
 
     name: str
     people: int
-    asked: tuple[str, ...]
+    attributes: tuple[str, ...]
     holds: Mapping[str, Level]
 
     @property
     def clear(self) -> tuple[str, ...]:
         """Attributes that leave the device as they are."""
-        return tuple(name for name in self.asked if self.holds[_WHOLE[name]].status == "unprotected")
+        return tuple(name for name in self.attributes if self.holds[_WHOLE[name]].status == "unprotected")
 
 
 def sheet_of(policy: Policy, people: Iterable[int] | None = None) -> str:

@@ -55,14 +55,14 @@ class BundleParts:
     """All that a bundle needs beside the result of a method.
 
     Args:
-        known: Labels and features that the curator has; those of volunteers too.
+        evidence: Labels and features that the curator has; those of volunteers too.
         facts: Sizes and ranges.
         homophily: h.
         public_homophily: h where nobody is asked.
-        reports: Reports of features of the sampled people, where ``known`` has no features of very many people.
+        reports: Reports of features of the sampled people, where ``evidence`` has no features of very many people.
     """
 
-    known: NullEvidence = field(repr=False)
+    evidence: NullEvidence = field(repr=False)
     facts: PublicFacts
     homophily: float
     public_homophily: float
@@ -71,7 +71,7 @@ class BundleParts:
     @cached_property
     def sample(self) -> NullEvidence:
         """Evidence of the people who teach the model of features."""
-        evidence, features = self.known, self.known.features
+        evidence, features = self.evidence, self.evidence.features
         whole = not (is_sampled(evidence.split) or isinstance(features, Factored))
         if self.reports is None and (features is None or whole):
             return evidence
@@ -94,15 +94,15 @@ class BundleParts:
             calibrated: Whether the distributions need no temperature.
         """
         if log_probability is None:
-            table = _by_class(predictions, self.known)
+            table = _by_class(predictions, self.evidence)
         else:
             rows = np.asarray(log_probability, np.float64)
-            table = softmax(rows if calibrated else _tempered(rows, self.known), axis=1)
+            table = softmax(rows if calibrated else _tempered(rows, self.evidence), axis=1)
         return self._bundle(table, self.features, self.homophily)
 
     def alone(self) -> Bundle | None:
         """Return the bundle that needs no report; None where no label is in clear."""
-        evidence, facts = self.known, self.facts
+        evidence, facts = self.evidence, self.facts
         if evidence.labels.soft is not None or not len(evidence.teachers):
             return None
         own = None if "features" in evidence.reported else self.features
@@ -111,8 +111,8 @@ class BundleParts:
         return self._bundle(table, own, self.public_homophily)
 
     def _bundle(self, table: DoubleArray, own: OwnModel | None, homophily: float) -> Bundle:
-        labels, facts = self.known.labels, self.facts
-        people = labels.known(np.sort(self.known.split.labelled))
+        labels, facts = self.evidence.labels, self.facts
+        people = labels.with_label(np.sort(self.evidence.split.labelled))
         shares = _counts(labels.estimates(people), facts.classes)
         if labels.soft is None:
             table[people] = np.eye(facts.classes)[labels.labels[people]]
@@ -149,7 +149,7 @@ def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEviden
 
 def _right(own: OwnModel, evidence: NullEvidence) -> float:
     """Return how often the model names the label of people whom it has not seen."""
-    people = evidence.labels.known(np.sort(evidence.split.labelled))
+    people = evidence.labels.with_label(np.sort(evidence.split.labelled))
     return float(np.mean(own.log_probability.argmax(axis=1) == evidence.labels.labels[people]))
 
 
@@ -197,7 +197,7 @@ def model_of(evidence: NullEvidence, facts: PublicFacts) -> OwnModel | None:
         return None
     if "features" in evidence.reported:
         return _of_estimates(evidence, facts)
-    people = evidence.labels.known(np.sort(evidence.split.labelled))
+    people = evidence.labels.with_label(np.sort(evidence.split.labelled))
     labels = evidence.labels.of(people)
     return _with_prior(own_model(evidence.features[people], labels, facts), labels)
 
@@ -217,7 +217,7 @@ def _of_estimates(evidence: NullEvidence, facts: PublicFacts) -> OwnModel:
     weights = fit.weights * (factors / np.sqrt(np.count_nonzero(factors) or 1))[:, None]
     unit = (facts.feature_high - facts.feature_low) / MOST_LEVELS
     means = fit.mean + (facts.feature_low - middle) @ weights
-    people = evidence.labels.known(evidence.split.val) if not evidence.taught_by_validation else evidence.teachers
+    people = evidence.labels.with_label(evidence.split.val) if not evidence.taught_by_validation else evidence.teachers
     scores = fit.left_out if evidence.taught_by_validation else fit.scores[people]
     labels = evidence.labels.of(people)
     pool = fit_pool({"ridge": SCALE * scores}, labels, np.arange(len(people)), prior={"ridge": 1.0})
@@ -249,15 +249,14 @@ def _said(own: OwnModel, evidence: NullEvidence, facts: PublicFacts) -> DoubleAr
 
 
 def _tempered(log_probability: DoubleArray, evidence: NullEvidence) -> DoubleArray:
-    pool = fit_pool(
-        {"method": log_probability}, evidence.labels, evidence.labels.known(evidence.split.val), prior={"method": 1.0}
-    )
+    pool = fit_pool({"method": log_probability}, evidence.labels, evidence.labels.with_label(evidence.split.val),
+                    prior={"method": 1.0})  # fmt: skip
     return pool.log_probability
 
 
 def _by_class(predictions: IntArray, evidence: NullEvidence) -> DoubleArray:
     """float64 (n, classes): shares of the labels of validation people of whom the method says the same."""
-    people, classes = evidence.labels.known(evidence.split.val), evidence.labels.classes
+    people, classes = evidence.labels.with_label(evidence.split.val), evidence.labels.classes
     seen = np.zeros((classes, classes))
     if len(people):
         np.add.at(seen, predictions[people], evidence.labels.estimates(people))

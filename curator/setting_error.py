@@ -11,14 +11,14 @@ LEAST = 1e-9  # smallest one above 0
 class SettingError(ValueError):
     """A setting that is refused: ``--set lr=0: must be above 0``.
 
-    Callers that took the setting from another option name that one instead (:meth:`named`).
+    Callers that took the setting from another option name that one instead (:meth:`with_option`).
 
     Args:
         setting: The setting as it was given, ``lr=0`` or ``lr``.
         reason: Why it is refused, in words.
         option: The option that gave it.
 
-    >>> str(SettingError("lr=0", "must be above 0").named("--grid"))
+    >>> str(SettingError("lr=0", "must be above 0").with_option("--grid"))
     '--grid lr=0: must be above 0'
     """
 
@@ -29,6 +29,6 @@ class SettingError(ValueError):
     def __str__(self) -> str:
         return f"{self.option} {self.setting}: {self.reason}"
 
-    def named(self, option: str) -> SettingError:
+    def with_option(self, option: str) -> SettingError:
         """Return the same error with another option."""
         return SettingError(self.setting, self.reason, option)

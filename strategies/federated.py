@@ -393,7 +393,7 @@ def _moved(reply: Message, current: ArrayRecord) -> Message:
 
 def _private(method: DPFedAvg, plan: TrainingPlan) -> Strategy:
     """Return FedAvg or FedAdam with the clipping and the noise of a method."""
-    sample = method.asked(plan.people).sample
+    sample = method.rounds_of(plan.people).sample
     return private(_fedavg(method, plan), method, multiplier=method.multiplier(plan.people, plan.budget),
                    sample=sample, noise_seed=plan.seed)  # fmt: skip
 

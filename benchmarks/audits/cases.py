@@ -58,7 +58,7 @@ def then(draw: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[[An
     return lambda value: change(draw(value))
 
 
-def given(draw: Callable[..., Any], *arguments: Any) -> Callable[[Any], Any]:
+def bind(draw: Callable[..., Any], *arguments: Any) -> Callable[[Any], Any]:
     """Return a callable of the value alone, with the arguments that follow it."""
     return lambda value: draw(value, *arguments)
 
@@ -112,20 +112,20 @@ def multi_freq_ldpy() -> Iterator[Case]:
     def pure(kind: str) -> Callable[..., Any]:
         return function(f"pure_frequency_oracles.{kind}", f"{kind}_Client")
 
-    yield Case(MULTI, "GRR", 1.0, given(pure("GRR"), K, 1.0), laws.grr(K, 1.0))
+    yield Case(MULTI, "GRR", 1.0, bind(pure("GRR"), K, 1.0), laws.grr(K, 1.0))
     for optimal, name, hashed, g in ((False, "SUE", "BLH", 2), (True, "OUE", "OLH", 4)):
-        yield Case(MULTI, name, 1.0, given(pure("UE"), K, 1.0, optimal), laws.unary(K, 1.0, optimal=optimal))
-        yield Case(MULTI, hashed, 1.0, then(given(pure("LH"), K, 1.0, optimal), partial(supports, g=g)))
-    subsets = then(given(pure("SS"), 6, 1.0), _members)
+        yield Case(MULTI, name, 1.0, bind(pure("UE"), K, 1.0, optimal), laws.unary(K, 1.0, optimal=optimal))
+        yield Case(MULTI, hashed, 1.0, then(bind(pure("LH"), K, 1.0, optimal), partial(supports, g=g)))
+    subsets = then(bind(pure("SS"), 6, 1.0), _members)
     yield Case(MULTI, "SS, 6 values", 1.0, subsets, laws.subset(6, 1.0), range(6))
-    yield Case(MULTI, "ADP", 1.0, given(pure("ADP"), K, 1.0, True))
-    yield Case(MULTI, "HE, values in bins", 1.0, given(pure("HE"), K, 1.0))
-    yield Case(MULTI, "HE, last bits", 1.0, then(given(pure("HE"), K, 1.0), finer_than_the_grid))
+    yield Case(MULTI, "ADP", 1.0, bind(pure("ADP"), K, 1.0, True))
+    yield Case(MULTI, "HE, values in bins", 1.0, bind(pure("HE"), K, 1.0))
+    yield Case(MULTI, "HE, last bits", 1.0, then(bind(pure("HE"), K, 1.0), finer_than_the_grid))
     for kind in ("L_GRR", "L_SUE", "L_OUE", "L_OSUE", "L_SOUE"):
         twice = function(f"long_freq_est.{kind}", f"{kind}_Client")
-        yield Case(MULTI, f"{kind.replace('_', '-')}, one report", 1.0, given(twice, K, 2.0, 1.0))
+        yield Case(MULTI, f"{kind.replace('_', '-')}, one report", 1.0, bind(twice, K, 2.0, 1.0))
     flips = function("long_freq_est.dBitFlipPM", "dBitFlipPM_Client")
-    yield Case(MULTI, "dBitFlipPM, 2 of 4 bits", 1.0, given(flips, K, 4, 2, 1.0))
+    yield Case(MULTI, "dBitFlipPM, 2 of 4 bits", 1.0, bind(flips, K, 4, 2, 1.0))
     yield from _sampled(function, 1.0)
 
 
@@ -139,7 +139,7 @@ def _sampled(function: Callable[[str, str], Callable[..., Any]], epsilon: float)
         ("GRR", "GRR", labels, dict.fromkeys(range(3), 1 / 3)), ("UE_zero", "OUE-z", unary, nothing),
         ("UE_rnd", "OUE-r", unary, laws.average(unary, range(3))),
     ):  # fmt: skip
-        draw = given(function("mdim_freq_est.RSpFD_solution", f"RSpFD_{kind}_Client"), [3, 3], 2, epsilon)
+        draw = bind(function("mdim_freq_est.RSpFD_solution", f"RSpFD_{kind}_Client"), [3, 3], 2, epsilon)
         law = laws.sampled(truth, fake, 2)
         yield Case(MULTI, f"RS+FD[{name}], 2 attributes of 3", epsilon, draw, law, records)
         if kind == "GRR":

@@ -37,7 +37,7 @@ class Phases:
     """
 
     def __init__(self, first: str) -> None:
-        self.found: dict[str, Phase] = {}
+        self.costs: dict[str, Phase] = {}
         self._name, self._before = first, self._now()
         forget_peak()
 
@@ -52,7 +52,7 @@ class Phases:
             self._name = phase
 
     def _end(self) -> None:
-        entry, now = self.found.setdefault(self._name, Phase()), self._now()
+        entry, now = self.costs.setdefault(self._name, Phase()), self._now()
         entry.cpu += now[0] - self._before[0]
         entry.wall += now[1] - self._before[1]
         entry.peak = max(entry.peak, peak_rss() / MIB)
@@ -62,4 +62,4 @@ class Phases:
     def done(self) -> dict[str, dict[str, Any]]:
         """End the present phase and return all of them."""
         self._end()
-        return {name: asdict(entry) for name, entry in self.found.items()}
+        return {name: asdict(entry) for name, entry in self.costs.items()}

@@ -128,7 +128,7 @@ class Effort:
 
 
 def audit_mechanism(
-    kind: type[Mechanism], effort: Effort, *, stream: Stream, given: Sequence[Example] | None = None
+    kind: type[Mechanism], effort: Effort, *, stream: Stream, instances: Sequence[Example] | None = None
 ) -> list[AuditRow]:
     """Audit a mechanism at small sizes.
 
@@ -136,12 +136,12 @@ def audit_mechanism(
         kind: The mechanism.
         effort: Trials and confidence.
         stream: Maker of the noise of a trial.
-        given: Instances to audit instead of the usual ones.
+        instances: Instances to audit instead of the usual ones.
     """
     if kind.in_clear:
         return [effort.nothing_claimed(kind.name, "vector", "in clear: nothing is claimed")]
     try:
-        sizes = [list(given)] if given is not None else examples(kind)
+        sizes = [list(instances)] if instances is not None else examples(kind)
     except (TypeError, ValueError) as error:
         return [effort.not_audited(kind.name, "vector", str(error))]
     if not sizes:

@@ -44,7 +44,7 @@ _WAYS: list[Pair] = [((0,), (1,)), ((1,), (0,))]  # of a change: off and on
 
 
 def audit_method(
-    kind: type[Method], effort: Effort, *, stream: Stream, asked: tuple[Method, Budget] | None = None
+    kind: type[Method], effort: Effort, *, stream: Stream, of_run: tuple[Method, Budget] | None = None
 ) -> list[AuditRow]:
     """Audit a method; one row a level.
 
@@ -52,10 +52,10 @@ def audit_method(
         kind: The method.
         effort: Confidence, and trials of an owner's releases.
         stream: Makes the noise of a drawn report from a key of 32 bytes: the devices' own, ``NoiseStream``.
-        asked: The method with its parameters, and its budget. None: the defaults, and the first of small budgets that
+        of_run: The method with its parameters, and its budget. None: the defaults, and the first of small budgets that
             the method can ask with. An owner's labels are audited at one small setting, whatever is asked.
     """
-    method, budgets = (kind(), BUDGETS) if asked is None else (asked[0], (asked[1],))
+    method, budgets = (kind(), BUDGETS) if of_run is None else (of_run[0], (of_run[1],))
     name = kind.spec.name
     if isinstance(method, OwnerMethod):
         from ldpsim.curator.attacks.owner_audit import audit_owner  # it takes as long as a small run: scipy.stats

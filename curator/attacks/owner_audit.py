@@ -127,7 +127,7 @@ def _audit_sums(method: Any, effort: Effort) -> list[AuditRow]:
         rows.append(_row_of_sums(method, "relationship", released, released.relationship, effort, steps=0))
         if released.level != EDGE:
             rows.append(_row_of_sums(method, "central_node", released, released.joins, effort,
-                                     steps=released.asked.steps))  # fmt: skip
+                                     steps=released.training.steps))  # fmt: skip
     reason = "reads the own row without noise: nothing is claimed"
     return [*rows, effort.nothing_claimed(method.spec.name, "own prediction", reason)]
 
@@ -136,9 +136,9 @@ def _row_of_sums(
     method: Any, level: str, released: GraphRelease, claimed: float | None, effort: Effort, *, steps: int
 ) -> AuditRow:
     assert claimed is not None
-    delta = released.asked.delta
+    delta = released.training.delta
     norm, move, rows = largest_move(released, level)
-    shift = math.sqrt(released.asked.hops * (norm / released.deviation) ** 2 + steps / released.multiplier**2)
+    shift = math.sqrt(released.training.hops * (norm / released.deviation) ** 2 + steps / released.multiplier**2)
     exact = gaussian.epsilon_of(delta, shift=shift, sigma=1.0)
     sides = [_projections(side, rows, move, released, effort, number) for number, side in enumerate((move, 0 * move))]
     bound = lower_bound(*sides, error=effort.error, delta=delta)

@@ -44,12 +44,12 @@ class Evidence:
     @property
     def train(self) -> IntArray:
         """int64: training people with a label."""
-        return self.labels.known(self.public.split.train)
+        return self.labels.with_label(self.public.split.train)
 
     @property
     def val(self) -> IntArray:
         """int64: validation people with a label."""
-        return self.labels.known(self.public.split.val)
+        return self.labels.with_label(self.public.split.val)
 
     @cached_property
     def edges(self) -> IntArray | None:

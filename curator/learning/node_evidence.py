@@ -121,7 +121,7 @@ def node_evidence(
         seed: Seed of the folds and of the perceptron.
         device: Device of the perceptron: ``auto``, ``cpu`` or ``cuda``.
     """
-    train, val = (labels.known(nodes) for nodes in (split.train, split.val))
+    train, val = (labels.with_label(nodes) for nodes in (split.train, split.val))
     rows, weights = unit_rows(features, bits), labels.estimates(train)
     if rows is None or not len(train):
         return _shares_alone(len(labels.labels), weights)
@@ -198,7 +198,7 @@ def ridge_scores(
 
 def taught(rows: Any, train: IntArray, labels: LabelEvidence, penalties: tuple[float, ...] = PENALTIES) -> Ridge:
     """Fit ridge regression to the classes that the labels of ``train`` name."""
-    return ridge(rows, train, labels.named(train), labels.classes, penalties)
+    return ridge(rows, train, labels.support(train), labels.classes, penalties)
 
 
 def _left_out(fit: Ridge, train: IntArray, labels: LabelEvidence) -> DoubleArray:

@@ -75,13 +75,13 @@ class LabelNoise:
     """Noise of the reported labels, and its removal.
 
     Args:
-        told: The labels; p and q are its ``truth`` and ``lie``.
+        labels: Evidence of them; p and q are its ``truth`` and ``lie``.
         matrix: S, float32 CSR (n, n).
         hops: K.
         by_loss: Choose the epoch of the smallest validation loss instead (labels in clear).
     """
 
-    told: LabelEvidence
+    labels: LabelEvidence
     matrix: csr_array
     hops: int
     by_loss: bool = False
@@ -140,18 +140,18 @@ class Drop:
     """
 
     def __init__(self, graph: Graph, noise: LabelNoise, device: torch.device) -> None:
-        self.noise, self.told = noise, noise.told
+        self.noise, self.labels = noise, noise.labels
         self.spread = Constant(noise.matrix, device) if noise.hops else None
-        target = denoised(noise.told, noise.matrix, noise.hops)
+        target = denoised(noise.labels, noise.matrix, noise.hops)
         learn = graph.train[target[graph.train] >= 0]
         if not len(learn):
-            if noise.hops and len(noise.told.known(graph.train)):
+            if noise.hops and len(noise.labels.with_label(graph.train)):
                 raise ValueError(f"no label reaches a training node over {noise.hops} hops without self-loops: nothing "
                                  "can be learned (0 hops take every node's own label)")  # fmt: skip
             raise ValueError(NO_LABEL)
         self.learn, self.target = (torch.from_numpy(array).to(device) for array in (learn, target[learn]))
         self.last = self.spread.rows(self.learn) if self.spread is not None else None
-        self.train, self.val = (_Reports(noise.told, nodes, device) for nodes in (graph.train, graph.val))
+        self.train, self.val = (_Reports(noise.labels, nodes, device) for nodes in (graph.train, graph.val))
         self.in_training = -1.0  # share of the last training pass
         self.best = math.inf, -1.0, -1.0  # validation loss, and the shares of reports that name the prediction
 
@@ -165,7 +165,7 @@ class Drop:
             self.in_training = self.train.share_named(scores)
             return self.train.loss(scores)
         self.in_training = self.train.share_named(scores.detach()[self.train.nodes])
-        spread = self.told.lie + (self.told.truth - self.told.lie) * torch.softmax(scores, dim=1)
+        spread = self.labels.lie + (self.labels.truth - self.labels.lie) * torch.softmax(scores, dim=1)
         for _ in range(self.noise.hops - 1):
             spread = self.spread @ spread
         # only nodes to learn from are read after the last hop
@@ -174,7 +174,7 @@ class Drop:
 
     def better(self, scores: Tensor, accuracy: float, in_training: float) -> bool:
         """Return whether this epoch, of these scores of the validation nodes, is the best so far by the rule above."""
-        (least, val, train), truth = self.best, self.told.truth
+        (least, val, train), truth = self.best, self.labels.truth
         new = float(self.val.loss(scores)), self.val.share_named(scores), self.in_training
         better = new[0] < least
         if least < math.inf and not self.noise.by_loss:
@@ -191,9 +191,8 @@ class _Reports:
         least, most = likelihood.min(axis=1, keepdims=True), likelihood.max(axis=1, keepdims=True)
         weights = (likelihood - least) / np.where(most > least, most - least, 1)
         self.nodes = torch.from_numpy(nodes).to(device)
-        self.least, self.span, self.weights, self.named = (
-            torch.from_numpy(array).float().to(device) for array in (least, most - least, weights, labels.named(nodes))
-        )
+        self.least, self.span, self.weights, self.support = (torch.from_numpy(array).float().to(device) for array in
+            (least, most - least, weights, labels.support(nodes)))  # fmt: skip
 
     def loss(self, scores: Tensor) -> Tensor:
         """Mean of -ln sum_y P(y | x') P(report | y), the probabilities of a report scaled to the sum 1.
@@ -207,7 +206,7 @@ class _Reports:
     def share_named(self, scores: Tensor) -> float:
         """Return the share of the reports that name the predicted class; 0 for none."""
         predicted = scores.argmax(dim=1, keepdim=True)
-        return float(self.named.gather(1, predicted).double().sum()) / max(1, len(self.nodes))
+        return float(self.support.gather(1, predicted).double().sum()) / max(1, len(self.nodes))
 
 
 _LEAST = 1e-5  # lower bound of a share in the published code
@@ -276,8 +275,8 @@ def make_bags(cluster: IntArray, labels: LabelEvidence, nodes: IntArray, again: 
         again: int64 (n,), -1 for none: reconstructed labels for ``twice``, which also clips and rescales, as
             published. None for ``raw``, which projects to the simplex.
     """
-    nodes = labels.known(nodes) if again is None else nodes[again[nodes] >= 0]
-    rows = labels.named(nodes) if again is None else np.eye(labels.classes)[again[nodes]]
+    nodes = labels.with_label(nodes) if again is None else nodes[again[nodes] >= 0]
+    rows = labels.support(nodes) if again is None else np.eye(labels.classes)[again[nodes]]
     present, bag = np.unique(cluster[nodes], return_inverse=True)
     size = np.bincount(bag, minlength=len(present))
     entries = ((1 / size[bag]).astype(np.float32), (bag, nodes))

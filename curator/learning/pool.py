@@ -108,7 +108,7 @@ def _fit(
 ) -> tuple[DoubleArray, float]:
     """Return the exponents and what the sum of ln p_i(label) gains over ``start``."""
     if labels.soft is None:
-        people = labels.known(people)
+        people = labels.with_label(people)
     if not len(people):
         return start, 0.0
     from scipy.optimize import minimize  # imported where it is needed: the import takes as long as a small run

@@ -142,14 +142,14 @@ def memory_by_phase(law: MemoryLaw, sizes: Sizes, *, nulls: bool = False) -> dic
     return phases
 
 
-def peak_bytes(law: MemoryLaw, sizes: Sizes, *, asked: bool = True, nulls: bool = False) -> float:
+def peak_bytes(law: MemoryLaw, sizes: Sizes, *, devices: bool = True, nulls: bool = False) -> float:
     """Return the largest memory of a run, in bytes.
 
     Args:
         law: That of the method.
         sizes: Public sizes.
-        asked: Whether devices are asked too, from 50,000 on in processes of their own.
+        devices: Whether devices are asked too, from 50,000 on in processes of their own.
         nulls: Whether null models are taken.
     """
     phases = memory_by_phase(law, sizes, nulls=nulls)
-    return PROCESS + max(phases.values()) + (_A_DEVICE * sizes.n if asked else 0.0)
+    return PROCESS + max(phases.values()) + (_A_DEVICE * sizes.n if devices else 0.0)

@@ -66,14 +66,14 @@ class NullEvidence:
     def teachers(self) -> IntArray:
         """int64, sorted: people whose labels null models learn from."""
         split = self.split
-        return self.labels.known(np.sort(split.labelled) if self.taught_by_validation else split.train)
+        return self.labels.with_label(np.sort(split.labelled) if self.taught_by_validation else split.train)
 
     @cached_property
     def ridge(self) -> Ridge:
         """Ridge regression on rows of length 1 of the features; features alone, and devices, read it."""
         taught, features = self.teachers, self.features
         rows = weighted_rows(np.asarray(features) if isinstance(features, Factored) else features)
-        return ridge(rows, taught, self.labels.named(taught), self.labels.classes)
+        return ridge(rows, taught, self.labels.support(taught), self.labels.classes)
 
 
 def known_from_reports(reports: Reports, public: PublicKnowledge, *, nulls: bool = True) -> NullEvidence:
@@ -116,7 +116,7 @@ def is_sampled(split: Split) -> bool:
 
 def sampled_people(evidence: NullEvidence) -> IntArray:
     """int64, sorted: labelled people who teach the model of features; every k-th one where there are very many."""
-    people = evidence.labels.known(np.sort(evidence.split.labelled))
+    people = evidence.labels.with_label(np.sort(evidence.split.labelled))
     return people[:: max(1, -(-len(people) // MOST_TAUGHT))]
 
 
@@ -159,7 +159,7 @@ def chance(inputs: NullEvidence) -> int:
 
     Of equally large classes it is the one with the smallest number.
     """
-    people = inputs.teachers if len(inputs.teachers) else inputs.labels.known(inputs.split.val)
+    people = inputs.teachers if len(inputs.teachers) else inputs.labels.with_label(inputs.split.val)
     return int(np.argmax(np.bincount(inputs.labels.labels[people], minlength=max(1, inputs.labels.classes))))
 
 
@@ -201,7 +201,7 @@ def graph_learned(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> In
         int64 (n,): every node's class. None where :func:`graph_alone` returns None.
     """
     spread, labels = graph_alone(inputs), inputs.labels
-    learned, chosen = (labels.known(nodes) for nodes in (inputs.split.train, inputs.split.val))
+    learned, chosen = (labels.with_label(nodes) for nodes in (inputs.split.train, inputs.split.val))
     if spread is None or inputs.edges is None or not len(learned) or not len(chosen):
         return spread
     from ldpsim.curator.learning.free_rows import free_rows  # torch is only needed from here on
@@ -240,7 +240,7 @@ def features_alone(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> I
         int64 (n,): every node's class. None without features or without a training label.
     """
     labels = inputs.labels
-    learned, chosen = (labels.known(nodes) for nodes in (inputs.split.train, inputs.split.val))
+    learned, chosen = (labels.with_label(nodes) for nodes in (inputs.split.train, inputs.split.val))
     if inputs.features is None or not inputs.features.shape[1] or not len(learned):
         return None
     taught = inputs.teachers

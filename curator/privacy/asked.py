@@ -81,7 +81,7 @@ class TimesAsked:
         total = int(self.times.sum())
         return total - np.cumsum(self.times) if self.one_end else total - self.times
 
-    def told(self) -> NDArray[np.float64]:
+    def others(self) -> NDArray[np.float64]:
         """float64 (n,): loss of the others' reports when each one's entry about a node changes."""
         return times_each(self.mechanism.loss().bit, self.reporters())
 

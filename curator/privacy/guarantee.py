@@ -168,11 +168,11 @@ class _Builder:
     def __init__(
         self, parts: Sequence[TimesAsked], collections: int, clear: Mapping[str, bool], *, volunteers: bool = False
     ) -> None:
-        self.asked, self.collections, self.clear, self.volunteers = parts, collections, clear, volunteers
+        self.parts, self.collections, self.clear, self.volunteers = parts, collections, clear, volunteers
 
     def of(self, *attributes: str) -> list[TimesAsked]:
         """Return what was asked about these attributes; an answer about several of them is one entry."""
-        return [a for a in self.asked if set(attributes).intersection(a.attributes)]
+        return [a for a in self.parts if set(attributes).intersection(a.attributes)]
 
     def _level(self, values: Sequence[float], attributes: Sequence[str], unit: Unit, **fields: Any) -> Level:
         value = round_up(float(self.collections * math.fsum(values)))
@@ -218,9 +218,9 @@ class _Builder:
             return Level("unprotected", public=public) if public else Level("not asked")
         bits = (TOLD,) if others and self.of("adjacency") else ()
         left_out = ((LABEL,) if self.clear["label"] else ()) + ((VOLUNTEERS,) if self.volunteers else ())
-        total = sum(a.own() + (a.told() if others else 0) for a in parts)
+        total = sum(a.own() + (a.others() if others else 0) for a in parts)
         worst = int(np.argmax(total))
-        values = [a.own_exactly(worst) + (a.told()[worst] if others else 0) for a in parts]
+        values = [a.own_exactly(worst) + (a.others()[worst] if others else 0) for a in parts]
         level = self._level(
             values, record, "node" if others else "record", counted=(*(a for a in record if self.of(a)), *bits),
             not_counted=left_out, **(self._of_few_lists() if others else {}),

@@ -77,7 +77,7 @@ def joined_reports(parts: Sequence[Any]) -> Any:
     arrays: dict[str, Any] = {}
     for number, part in enumerate(parts):
         asks.update(part.asks)
-        for attribute, who in part.asked.items():
+        for attribute, who in part.recipients.items():
             before = recipients.get(attribute, np.zeros(n, np.bool_))
             if np.any(before & who):
                 person = int(np.flatnonzero(before & who)[0])
@@ -89,8 +89,8 @@ def joined_reports(parts: Sequence[Any]) -> Any:
                 arrays[name] = _merged(arrays.get(name), part.arrays[name], who)
     answered = np.logical_or.reduce(list(recipients.values())) & ~missed
     plan = (tuple(asks[attribute] for attribute in sorted(asks)),)
-    return replace(parts[-1], asks=asks, asked=recipients, answered=answered, arrays=arrays, plan=plan, grouping=None,
-                   parts=tuple(parts))  # fmt: skip
+    return replace(parts[-1], asks=asks, recipients=recipients, answered=answered, arrays=arrays, plan=plan,
+                   grouping=None, parts=tuple(parts))  # fmt: skip
 
 
 def _merged(old: Any, new: Any, who: BoolArray) -> Any:
@@ -128,7 +128,7 @@ class Decoder:
 
     def __init__(self, facts: PublicFacts, questions: Sequence[Question]) -> None:
         self.facts = facts
-        self.asks, self.asked = _asks(facts.n, questions)
+        self.asks, self.recipients = _asks(facts.n, questions)
         self.answered: BoolArray = np.zeros(facts.n, np.bool_)
         self.plan = _whole_plan(questions)
         self.grouping = _grouping(questions)
@@ -145,7 +145,7 @@ class Decoder:
         """
         self.answered[list(answers)] = True
         for attribute, ask in self.asks.items():
-            payloads = _payloads(attribute, ask, self.asked[attribute], answers)
+            payloads = _payloads(attribute, ask, self.recipients[attribute], answers)
             for place in range(len(ask.mechanisms)):
                 self.add_part(attribute, place, list(payloads), [payload[place] for payload in payloads.values()])
 

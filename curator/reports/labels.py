@@ -4,12 +4,12 @@ A mechanism states two things of a report r: the log-likelihood L of each class 
 unbiased estimate e of the one-hot label (``Mechanism.estimate``). Readers that multiply likelihoods take L. Readers
 that are linear in labels take
 
-    named = lie + (truth - lie) e,
+    support = lie + (truth - lie) e,
 
-with the two numbers for which the smallest entry of all reports is 0 and the largest one is 1. The mean of ``named``
+with the two numbers for which the smallest entry of all reports is 0 and the largest one is 1. The mean of ``support``
 is ``truth`` at a person's own class and ``lie`` at each other one. Under generalised randomised response (GRR) it is
 the one-hot report, under subset selection the reported set. :meth:`LabelEvidence.unbiased` turns what was computed
-from ``named`` into what labels would give. It is the only inverse of a label's channel.
+from ``support`` into what labels would give. It is the only inverse of a label's channel.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class LabelEvidence:
     Args:
         labels: int64 (n,): the label, or the likeliest class given the report; -1 for none.
         classes: Number of classes.
-        truth: Mean of ``named`` at the own class, 1 for labels in clear.
-        lie: Mean of ``named`` at each other class.
+        truth: Mean of ``support`` at the own class, 1 for labels in clear.
+        lie: Mean of ``support`` at each other class.
         soft: float64 (n, classes): log-likelihood of the report up to a constant of the row; zeros for people without
             one. None for labels in clear.
-        rows: float64 (n, classes): ``named``; None where it is the one-hot ``labels``.
+        rows: float64 (n, classes): ``support``; None where it is the one-hot ``labels``.
     """
 
     labels: IntArray = field(repr=False)
@@ -49,7 +49,7 @@ class LabelEvidence:
     soft: DoubleArray | None = field(default=None, repr=False)
     rows: DoubleArray | None = field(default=None, repr=False)
 
-    def known(self, nodes: IntArray) -> IntArray:
+    def with_label(self, nodes: IntArray) -> IntArray:
         """Return those of the nodes of whom a label or a report is known."""
         return nodes[self.labels[nodes] >= 0]
 
@@ -66,8 +66,8 @@ class LabelEvidence:
         soft, rows = (None if each is None else each[nodes] for each in (self.soft, self.rows))
         return replace(self, labels=self.labels[nodes], soft=soft, rows=rows)
 
-    def named(self, nodes: IntArray) -> DoubleArray:
-        """float64 (len(nodes), classes): ``named`` of people with a label or a report."""
+    def support(self, nodes: IntArray) -> DoubleArray:
+        """float64 (len(nodes), classes): the classes that each names, of people with a label or a report."""
         return np.eye(self.classes)[self.labels[nodes]] if self.rows is None else self.rows[nodes]
 
     def placed(self, nodes: IntArray, rows: DoubleArray) -> DoubleArray:
@@ -77,22 +77,22 @@ class LabelEvidence:
         return table
 
     def everybody(self) -> DoubleArray:
-        """float64 (n, classes): ``named``, zeros for people without a label or a report."""
+        """float64 (n, classes): ``support``, zeros for people without a label or a report."""
         people = np.flatnonzero(self.labels >= 0)
-        return self.placed(people, self.named(people))
+        return self.placed(people, self.support(people))
 
     @property
     def whole(self) -> float:
-        """Mean of the sum of ``named`` over the classes: 1 where a report names one class."""
+        """Mean of the sum of ``support`` over the classes: 1 where a report names one class."""
         return self.truth + (self.classes - 1) * self.lie if self.rows is not None else 1.0
 
     def unbiased(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the unbiased estimate that belongs to ``values`` of ``named``, or to means of them, of any shape."""
+        """Return the unbiased estimate that belongs to ``values`` of ``support``, or to means of them, of any shape."""
         return np.asarray((values - self.lie) / (self.truth - self.lie))
 
     def estimates(self, nodes: IntArray) -> DoubleArray:
         """float64 (len(nodes), classes): unbiased estimates of the one-hot labels; labels in clear are one-hot."""
-        return self.unbiased(self.named(nodes))
+        return self.unbiased(self.support(nodes))
 
     def log_likelihood(self, nodes: IntArray) -> DoubleArray:
         """float64 (len(nodes), classes): of the report; of a label in clear 0 for the class and -inf for others."""

@@ -38,7 +38,7 @@ class Reports:
     Args:
         facts: Sizes, ranges and domains.
         asks: Ask of each attribute.
-        asked: Attribute -> bool (n,), True for people who were asked about it.
+        recipients: Attribute -> bool (n,), True for people who were asked about it.
         answered: bool (n,), True for people who answered.
         arrays: Field -> reports. ``adjacency``: bool CSR (n, n), row i the ones that i reported; ``features``: in the
             form of their mechanism, for 1-bit uint8 (n, ceil(d / 8)) as ``np.packbits`` gives them; ``labels``: int64
@@ -53,7 +53,7 @@ class Reports:
 
     facts: PublicFacts
     asks: Mapping[str, Ask]
-    asked: Mapping[str, BoolArray] = field(repr=False)
+    recipients: Mapping[str, BoolArray] = field(repr=False)
     answered: BoolArray = field(repr=False)
     arrays: Mapping[str, Any] = field(default_factory=dict, repr=False)
     plan: tuple[tuple[Ask, ...], ...] = field(default=(), repr=False)
@@ -83,7 +83,7 @@ class Reports:
             field: Name of the array, which has a row a person.
         """
         asks = {name: ask for name, ask in self.asks.items() if any(one.field == field for one in ask.mechanisms)}
-        recipients = {name: self.asked[name][people] for name in asks}
+        recipients = {name: self.recipients[name][people] for name in asks}
         facts, rows = replace(self.facts, n=len(people)), self.needed(field)[people]
         return Reports(facts, asks, recipients, self.answered[people], {field: rows})
 
@@ -96,7 +96,7 @@ class Reports:
         """Return the questions that were answered; those of several parts with the people of each."""
         if not self.parts:
             return (Question(self.query()),)
-        people = [np.logical_or.reduce(list(part.asked.values())) for part in self.parts]
+        people = [np.logical_or.reduce(list(part.recipients.values())) for part in self.parts]
         return tuple(
             Question(part.query(), np.flatnonzero(who), number)
             for number, (part, who) in enumerate(zip(self.parts, people, strict=True))
@@ -111,7 +111,7 @@ class Reports:
 
     def reported(self, attribute: str) -> BoolArray:
         """bool (n,): True for people who were asked about the attribute and answered."""
-        return self.asked[attribute] & self.answered
+        return self.recipients[attribute] & self.answered
 
     def of_field(self, field: str) -> tuple[Reports, ...]:
         """Return the parts whose reports fill this field; the reports themselves where there is one part."""
@@ -182,7 +182,7 @@ class Reports:
     def decoded(cls, decoder: Decoder) -> tuple[Reports, dict[int, ValueError]]:
         """Return the reports that a decoder took, and errors by device whose bytes are malformed."""
         arrays, wrong = decoder.arrays()
-        return cls(decoder.facts, decoder.asks, decoder.asked, decoder.answered, arrays, decoder.plan,
+        return cls(decoder.facts, decoder.asks, decoder.recipients, decoder.answered, arrays, decoder.plan,
                    decoder.grouping), wrong  # fmt: skip
 
     def save(self, folder: Path) -> None:
@@ -203,7 +203,7 @@ class Reports:
                         arrays[f"{name}_data"] = array.data
                 else:
                     arrays[name] = array
-            people = {f"asked_{attribute}": who for attribute, who in self.asked.items()}
+            people = {f"asked_{attribute}": who for attribute, who in self.recipients.items()}
             for name, array in {**arrays, **people, "answered": self.answered}.items():
                 np.save(folder / f"{name}.npy", array, allow_pickle=False)
             query = self.query().to_bytes().decode("ascii")

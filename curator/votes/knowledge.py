@@ -83,7 +83,7 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> VoteEvidence:
     """Return what the curator knows from public data and the reports so far; None before anybody has answered."""
     evidence, split = Evidence(reports, public), public.split
     labels, features = evidence.labels, _features(evidence)
-    nodes = labels.known(split.labelled)
+    nodes = labels.with_label(split.labelled)
     shares = labels.log_likelihood(nodes) + (0 if labels.soft is None else features[nodes])
     rows = labels.placed(nodes, np.exp(shares - np.logaddexp.reduce(shares, axis=1, keepdims=True)))
     components, voted = {FEATURES: features}, np.zeros(public.facts.n, np.bool_)
@@ -107,7 +107,7 @@ def reports_by_batch(reports: Reports, split: Split) -> list[list[Reports]]:
     batches: list[list[Reports]] = [[]]
     for part in reports.of_field("votes"):
         batches[-1].append(part)
-        if not np.isin(np.flatnonzero(part.asked["adjacency"]), split.labelled).all():
+        if not np.isin(np.flatnonzero(part.recipients["adjacency"]), split.labelled).all():
             batches.append([])
     return batches
 

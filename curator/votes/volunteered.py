@@ -85,7 +85,7 @@ class VolunteerQuestions:
         facts, split = public.facts, public.split
         if earlier is None:
             return self._first(facts, split)
-        recipients = earlier.asked.get("adjacency", np.zeros(facts.n, np.bool_))
+        recipients = earlier.recipients.get("adjacency", np.zeros(facts.n, np.bool_))
         people = next_voters(facts.n, self._without_vote(split), recipients, batches=self.batches)
         if not len(people):
             return ()
@@ -149,23 +149,23 @@ class ClassReports:
     Args:
         people: int64 (k,): who reported.
         reports: int64 (k,): the classes.
-        kept: k of the response.
+        share: k of the response.
     """
 
     people: IntArray = field(repr=False)
     reports: IntArray = field(repr=False)
-    kept: float
+    share: float
 
     def shares(self, classes: int) -> DoubleArray:
         """float64 (classes,): of the classes before the response, one more person in each."""
         seen = np.bincount(self.reports, minlength=classes) / max(1, len(self.reports))
-        before = np.maximum((seen - (1 - self.kept) / classes) / self.kept, 0.0) * len(self.reports) + 1
+        before = np.maximum((seen - (1 - self.share) / classes) / self.share, 0.0) * len(self.reports) + 1
         return np.asarray(before / before.sum())
 
     def posterior(self, shares: DoubleArray, chosen: DoubleArray) -> DoubleArray:
         """float64 (k, classes): P(class | report) of people who choose by ``chosen``, T."""
         classes = len(chosen)
-        law = chosen @ (self.kept * np.eye(classes) + (1 - self.kept) / classes)
+        law = chosen @ (self.share * np.eye(classes) + (1 - self.share) / classes)
         odds = shares * law[:, self.reports].T
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 

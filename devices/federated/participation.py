@@ -47,7 +47,7 @@ class _Joined(NamedTuple):
     party: Device | Silo
     permit: Any
     message: Message
-    asked: Round
+    request: Round
     inputs: Inputs | None
 
 
@@ -128,7 +128,7 @@ def _inputs(record: Record | Members, request: Round, kind: AnswerKind, received
 
 def _computed(joined: Sequence[_Joined], kind: AnswerKind) -> Iterator[Message]:
     """Compute and enter the answers of one or many parties."""
-    request = joined[0].asked
+    request = joined[0].request
     task, weights = request.task, request.weights
     if weights is None:
         for one in joined:
@@ -166,7 +166,7 @@ def _computed(joined: Sequence[_Joined], kind: AnswerKind) -> Iterator[Message]:
 
 def _exchanged(one: _Joined, values: ArrayRecord) -> Message:
     """Enter values for others and return the reply with them."""
-    one.party.enter(one.asked.task, "exchange", one.permit, values.count_bytes())
+    one.party.enter(one.request.task, "exchange", one.permit, values.count_bytes())
     return round_reply(one.message, others=values)
 
 
@@ -183,7 +183,7 @@ def _representation(one: _Joined, hidden: FloatArray, b1: FloatArray) -> ArrayRe
     root = np.sqrt(inputs.spread.values[0])  # that weight is 1 / (degree + 1), and so is the scale of the own row
     through = hidden - b1 if inputs.first is None else hidden - b1 - inputs.first
     values = usable(np.concatenate([through / root, root * np.maximum(hidden, 0)]))
-    return record_of(values=values, **({} if one.asked.own is not None else {"neighbours": record.neighbours}))
+    return record_of(values=values, **({} if one.request.own is not None else {"neighbours": record.neighbours}))
 
 
 class Silo:

@@ -37,13 +37,13 @@ class Traffic:
     Args:
         down, up: A device, on average.
         rounds: Number of rounds.
-        asked: Share of the people who are asked.
+        share: Share of the people who are asked.
     """
 
     down: float
     up: float
     rounds: int
-    asked: float
+    share: float
 
     @property
     def each(self) -> float:

@@ -75,11 +75,11 @@ def measure_all(
     outcomes = dict(done or {})
     names = list(cells)
 
-    def kept() -> str:
+    def line() -> str:
         finished = sum(not isinstance(outcome, Failed) for outcome in outcomes.values())
         return f"{finished} of {len(cells)} cells are finished and kept in {folder}; the same command goes on"
 
-    with nullcontext() if folder is None else noted_if_interrupted(kept):
+    with nullcontext() if folder is None else noted_if_interrupted(line):
         progress(phase, len(outcomes) / len(cells))
         waiting = [(place, cells[name]) for place, name in enumerate(names) if name not in outcomes]
         for place, future in pool.each(measure, waiting):

@@ -206,7 +206,7 @@ def _checked(options: RunOptions, stages: Sequence[ValueGrid]) -> RunSetup:
                         f"--grid {words}: changes what people are asked; `ldpsim sweep -g` runs such values"
                     )
     except SettingError as error:
-        raise error.named("--grid") from None
+        raise error.with_option("--grid") from None
     return setup
 
 

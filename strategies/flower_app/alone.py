@@ -64,7 +64,7 @@ class Roster:
     node_of: Mapping[int, int]
     refused: Mapping[int, Sequence[int]]
 
-    def told(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Yield a line for each number with a claim that does not count."""
         for device, nodes in self.refused.items():
             yield f"number {device} is claimed by {', '.join(f'node {node}' for node in nodes)}: no such claim counts"
@@ -152,7 +152,7 @@ def run_alone(grid: Grid, context: Context) -> None:
     if not introductions:
         raise ValueError(f"none of {len(nodes)} nodes says which device it is: --node-config needs partition-id")
     roster = roster_of(introductions, None if public is None else public.nodes)
-    for line in roster.told():
+    for line in roster.lines():
         print(line, flush=True)
 
     def collect(

@@ -294,7 +294,7 @@ def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, B
     for name in _OF_DATA:
         spec = declared(RunOptions)[name]
         if name in values and spec.is_given(value := values[name]):
-            raise ValueError(f"{spec.said(value)}: a deployment does not read it; its people are those of the facts")
+            raise ValueError(f"{spec.words(value)}: a deployment does not read it; its people are those of the facts")
     options = RunOptions(**{**values, **_labels_of(public), "reference": False})
     budget = budget_of(options, public_features=False)
     settings = resolve(options, kind, budget)

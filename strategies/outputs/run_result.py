@@ -25,14 +25,14 @@ class RunResult:
     Args:
         record: The content of result.json.
         folder: The run's folder; None if nothing was written.
-        kept: The graph of the last repeat, or one sentence that says why there is none.
+        graph_or_reason: The graph of the last repeat, or one sentence that says why there is none.
         scorer: Scores classes of everybody in the last repeat; None where the task is another one.
         earlier: Whether an earlier run of the same options made it.
     """
 
     record: dict[str, Any]
     folder: Path | None
-    kept: ResultGraph | str = field(default="this result was made without its graph", repr=False)
+    graph_or_reason: ResultGraph | str = field(default="this result was made without its graph", repr=False)
     scorer: Callable[[Predictions], float] | None = field(default=None, repr=False)
     earlier: bool = False
 
@@ -46,9 +46,9 @@ class RunResult:
         Raises:
             NoGraph: one sentence (a ValueError): the method reconstructs no graph, or the run kept none.
         """
-        if isinstance(self.kept, str):
-            raise NoGraph(self.kept)
-        return self.kept
+        if isinstance(self.graph_or_reason, str):
+            raise NoGraph(self.graph_or_reason)
+        return self.graph_or_reason
 
     def score(self, predictions: Any) -> float:
         """Return the accuracy of predictions on the last repeat's test people. Their labels stay hidden.

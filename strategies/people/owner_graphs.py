@@ -82,7 +82,7 @@ class Division(Split):
     rule: str
 
     @property
-    def asked(self) -> IntArray:
+    def candidates(self) -> IntArray:
         """Public people whose labels may be asked of the owner."""
         return self.train
 
@@ -94,7 +94,7 @@ class Division(Split):
     @property
     def public(self) -> IntArray:
         """All public people, sorted."""
-        return np.sort(np.concatenate([self.asked, self.scored]))
+        return np.sort(np.concatenate([self.candidates, self.scored]))
 
 
 def divide(population: Population, seed: int) -> Division:
@@ -135,8 +135,8 @@ def public_graph(population: Population, division: Division, *, labelled: bool) 
     nodes = division.public
     labels = np.full(len(nodes), -1, np.int64)
     if labelled:
-        at = np.searchsorted(nodes, division.asked)
-        labels[at] = population.labels[division.asked]
+        at = np.searchsorted(nodes, division.candidates)
+        labels[at] = population.labels[division.candidates]
     return PlainGraph.build(sparse_features(population)[nodes], _inside(population.edges, nodes), labels)
 
 

@@ -43,7 +43,7 @@ def write_files(made: Plan, out: Path) -> tuple[Path, ...]:
 def undeployable(choice: PlanRow) -> str:
     """Return why the Flower app cannot ask the question of a choice, in words; empty if it can."""
     specs, options = declared(RunOptions), choice.options
-    lost = [specs[name].said(value) for name, value in given_settings(options).items() if name not in _CARRIED]
+    lost = [specs[name].words(value) for name, value in given_settings(options).items() if name not in _CARRIED]
     return f"its configuration has no key for {' and '.join(lost)}" if lost else ""
 
 

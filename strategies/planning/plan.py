@@ -264,7 +264,7 @@ def make_plan(
     for name in ("epsilon", "feature_share", *PARTS):
         value = getattr(options, name)
         if isinstance(value, float) and 0 < value < LEAST_BUDGET:
-            words = declared(RunOptions)[name].said(value)
+            words = declared(RunOptions)[name].words(value)
             raise ValueError(f"{words}: no report says anything with less than {LEAST_BUDGET:g}")
     progress("accounts", 0.0)
     names, paper = list(methods) or list(METHODS), OnPaper(facts)
@@ -344,8 +344,8 @@ def _row(paper: OnPaper, options: RunOptions, wishes: Wishes, clients: int | Non
         "mechanisms": list(mechanisms_asked(setup.method, questions)),
         "holds": guarantee["holds"],
         "bytes_per_device": traffic.each,
-        "bytes": {"down": traffic.down, "up": traffic.up, "asked": traffic.asked,
-                  "in_all": traffic.each * traffic.asked * facts.n},
+        "bytes": {"down": traffic.down, "up": traffic.up, "asked": traffic.share,
+                  "in_all": traffic.each * traffic.share * facts.n},
         "question_bytes": largest_question(questions, facts.n),
         "memory_bytes": memory,
         "fits": memory <= room,

@@ -39,7 +39,7 @@ class Outcome:
         model: The trained network; None without a single one.
         collected: Counts of the devices and their messages.
         reconstruction: The graph against the truth.
-        known: Knowledge that the null models may use; None if they are not taken.
+        evidence: Knowledge that the null models may use; None if they are not taken.
         reports: Reports of the devices, for the null models; None without them.
         bundle: Makes what devices predict from, after the reports and without any; None where the method has none.
         graph: The reconstructed graph that the network was trained on; None without one.
@@ -57,7 +57,7 @@ class Outcome:
     model: nn.Module | None = field(default=None, repr=False)
     collected: Collected = field(default_factory=Collected, repr=False)
     reconstruction: Mapping[str, Any] = field(default_factory=lambda: NO_GRAPH, repr=False)
-    known: NullEvidence | None = field(default=None, repr=False)
+    evidence: NullEvidence | None = field(default=None, repr=False)
     reports: Reports | None = field(default=None, repr=False)
     bundle: Callable[[], tuple[Bundle, Bundle | None]] | None = field(default=None, repr=False)
     graph: Graph | None = field(default=None, repr=False)

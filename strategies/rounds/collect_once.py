@@ -53,12 +53,12 @@ class Stages:
     Args:
         method: The method that asks.
         facts: Sizes, ranges and domains.
-        kept: Folder of the saved groupings.
+        folder: Folder of the saved groupings.
     """
 
     method: Method
     facts: PublicFacts
-    kept: Path
+    folder: Path
 
     def advance(self, questions: Sequence[Question], answers: AnswersByDevice, stage: int) -> tuple[Question, ...]:
         """Return the questions of ``stage``, to the same people.
@@ -72,7 +72,7 @@ class Stages:
             ValueError: if the method's grouping leaves somebody out.
         """
         # The id of a collection is a valid file name: the query checks its characters.
-        path = self.kept / f"grouping-{questions[0].query.collection}-{stage}.json"
+        path = self.folder / f"grouping-{questions[0].query.collection}-{stage}.json"
 
         def make() -> str:
             regroup = getattr(self.method, "regroup", None)
@@ -81,7 +81,7 @@ class Stages:
                 raise ValueError(f"{self.method.spec.name}: a grouping needs one group for every person")
             return json.dumps(None if made is None else np.asarray(made, np.int64).tolist())
 
-        self.kept.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         grouping = json.loads(made_once(path, make))
         return at_stage(questions, stage, None if grouping is None else tuple(grouping))
 

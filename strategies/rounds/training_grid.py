@@ -68,7 +68,7 @@ class RoundTally:
     """Counts of a training: the outcome for each device, and the cost of each phase.
 
     Args:
-        asked: Nodes that were sent a message.
+        recipients: Nodes that were sent a message.
         answered: Number of answers by node.
         refused: Code of the last refusal by node.
         failed: What was wrong, at first, with the reply of a node that sent something else than an answer or a refusal.
@@ -77,7 +77,7 @@ class RoundTally:
         heard: Number of answers that arrived and that have a row in a ledger.
     """
 
-    asked: set[int] = field(default_factory=set)
+    recipients: set[int] = field(default_factory=set)
     answered: Counter[int] = field(default_factory=Counter)
     refused: dict[int, str] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class RoundTally:
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values."""
         return {
-            "asked": sorted(self.asked), "answered": sorted(self.answered.items()),
+            "asked": sorted(self.recipients), "answered": sorted(self.answered.items()),
             "refused": sorted(self.refused.items()), "failed": sorted(self.failed.items()),
             "phases": {name: phase.to_dict() for name, phase in self.phases.items()},
             "rounds_answered": self.rounds_answered, "heard": self.heard,
@@ -107,7 +107,7 @@ class RoundTally:
         """Return the counts as a result lists them. A device that answered at least once has reported."""
         refused = Counter(code for node, code in self.refused.items() if node not in self.answered)
         failed = len(set(self.failed) - set(self.answered) - set(self.refused))
-        counts = Collected(asked=len(self.asked), reported=len(self.answered), refused=refused, failed=failed,
+        counts = Collected(asked=len(self.recipients), reported=len(self.answered), refused=refused, failed=failed,
                            seconds=seconds)  # fmt: skip
         counts.silent = counts.asked - counts.reported - sum(refused.values()) - failed
         for phase in self.phases.values():
@@ -186,7 +186,7 @@ class TrainingGrid(Grid):
         cost.rounds += 1
         sizes: dict[int, int] = {}
         for message in messages:
-            tally.asked.add(message.metadata.dst_node_id)
+            tally.recipients.add(message.metadata.dst_node_id)
             cost.downlink_bytes += _size(message.content, sizes)
         cost.messages += len(messages)
         heard = [message for message in messages if not self.drops(message.metadata.dst_node_id, number)]

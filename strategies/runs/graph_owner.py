@@ -99,13 +99,13 @@ class GraphOwnerRun(Run):
             predictions=predictions,
             model=model,
             collected=collected,
-            known=evidence,
+            evidence=evidence,
             extra={"graph_owner": released.to_dict()},
         )
 
     def null_models(self, scene: RepeatContext, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predict]]:
         """Yield chance; the network without a graph, as private as the level asks for; and shuffled data."""
-        evidence = outcome.known
+        evidence = outcome.evidence
         if evidence is None:
             return
         yield CHANCE, lambda: np.full(len(evidence.labels.labels), chance(evidence))

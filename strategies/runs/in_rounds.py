@@ -74,13 +74,13 @@ class Trained:
         people: Number of training devices.
         models: Number of models that the server released.
         answers: Answers of the devices.
-        known: Whether the ledgers say what every answer under noise lost.
+        certain: Whether the ledgers say what every answer under noise lost.
     """
 
     people: int
     models: int
     answers: TrainingAnswers
-    known: bool = True
+    certain: bool = True
 
 
 class Training:
@@ -105,7 +105,7 @@ class Training:
         nodes: Sequence[int] | None = None, learners: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
         setup, method = scene.setup, cast(Federated, scene.setup.method)
-        self.setup, self.method, self.task, self.tell, self.kept = setup, method, task, scene.tell, file
+        self.setup, self.method, self.task, self.tell, self.file = setup, method, task, scene.tell, file
         self.split, self.seeds, self.before, self.people = scene.split, scene.seeds, before, len(setup.population)
         self.nodes = list(range(1, self.people + 1)) if nodes is None else nodes
         self.learners = (scene.split.train + 1).tolist() if learners is None else learners
@@ -187,7 +187,7 @@ class Training:
             self.tell("rounds", number / self.method.rounds)
 
         return run_rounds(
-            strategy, self.grid, start, self.task.to_bytes(), rounds=self.method.rounds, file=self.kept, after=after
+            strategy, self.grid, start, self.task.to_bytes(), rounds=self.method.rounds, file=self.file, after=after
         )
 
     def _check(self) -> None:
@@ -201,7 +201,7 @@ class Training:
         codes = tally.collected(0.0).refused
         counts = ", ".join(f"{code} {count:,}" for code, count in sorted(codes.items()))
         gave = f"; before a stop they gave {self.before:,} answers" if self.before else ""
-        return Refused(f"refused: none of {len(tally.asked):,} devices takes part ({counts}{gave})")
+        return Refused(f"refused: none of {len(tally.recipients):,} devices takes part ({counts}{gave})")
 
     def released(self, answers: TrainingAnswers) -> Trained:
         """Return what was released in the answered rounds, and the answers in the ledgers.
@@ -214,7 +214,7 @@ class Training:
         if not tally.rounds_answered:
             if tally.refused:
                 raise self._refused()
-            raise RunFailed(f"none of {len(tally.asked):,} devices answered in {self.method.rounds} rounds")
+            raise RunFailed(f"none of {len(tally.recipients):,} devices answered in {self.method.rounds} rounds")
         certain = self.task.noise is None or (answers.complete and math.isfinite(answers.loss.vector))
         return Trained(len(self.split.train), tally.rounds_answered + self.start.again, answers, certain)
 
@@ -264,7 +264,7 @@ class InRounds(Run):
             for people in sorted({one.people for one in trained})
         ]  # fmt: skip
         worst = max(each, key=lambda guarantee: guarantee.holds["central_node"].value or 0.0).over(times)
-        if all(one.known for one in trained):
+        if all(one.certain for one in trained):
             return worst
         unbounded = Level("unprotected", reason="a ledger could not be read whole, or holds an answer without noise")
         holds = {name: unbounded if level.status == "bounded" else level for name, level in worst.holds.items()}
@@ -303,7 +303,7 @@ class InRounds(Run):
         if setup.options.nulls:
             evidence = known_from_graph(own(setup.population, scene.split, trust="none"), ("label",))
         seconds = {"collect": collect, "reconstruct": 0.0, "train": train}
-        return Outcome(self.guarantee_of(setup, [released]), seconds, released=released, known=evidence, **more)
+        return Outcome(self.guarantee_of(setup, [released]), seconds, released=released, evidence=evidence, **more)
 
 
 class FederatedRun(InRounds):
@@ -348,7 +348,7 @@ class FederatedRun(InRounds):
         collected.reports = {0: file.digest.digest()}
         section = {
             **training.section(),
-            "answers_per_device": {"max": answers.most, "mean": answers.total / max(len(tally.asked), 1)},
+            "answers_per_device": {"max": answers.most, "mean": answers.total / max(len(tally.recipients), 1)},
             "answers_lost": max(answers.total - tally.heard, 0),
         }
         scores = scores_of_task(weights, task, setup.population)

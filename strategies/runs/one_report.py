@@ -102,7 +102,7 @@ class OneReportRun(Run):
         scene, defended, graph = self._rebuilt(scene, reports)
         seconds = {"collect": collected.seconds, "reconstruct": time.perf_counter() - started}
         heard = defended.reports if defended else reports
-        evidence = self.known(scene, heard) if nulls or heard is not None else None
+        evidence = self.null_evidence(scene, heard) if nulls or heard is not None else None
         parts = None if heard is None or evidence is None else bundle_parts(heard, known_to_curator(scene), evidence)
         extra: dict[str, Mapping[str, Any]] = {}
         if defended is not None:
@@ -127,7 +127,7 @@ class OneReportRun(Run):
                 **evaluation.reconstruction(graph, population, own_features=own_features),
                 **{name: graph.notes[name] for name in ("posterior",) if name in graph.notes},
             },
-            known=evidence if nulls else None,
+            evidence=evidence if nulls else None,
             reports=null_reports,
             bundle=None if parts is None else partial(_bundles, parts, method, trained),
             graph=None if self.without_graph(method) else graph,
@@ -245,7 +245,7 @@ class OneReportRun(Run):
             device=setup.options.device,
         )
 
-    def known(self, scene: RepeatContext, reports: Reports | None) -> NullEvidence:
+    def null_evidence(self, scene: RepeatContext, reports: Reports | None) -> NullEvidence:
         """Return what the null models may use."""
         setup = scene.setup
         if reports is not None:

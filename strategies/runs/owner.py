@@ -223,7 +223,7 @@ class OwnerRun(Run):
         collected = Collected()
         cost: Account | None
         extra: dict[str, Any] = {}
-        targets = division.asked, population.labels[division.asked]
+        targets = division.candidates, population.labels[division.candidates]
         if not method.hands_over:
             scene.tell("train", None)
             student = self._baseline(scene, cast(Baseline, method), setup.settings.training)
@@ -249,12 +249,11 @@ class OwnerRun(Run):
             guarantee=self.guarantee_of(setup, [cost]),
             released=cost,
             seconds={**seconds, "train": student.seconds},
-            predictions=_everybody(student, population, division),
-            model=student.network,
-            collected=collected,
-            known=shown_publicly(population, division, *targets, released=bool(extra)) if setup.options.nulls else None,
+            predictions=_everybody(student, population, division), model=student.network, collected=collected,
+            evidence=shown_publicly(population, division, *targets, released=bool(extra))
+            if setup.options.nulls else None,
             extra=extra,
-        )
+        )  # fmt: skip
 
     def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
         """Return the method's settings twice: they are those of B1 in the paper."""
@@ -273,7 +272,7 @@ class OwnerRun(Run):
     def _baseline(self, scene: RepeatContext, method: Baseline, settings: TrainingSettings) -> Student:
         setup, population, division = scene.setup, scene.setup.population, _division(scene.split)
         public = public_graph(population, division, labelled=not _method(setup).hands_over)
-        candidates = np.searchsorted(division.public, division.asked)
+        candidates = np.searchsorted(division.public, division.candidates)
         with threads_for(0):
             return method.predictions(owned_people(population, division), public, candidates,
                                       sage_settings(settings), classes=population.facts.classes,
@@ -296,7 +295,7 @@ def _release(
     setup, seeds = scene.setup, scene.seeds
     options, classes = setup.options, setup.population.facts.classes
     noise_seed = scene.noise_seed
-    candidates = np.searchsorted(division.public, division.asked)
+    candidates = np.searchsorted(division.public, division.candidates)
     order = query_order(public, candidates, method.query_selection, seed=seeds.split)
     nodes = order[: method.queries]
     scene.tell("teachers", 0.0)
@@ -320,7 +319,7 @@ def _release(
     section = {
         "division": division.rule,
         "private": len(private),
-        "asked_about": len(division.asked),
+        "asked_about": len(division.candidates),
         "scored": len(division.scored),
         "queries": method.queries,
         **counts,

@@ -205,7 +205,7 @@ class Run:
             outcome: Outcome of its work.
             others: Enrols other people; not used where ``scene`` has no devices.
         """
-        evidence = outcome.known
+        evidence = outcome.evidence
         if evidence is not None:
             seed, device = scene.seeds.training, scene.setup.options.device
             yield CHANCE, lambda: np.full(len(evidence.labels.labels), chance(evidence))

@@ -189,11 +189,11 @@ def _repeat(scene: RepeatContext, on_accuracy: Callable[[float], None] | None, *
         reference, reference_own = trained()
         bundles = None if bundle is None else bundle()
         device, alone = devices_scores(scene, bundles)
-    reported = () if outcome.known is None else outcome.known.reported
+    reported = () if outcome.evidence is None else outcome.evidence.reported
     shuffled = [name for name in nulls if name.startswith(SHUFFLED)]
     return Repeat(
         outcome=replace(
-            outcome, scores=None, known=None, reports=None, bundle=None, graph=outcome.graph if keep_graph else None
+            outcome, scores=None, evidence=None, reports=None, bundle=None, graph=outcome.graph if keep_graph else None
         ),
         bundle=bundles,
         accuracy=accuracy,

@@ -137,7 +137,7 @@ class OptionSpec:
         """Return whether a value asks for something."""
         return value != self.default and value not in self.idle
 
-    def said(self, value: Any) -> str:
+    def words(self, value: Any) -> str:
         """Return the option with a value as a message names it."""
         if isinstance(value, bool):
             return self.option
@@ -191,9 +191,9 @@ class OptionSpec:
         if value is None:
             return
         if self.values and value not in self.values:
-            raise ValueError(f"{self.said(value)}: must be one of {', '.join(self.values)}")
+            raise ValueError(f"{self.words(value)}: must be one of {', '.join(self.values)}")
         if self.allows is not None and not self.allows(value):
-            raise ValueError(f"{self.said(value)}: {self.must}")
+            raise ValueError(f"{self.words(value)}: {self.must}")
 
 
 def python_value(value: Any) -> Any:

@@ -126,7 +126,7 @@ def _said(options: RunOptions, name: str) -> str:
     """Return a given option, or ``settings.KEY``, as the command line has it."""
     if name.startswith(SET):
         return f"--set {name.removeprefix(SET)}={options.settings[name.removeprefix(SET)]}"
-    return _OPTIONS[name].said(getattr(options, name))
+    return _OPTIONS[name].words(getattr(options, name))
 
 
 def _given(options: RunOptions) -> Sequence[str]:

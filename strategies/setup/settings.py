@@ -180,7 +180,7 @@ def check_owner_run(settings: Settings, population: Population, division: Divisi
     """Check that the options of an owner's run fit the method and the population (ValueError)."""
     sage_settings(settings.training)
     method = cast(OwnerMethod, settings.method)
-    method.check(people=len(division.private), asked=len(division.asked), classes=population.facts.classes)
+    method.check(people=len(division.private), candidates=len(division.candidates), classes=population.facts.classes)
 
 
 def check_graph_owner_run(options: RunOptions, settings: Settings) -> None:

@@ -54,7 +54,7 @@ def test_what_comes_through_entry_points_is_audited(monkeypatch: pytest.MonkeyPa
 
 def test_a_failure_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = AuditRow("grr", "bit", 1.0, 1.5, 0.9, 0.99, 100, False, "p and q as printed")
-    monkeypatch.setattr(auditing, "audit_one", lambda name, effort, asked: [wrong])
+    monkeypatch.setattr(auditing, "audit_one", lambda name, effort, of_run: [wrong])
     found = runner.invoke(app, ["audit", "grr", "--workers", "1"])
     assert found.exit_code == 1 and "FAIL" in found.stdout and "p and q as printed" in found.stderr
     assert len(found.stderr.strip().splitlines()) == 1
@@ -65,7 +65,7 @@ def test_a_method_is_audited_at_the_setting_that_is_asked_for(
     settings: dict[str, str],
 ) -> None:
     asked = AuditOptions(names=("vote",), trials=100, epsilon=4.0, settings=settings)
-    method, budget = asked.asked["vote"]
+    method, budget = asked.of_run["vote"]
     assert budget.epsilon == 4 and vars(method)["candidates"] == int(settings.get("candidates", 0))
     rows = {row.level: row for row in audit(asked)}
     assert {level: rows[level].claimed for level in ("bit_adjacency", "relationship", "user")} == pytest.approx(

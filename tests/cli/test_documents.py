@@ -320,7 +320,7 @@ def test_no_question_that_the_policy_lets_through_tells_more_than_its_own_sheet(
     (*_, alone) = roles_of(policy)
     if policy.volunteers is not None:
         giving = of(VOLUNTEER, CASES[name])
-        assert giving.asked == giving.clear == ("features", "label")
+        assert giving.attributes == giving.clear == ("features", "label")
         for level in ("bit_feature", "vector", "label", "user", "node"):
             assert giving.holds[level].status == "unprotected" and giving.holds[level].value is None
         assert giving.holds["relationship"] == alone.holds["relationship"]
@@ -369,7 +369,7 @@ def test_caps_without_a_limit_are_never_a_protection(seed: int) -> None:
     # a record that is handed over raw is in clear, whatever the caps are
     (owner,) = roles_of(replace(policy, mode="owner"))
     assert {held.status for name, held in owner.holds.items() if name != "central_node"} == {"unprotected"}
-    assert owner.clear == owner.asked
+    assert owner.clear == owner.attributes
 
 
 def test_a_training_has_no_sheet() -> None:

@@ -29,7 +29,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
 
 
 def test_it_comes_back_from_a_worker_process() -> None:
-    error = SettingError("lr=0", "must be above 0").named("--grid")
+    error = SettingError("lr=0", "must be above 0").with_option("--grid")
     back = pickle.loads(pickle.dumps(error))
     assert (back.setting, back.reason, back.option) == ("lr=0", "must be above 0", "--grid")
     assert str(back) == "--grid lr=0: must be above 0"

@@ -53,9 +53,9 @@ def compare(head: Any, arrays: dict[str, np.ndarray], reports: Reports) -> None:
     n, d = head["facts"]["n"], head["facts"]["d"]
     assert head["format"] == FORMAT and head["facts"] == reports.facts.to_dict()
     assert head["query"] == reports.query().to_bytes().decode()
-    assert set(head["arrays"]) | {"answered"} | {f"asked_{name}" for name in reports.asked} == set(arrays)
+    assert set(head["arrays"]) | {"answered"} | {f"asked_{name}" for name in reports.recipients} == set(arrays)
     np.testing.assert_array_equal(arrays["answered"], reports.answered)
-    for name, who in reports.asked.items():
+    for name, who in reports.recipients.items():
         np.testing.assert_array_equal(arrays[f"asked_{name}"], who)
     assert all(array.dtype.byteorder in "=|<" for array in arrays.values())
     if reports.adjacency is not None:

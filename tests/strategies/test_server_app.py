@@ -65,7 +65,7 @@ def test_of_several_nodes_that_claim_a_number_none_counts() -> None:
     roster = roster_of({50: (1, False), 40: (1, False), 45: (1, True), 60: (0, False), 70: (2, False), 20: (2, False)})
     assert dict(roster.node_of) == {0: 60}
     assert {device: list(nodes) for device, nodes in roster.refused.items()} == {1: [40, 45, 50], 2: [20, 70]}
-    assert list(roster.told()) == [
+    assert list(roster.lines()) == [
         "number 1 is claimed by node 40, node 45, node 50: no such claim counts",
         "number 2 is claimed by node 20, node 70: no such claim counts",
     ]

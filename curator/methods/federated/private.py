@@ -74,14 +74,14 @@ class DPFedAvg(FedAvgMLP):
         spec = self.spec
         return replace(spec, options=spec.options - {"epsilon"}) if self.noise_multiplier else spec
 
-    def asked(self, people: int) -> Rounds:
+    def rounds_of(self, people: int) -> Rounds:
         """Return the accountant's view of the rounds with ``people`` training devices."""
         sample = max(1, round(self.fraction * people))
         return Rounds(rounds=self.rounds, people=people, sample=sample, delta=self.delta or small_delta(people))
 
     def multiplier(self, people: int, budget: Budget) -> float:
         """Return the noise multiplier in force."""
-        return self.noise_multiplier or noise_multiplier_for(self.asked(people), budget.epsilon)
+        return self.noise_multiplier or noise_multiplier_for(self.rounds_of(people), budget.epsilon)
 
     def notes(self, people: int, budget: Budget) -> dict[str, float]:
         """Return the noise multiplier in force."""
@@ -95,7 +95,7 @@ class DPFedAvg(FedAvgMLP):
 
     def guarantee_after(self, people: int, rounds: int, multiplier: float) -> Guarantee:
         """Return the guarantee after the rounds that really ran."""
-        training = Rounds(**{**vars(self.asked(people)), "rounds": rounds})
+        training = Rounds(**{**vars(self.rounds_of(people)), "rounds": rounds})
         holds, printed = central_epsilon(training, multiplier), poisson_epsilon(training, multiplier)
         figures = {"rounds": rounds, "people": people}
         if training.sample == people:
@@ -126,7 +126,7 @@ class DPFedAvg(FedAvgMLP):
     def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int]:
         """(shift, sigma, times): how far a replaced device moves a round's mean, its noise, and the rounds."""
         people = max(2, facts.n // 2)
-        sample = self.asked(people).sample
+        sample = self.rounds_of(people).sample
         return 2 * self.clip / sample, self.multiplier(people, budget) * self.clip / sample, self.rounds
 
     def guarantee(

@@ -80,7 +80,7 @@ SAMPLED = (
 class ReportedGraph(Graph):
     """A graph with the evidence of the label reports."""
 
-    told: LabelEvidence | None = field(default=None, repr=False)
+    evidence: LabelEvidence | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,8 @@ class LPGNN(LocalMethod):
 
         ccs = self.version == "ccs"
         matrix = self._kprop(graph.features.shape[0], graph.edge_index)
-        labels = graph.told if isinstance(graph, ReportedGraph) and graph.told else LabelEvidence(graph.labels, classes)
+        labels = (graph.evidence if isinstance(graph, ReportedGraph) and graph.evidence
+                  else LabelEvidence(graph.labels, classes))  # fmt: skip
         noise = LabelNoise(labels, matrix, self.k_y if ccs else 0, by_loss=not ccs)
         return train_denoised(make, graph, noise=noise, settings=settings, classes=classes, seed=seed, device=device)
 

@@ -74,7 +74,7 @@ MANY = "others who list a person vote on it too: the row 'node' counts all of th
 class VotedGraph(Graph):
     """A graph without edges or features, and what the votes tell."""
 
-    known: VoteEvidence | VolunteerKnowledge = field(kw_only=True, repr=False)
+    evidence: VoteEvidence | VolunteerKnowledge = field(kw_only=True, repr=False)
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Vote(LocalMethod):
             return self._labels(facts, split, budget, collection)
         recipients, number = np.zeros(facts.n, np.bool_), 0
         if earlier is not None:
-            recipients |= earlier.asked.get("adjacency", False)
+            recipients |= earlier.recipients.get("adjacency", False)
             number = len(reports_by_batch(earlier, split)) - 1
         if recipients.all():
             return ()
@@ -171,8 +171,8 @@ class Vote(LocalMethod):
         graph = labelled_graph(nothing, no_edges, None, {"edges": 0}, reports, public)
         if len(volunteers_of(reports.questions())):
             agreement = self.homophily if self.evidence == "list" else None
-            return VotedGraph(**vars(graph), known=volunteer_knowledge(reports, public, agreement))
-        return VotedGraph(**vars(graph), known=knowledge(reports, public))
+            return VotedGraph(**vars(graph), evidence=volunteer_knowledge(reports, public, agreement))
+        return VotedGraph(**vars(graph), evidence=knowledge(reports, public))
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
@@ -186,7 +186,7 @@ class Vote(LocalMethod):
         started = time.perf_counter()
         if not len(graph.train):
             raise ValueError(NO_LABEL)
-        log_p, exponents = graph.known.posterior(np.sort(np.concatenate([graph.train, graph.val])))
+        log_p, exponents = graph.evidence.posterior(np.sort(np.concatenate([graph.train, graph.val])))
         model = torch.nn.Module()
         for name, value in exponents.items():
             model.register_buffer(name, torch.tensor(value, dtype=torch.float64))

@@ -128,9 +128,8 @@ class GraphOwner(OwnerMethod):
             ValueError: for an epsilon or a delta that does not fit.
         """
         if not (math.isfinite(epsilon) and 0 < epsilon <= MOST_EPSILON):
-            raise ValueError(
-                f"--epsilon {epsilon:g}: must be above 0 and at most {MOST_EPSILON:g} for {self.spec.name}"
-            )
+            raise ValueError(f"--epsilon {epsilon:g}: must be above 0 and at most {MOST_EPSILON:g} for "
+                             f"{self.spec.name}")  # fmt: skip
         rate, steps = 1.0, 0
         if self.level == NODE:
             rate = min(1.0, self.batch / max(1, training))
@@ -143,7 +142,7 @@ class GraphOwner(OwnerMethod):
             self.spec.name, self.level, NoisyTraining(self.hops, steps, rate, delta), epsilon,
             undirected=self.edges == "undirected", degree=self.degree, refuses=self.longer == "refuse",
             chosen=self.keep == "best", accountant=self.accountant, printed_by=self.printed_by,
-            given=self.noise_multiplier,
+            noise_multiplier=self.noise_multiplier,
         )  # fmt: skip
 
     def without_graph(self) -> GraphOwner:
@@ -211,9 +210,9 @@ class Work:
         self._training += 1
         settings, released, steps = self.settings, self.released, None
         if self.private:
-            each = released.asked.steps // self.method.trainings()
+            each = released.training.steps // self.method.trainings()
             draws = private_generator(self._noise_seed, "graph owner training", self._training)
-            steps = PrivateSteps(each, released.asked.rate, released.multiplier, self.method.clip, draws)
+            steps = PrivateSteps(each, released.training.rate, released.multiplier, self.method.clip, draws)
         fit_in_place(network, inputs, self.people, weights=list(network.parameters()) if weights is None else weights,
             lr=settings.lr, weight_decay=settings.weight_decay, epochs=settings.epochs, keep=self.method.keep,
             private=steps)  # fmt: skip

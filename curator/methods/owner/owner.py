@@ -89,12 +89,12 @@ class OwnerMethod(Method):
         """Whether private people hand their records over; else the owner's data are read as such."""
         return self.spec.trust != "none"
 
-    def check(self, *, people: int, asked: int, classes: int) -> None:
+    def check(self, *, people: int, candidates: int, classes: int) -> None:
         """Check that the method fits.
 
         Args:
             people: Number of private people.
-            asked: Number of public nodes for queries.
+            candidates: Number of public nodes for queries.
             classes: Number of classes.
 
         Raises:
@@ -152,10 +152,11 @@ class LabelAnswers(OwnerMethod):
         delta = self.delta or small_delta(people)
         return LabelRelease(queries=self.queries, lambda_=self.lambda_, delta=delta, classes=classes, nodes=people)
 
-    def check(self, *, people: int, asked: int, classes: int) -> None:
+    def check(self, *, people: int, candidates: int, classes: int) -> None:
         """As :meth:`OwnerMethod.check`."""
-        if self.queries > asked:
-            raise ValueError(f"--queries {self.queries}: {asked} public nodes may be asked about; give 1 to {asked}")
+        if self.queries > candidates:
+            raise ValueError(f"--queries {self.queries}: {candidates} public nodes may be asked about; "
+                             f"give 1 to {candidates}")  # fmt: skip
         self.release(people, classes)
 
     @property
@@ -291,9 +292,9 @@ class PateG(LabelAnswers):
 
     spec = replace(LabelAnswers.spec, name="pate-g")
 
-    def check(self, *, people: int, asked: int, classes: int) -> None:
+    def check(self, *, people: int, candidates: int, classes: int) -> None:
         """As :meth:`LabelAnswers.check`."""
-        super().check(people=people, asked=asked, classes=classes)
+        super().check(people=people, candidates=candidates, classes=classes)
         if 2 * self.teachers > people:
             most = people // 2
             raise SettingError(f"teachers={self.teachers}", f"{people} private people make {most} parts at most")

@@ -35,7 +35,7 @@ class GraphRelease:
     Args:
         method: Its name.
         level: ``edge`` or ``node``.
-        asked: Hops and private steps of one release.
+        training: Hops and private steps of one release.
         epsilon: Loss to which the noise is calibrated.
         undirected: Whether the noise of the edge level is for both arcs of an edge.
         degree: Largest number of people that one person sends to, at the node level.
@@ -43,13 +43,13 @@ class GraphRelease:
         chosen: Whether validation people choose the epoch.
         accountant: ``tight`` or ``rdp``.
         printed_by: Accountant of the edge level in the method's public code.
-        given: Noise multiplier in place of a calibrated one; 0: none is given.
+        noise_multiplier: Noise multiplier in place of a calibrated one; 0: none.
         releases: Number of releases about the same people, each with fresh noise.
     """
 
     method: str
     level: str
-    asked: NoisyTraining
+    training: NoisyTraining
     epsilon: float
     undirected: bool
     degree: int
@@ -57,13 +57,13 @@ class GraphRelease:
     chosen: bool
     accountant: str
     printed_by: str
-    given: float = 0.0
+    noise_multiplier: float = 0.0
     releases: int = 1
 
     @cached_property
     def multiplier(self) -> float:
         """Noise of a hop divided by its sensitivity, and of a step by the clipping norm; 0 where there is none."""
-        return self.given or multiplier_for(self.asked, self.epsilon, self.accountant)
+        return self.noise_multiplier or multiplier_for(self.training, self.epsilon, self.accountant)
 
     @property
     def sensitivity(self) -> float:
@@ -80,13 +80,14 @@ class GraphRelease:
     @property
     def spent(self) -> NoisyTraining:
         """Hops and steps of all releases together."""
-        return replace(self.asked, hops=self.releases * self.asked.hops, steps=self.releases * self.asked.steps)
+        return replace(self.training, hops=self.releases * self.training.hops,
+                       steps=self.releases * self.training.steps)  # fmt: skip
 
     @property
     def relationship(self) -> float:
         """Loss of an undirected edge, to readers; lists that are cut name somebody else in its place."""
         shift = UNDIRECTED if self.level == EDGE or self.refuses else UNDIRECTED_CUT
-        return edge_loss(shift, hops=self.spent.hops, noise=self.deviation, delta=self.asked.delta)
+        return edge_loss(shift, hops=self.spent.hops, noise=self.deviation, delta=self.training.delta)
 
     @property
     def claimed(self) -> float:
@@ -114,7 +115,7 @@ class GraphRelease:
             return Level("unprotected", reason="validation labels choose the epoch: no loss bounds that (keep=last)")
         others = "nobody lists more" if self.refuses else "the lists of others stay as they are"
         return Level(
-            "bounded", self.joins, self.asked.delta, kind="bound", relation=JOINS,
+            "bounded", self.joins, self.training.delta, kind="bound", relation=JOINS,
             reason=f"to readers of the network and of the predictions about others; the person sends to {{degree}} "
             f"people at most, and {others}; the own prediction reads the own row without noise, and nothing bounds it; "
             "where the record is replaced: {replaced}",
@@ -127,11 +128,11 @@ class GraphRelease:
         edge = Level(
             "unprotected",
             reason=f"{_CLEAR}; readers learn {{published}} of an edge, delta {{delta}}",
-            figures={"published": _up(self.relationship), "delta": self.asked.delta},
+            figures={"published": _up(self.relationship), "delta": self.training.delta},
         )
         holds = {**dict.fromkeys(OF_LDPSIM, to_owner), "relationship": edge, "central_node": self.central_node()}
         about = "one arc" if self.level == EDGE else "a person"
-        statement = f"({shown_loss(self.claimed)}, {self.asked.delta:g})-DP for {about}, as published"
+        statement = f"({shown_loss(self.claimed)}, {self.training.delta:g})-DP for {about}, as published"
         return Guarantee(trust, Claim(statement, self.claimed), holds, tuple(self.reasons()), self.releases)
 
     def reasons(self) -> list[str]:
@@ -159,13 +160,13 @@ class GraphRelease:
         return {
             "level": self.level,
             "epsilon": self.epsilon,
-            "delta": self.asked.delta,
+            "delta": self.training.delta,
             "noise_multiplier": self.multiplier,
             "noise_deviation": self.deviation,
             "sensitivity": self.sensitivity,
-            "hops": self.asked.hops,
-            "private_steps": self.asked.steps,
-            "rate": self.asked.rate,
+            "hops": self.training.hops,
+            "private_steps": self.training.steps,
+            "rate": self.training.rate,
             "claimed": self.claimed,
             "published": {"relationship": self.relationship, "person_joins": self.joins,
                           "person_replaced": self.replaced},

@@ -67,7 +67,7 @@ class AuditOptions:
     workers: int = 1
     epsilon: float | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
-    asked: Mapping[str, tuple[Method, Budget]] = field(init=False, repr=False)
+    of_run: Mapping[str, tuple[Method, Budget]] = field(init=False, repr=False)
     effort: Effort = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class AuditOptions:
             raise ValueError(f"--workers {self.workers}: must be 1 or more")
         rows = _BOUNDS * len(self.names or all_names)
         object.__setattr__(self, "effort", Effort(self.trials, self.confidence, rows, self.seed))
-        object.__setattr__(self, "asked", _asked(self))
+        object.__setattr__(self, "of_run", _of_run(self))
 
 
 def everything() -> list[str]:
@@ -92,7 +92,7 @@ def everything() -> list[str]:
 def audit(options: AuditOptions, *, progress: Progress = quiet) -> list[AuditRow]:
     """Return the rows of an audit, in the order of the names; what cannot be audited has a row that fails."""
     names = options.names or everything()
-    one = partial(audit_one, effort=options.effort, asked=options.asked)
+    one = partial(audit_one, effort=options.effort, of_run=options.of_run)
     with processes(options.workers, tasks=len(names), here=True, prepare=None) as pool:
         rows = measure_all({name: name for name in names}, one, pool, progress=progress)
     rows |= {name: [options.effort.not_audited(name, "audit", outcome.line)]
@@ -100,23 +100,23 @@ def audit(options: AuditOptions, *, progress: Progress = quiet) -> list[AuditRow
     return [row for name in names for row in rows[name]]
 
 
-def audit_one(name: str, effort: Effort, asked: Mapping[str, tuple[Method, Budget]]) -> list[AuditRow]:
+def audit_one(name: str, effort: Effort, of_run: Mapping[str, tuple[Method, Budget]]) -> list[AuditRow]:
     """Audit one thing by name; a name of both a mechanism and a method is audited as both.
 
     Args:
         name: The name.
         effort: Trials and confidence.
-        asked: Methods with the parameters and the budget that were asked for; what shares their name is left out.
+        of_run: Methods with the parameters and the budget of a run; what shares their name is left out.
     """
     rows = audit_stream(NoiseStream) if name == NOISE else []
-    if name in mechanisms() and name not in asked:
+    if name in mechanisms() and name not in of_run:
         rows += audit_mechanism(mechanisms()[name], effort, stream=NoiseStream)
     if name in methods():
-        rows += audit_method(methods()[name], effort, stream=NoiseStream, asked=asked.get(name))
+        rows += audit_method(methods()[name], effort, stream=NoiseStream, of_run=of_run.get(name))
     return rows
 
 
-def _asked(options: AuditOptions) -> dict[str, tuple[Method, Budget]]:
+def _of_run(options: AuditOptions) -> dict[str, tuple[Method, Budget]]:
     """Return each method with the parameters and the budget of a run with these options; empty without options."""
     if options.epsilon is None and not options.settings:
         return {}

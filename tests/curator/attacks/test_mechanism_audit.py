@@ -47,7 +47,7 @@ LONG = ("laplace", "neighbourhood_vote", "window")  # with all examples two to f
 ])  # fmt: skip
 def test_what_is_there_passes(name: str, whole: bool) -> None:
     given = None if whole else examples(every()[name])[-1][:1]
-    rows = audit_mechanism(every()[name], QUICK, stream=NoiseStream, given=given)
+    rows = audit_mechanism(every()[name], QUICK, stream=NoiseStream, instances=given)
     assert rows and not failing(rows)
     for row in rows:
         if row.exact is not None and row.claimed:
@@ -164,7 +164,7 @@ PLANTED: list[tuple[type[Mechanism], str]] = [
 def planted(kind: type[Mechanism]) -> dict[str, AuditRow]:
     """Return the failing rows of a planted bug, which two tests read."""
     given = examples(kind)[-1][:1] if kind in (UnclampedSteps, HalfTheNoise) else None  # one small size shows it
-    return failing(audit_mechanism(kind, QUICK, stream=NoiseStream, given=given))
+    return failing(audit_mechanism(kind, QUICK, stream=NoiseStream, instances=given))
 
 
 @pytest.mark.parametrize(("kind", "level"), PLANTED, ids=lambda value: getattr(value, "__name__", value))
@@ -191,7 +191,7 @@ def test_how_wrong_they_are() -> None:
 def test_trials_alone_catch_noise_that_is_known() -> None:
     """A stream with one key for everybody: every trial gives the same report."""
     grr = [Example(GRR.from_epsilon(1.0, categories=3), PublicFacts(4, 3, 3))]
-    rows = audit_mechanism(GRR, Effort(trials=400, rows=50), stream=lambda key: NoiseStream(bytes(32)), given=grr)
+    rows = audit_mechanism(GRR, Effort(trials=400, rows=50), stream=lambda key: NoiseStream(bytes(32)), instances=grr)
     found = failing(rows)
     assert found["bit"].lower_bound is not None and found["bit"].lower_bound > 2
 

@@ -56,5 +56,5 @@ def test_every_law_was_tried() -> None:
 
 @pytest.mark.parametrize(("method", "sizes", "measured"), MEASURED)
 def test_the_law_is_within_a_quarter_of_what_was_measured(method: str, sizes: Sizes, measured: float) -> None:
-    needed = peak_bytes(LAWS[method], sizes, asked=sizes.n < 50_000)
+    needed = peak_bytes(LAWS[method], sizes, devices=sizes.n < 50_000)
     assert 0.8 < needed / (measured * 2**20) < 1.25

@@ -219,7 +219,7 @@ def test_public_knowledge_is_used_as_it_is() -> None:
     assert not found.reported
     nothing = known_from_reports(reports(), PublicKnowledge(FACTS, SPLIT, np.full(N, -1)))
     assert nothing.edges is None and nothing.features is None
-    assert (nothing.labels.labels == -1).all() and not len(nothing.labels.known(SPLIT.train))
+    assert (nothing.labels.labels == -1).all() and not len(nothing.labels.with_label(SPLIT.train))
 
 
 def test_reported_labels_of_test_nodes_are_dropped() -> None:
@@ -228,7 +228,7 @@ def test_reported_labels_of_test_nodes_are_dropped() -> None:
     given = reports(labels=told)
     found = known_from_reports(given, PublicKnowledge(FACTS, SPLIT, np.full(N, -1)))
     assert np.array_equal(found.labels.labels, np.where(np.isin(np.arange(N), SPLIT.test), -1, told))
-    assert found.labels.known(SPLIT.train).tolist() == SPLIT.train[1:].tolist() and found.reported == {"label"}
+    assert found.labels.with_label(SPLIT.train).tolist() == SPLIT.train[1:].tolist() and found.reported == {"label"}
     assert np.array_equal(given.labels, told)
 
 

@@ -50,7 +50,7 @@ def test_everything_is_that_of_the_law(mechanism: Mechanism) -> None:
     np.testing.assert_allclose(found.probabilities(people), posterior, atol=1e-9)
     np.testing.assert_allclose(np.diff(found.log_likelihood(people)), np.diff(np.log(law)), atol=1e-9)
     np.testing.assert_allclose(law.T @ found.estimates(people), np.eye(K), atol=1e-9)
-    named = found.named(people)
+    named = found.support(people)
     assert named.min() == 0 and named.max() == 1
     np.testing.assert_allclose(law.T @ named, found.lie + (found.truth - found.lie) * np.eye(K), atol=1e-9)
     assert np.take_along_axis(law, found.labels[:, None], 1)[:, 0] == pytest.approx(law.max(axis=1))

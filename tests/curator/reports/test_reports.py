@@ -257,7 +257,7 @@ def test_parts_are_one_collection() -> None:
     assert reports.arrays["votes"].tolist() == [0, 1, 2, 0, 1, -1]
     assert reports.labels is not None and reports.labels.tolist() == [-1, 2, -1, -1, -1, -1]
     assert reports.answered.tolist() == [False, True, True, True, True, False]
-    assert reports.asked["adjacency"].all() and np.flatnonzero(reports.asked["label"]).tolist() == [0, 1]
+    assert reports.recipients["adjacency"].all() and np.flatnonzero(reports.recipients["label"]).tolist() == [0, 1]
     assert [sorted(part.asks) for part in reports.parts] == [["label"], ["adjacency"], ["adjacency"]]
     assert [part.answered.sum() for part in reports.parts] == [1, 3, 2]
 

@@ -283,7 +283,7 @@ def test_witnesses_say_how_often_votes_are_right() -> None:
 
 
 def test_shares_of_votes_are_without_the_noise() -> None:
-    votes = ClassReports(np.arange(1000), np.repeat([0, 1, 2], [700, 200, 100]), kept=0.6)
+    votes = ClassReports(np.arange(1000), np.repeat([0, 1, 2], [700, 200, 100]), share=0.6)
     expected = np.array([(0.7 - 0.4 / 3) / 0.6, (0.2 - 0.4 / 3) / 0.6, 0.0]) * 1000 + 1
     assert votes.shares(3) == pytest.approx(expected / expected.sum())
 
@@ -302,7 +302,7 @@ def test_next_voters_are_dealt_to_batches_without_a_look_at_them() -> None:
 
 def test_nobody_who_volunteered_answered() -> None:
     _, reports = asked(1)
-    silent = Reports(reports.facts, reports.asks, reports.asked, np.zeros(N, np.bool_),
+    silent = Reports(reports.facts, reports.asks, reports.recipients, np.zeros(N, np.bool_),
                      {"features": csr_array((N, 20)), "labels": np.full(N, -1)})  # fmt: skip
     with pytest.raises(ValueError, match="no volunteer has given a label"):
         volunteer_knowledge(silent, public())

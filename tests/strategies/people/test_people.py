@@ -92,12 +92,12 @@ def test_only_those_named_move(people: Population) -> None:
 
 def test_parts_share_nobody_and_repeat(population: Population) -> None:
     first, again, other = divide(population, 1), divide(population, 1), divide(population, 2)
-    for name in ("private", "asked", "scored"):
+    for name in ("private", "candidates", "scored"):
         np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
     assert not np.array_equal(first.private, other.private)
-    everybody = np.concatenate([first.private, first.asked, first.scored])
+    everybody = np.concatenate([first.private, first.candidates, first.scored])
     assert len(np.unique(everybody)) == len(everybody) == len(population)
-    assert (len(first.private), len(first.asked), len(first.scored)) == (16, 12, 12)
+    assert (len(first.private), len(first.candidates), len(first.scored)) == (16, 12, 12)
 
 
 def test_people_without_a_label_are_in_no_part(population: Population) -> None:
@@ -114,7 +114,7 @@ def test_arxiv_takes_the_years(population: Population) -> None:
     split = Split(np.arange(20), np.arange(20, 30), np.arange(30, 40))
     division = divide(replace(population, name="ogbn-arxiv", own_split=split), 0)
     np.testing.assert_array_equal(division.private, split.train)
-    np.testing.assert_array_equal(division.asked, split.val)
+    np.testing.assert_array_equal(division.candidates, split.val)
     np.testing.assert_array_equal(division.scored, split.test)
     for name, own in (("generated", split), ("ogbn-arxiv", None), ("computers", None)):  # the general rule
         assert divide(replace(population, name=name, own_split=own), 0).rule.startswith("40%")
@@ -125,7 +125,7 @@ def test_arxiv_takes_the_years(population: Population) -> None:
 def test_the_stated_rules_on_real_data(data_dir: object, name: str, private: int, half: int, each: int) -> None:
     population = load(name, data_dir=data_dir)  # type: ignore[arg-type]
     division = divide(population, 0)
-    assert (len(division.private), len(division.asked), len(division.scored)) == (private, half, half)
+    assert (len(division.private), len(division.candidates), len(division.scored)) == (private, half, half)
     assert set(np.bincount(population.labels[division.private])) == {each}
 
 
@@ -135,13 +135,13 @@ def test_people_of_each_class_are_drawn(population: Population, monkeypatch: pyt
     people = replace(population, name="generated")
     divisions = [divide(people, seed) for seed in range(8)]
     assert divisions[0].rule.startswith("3 a class")
-    for part in ("private", "asked", "scored"):
+    for part in ("private", "candidates", "scored"):
         assert len({tuple(getattr(division, part).tolist()) for division in divisions}) == 8
     for division in divisions:
         assert set(np.bincount(people.labels[division.private])) == {3}
         assert not set(division.private) & set(division.public) and len(division.public) == 10
     rest = np.setdiff1d(np.arange(len(people)), divisions[0].private)
-    assert not np.array_equal(divisions[0].asked, rest[:5])
+    assert not np.array_equal(divisions[0].candidates, rest[:5])
 
 
 def test_the_public_graph_has_labels_only_for_a_baseline_and_none_of_the_scored(population: Population) -> None:
@@ -149,8 +149,8 @@ def test_the_public_graph_has_labels_only_for_a_baseline_and_none_of_the_scored(
     unlabelled = public_graph(population, division, labelled=False)
     assert (unlabelled.labels == -1).all() and len(unlabelled) == len(division.public)
     labels = public_graph(population, division, labelled=True).labels
-    asked = np.isin(division.public, division.asked)
-    assert np.array_equal(labels[asked], population.labels[division.asked])
+    asked = np.isin(division.public, division.candidates)
+    assert np.array_equal(labels[asked], population.labels[division.candidates])
     assert (labels[~asked] == -1).all() and (~asked).sum() == len(division.scored)
 
 

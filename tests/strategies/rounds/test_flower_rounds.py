@@ -125,7 +125,7 @@ def test_every_reply_of_a_round_is_counted_for_what_it_is() -> None:
     weights = run_rounds(FedAvg(**EVERYBODY), grid, Standing(START), TASK, rounds=2)
     assert weights.tolist() == [1.0, 1.0]
     tally = grid.tally
-    assert (tally.asked, tally.answered, tally.heard) == ({1, 2, 3, 4}, {4: 2}, 2)
+    assert (tally.recipients, tally.answered, tally.heard) == ({1, 2, 3, 4}, {4: 2}, 2)
     assert (tally.refused, tally.rounds_answered) == ({1: "REPORT_COLLECTED"}, 2)
     assert tally.failed == {
         2: "round 1, training: it sent an error",
@@ -162,7 +162,7 @@ KEY = ("config", "collection")
 
 def standing() -> Standing:
     tally = RoundTally(heard=5, rounds_answered=2)
-    tally.asked |= {1, 2, 3}
+    tally.recipients |= {1, 2, 3}
     tally.answered.update([1, 1, 2])
     tally.refused[3] = "POLICY_REFUSED"
     tally.failed[2] = "round 1, training: it sent an error"

@@ -186,7 +186,7 @@ def test_who_trains_in_a_round_and_who_judges(tmp_path: Path, monkeypatch: pytes
     run(tmp_path / "a", "fedavg-mlp", settings={"fraction": "0.5", "evaluate_every": "2"})
     seen: Watched = Watched.last  # type: ignore[attr-defined]
     train, val = (set((part + 1).tolist()) for part in (seen.split.train, seen.split.val))
-    assert seen.grid.tally.asked <= train | val and seen.grid.tally.asked >= val
+    assert seen.grid.tally.recipients <= train | val and seen.grid.tally.recipients >= val
     assert set(seen._judges(2)) == val and not seen._judges(1)
     rounds = [tuple(seen.sample(number)) for number in range(1, 41)]
     assert len(set(rounds)) == 40 and all(len(set(nodes)) == 15 and set(nodes) <= train for nodes in rounds)

@@ -62,8 +62,8 @@ def test_the_student_learns_from_the_released_labels_alone(
         people = plain(given)
         division = divide(people, given.seeds_of(0).split)
         labels = people.labels.copy()
-        labels[division.asked] = (labels[division.asked] + 1) % people.facts.classes
-        moved.append(len(division.asked))
+        labels[division.candidates] = (labels[division.candidates] + 1) % people.facts.classes
+        moved.append(len(division.candidates))
         return replace(people, labels=labels)
 
     settings = {"teachers": "3"} if method == "pate-g" else {}

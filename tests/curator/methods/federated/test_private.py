@@ -31,12 +31,12 @@ def test_settings_of_one_of_the_two() -> None:
 
 def test_the_rounds_that_the_accountant_sees() -> None:
     method = DPFedAvg(rounds=7, fraction=0.1)
-    assert method.asked(100) == Rounds(rounds=7, people=100, sample=10, delta=1e-3)
-    assert method.asked(3).sample == 1  # one at least
-    assert DPFedAvg(rounds=7, fraction=0.1, delta=1e-6).asked(100).delta == 1e-6
+    assert method.rounds_of(100) == Rounds(rounds=7, people=100, sample=10, delta=1e-3)
+    assert method.rounds_of(3).sample == 1  # one at least
+    assert DPFedAvg(rounds=7, fraction=0.1, delta=1e-6).rounds_of(100).delta == 1e-6
     budget = Budget(epsilon=3.0)
     everybody = DPFedAvg(rounds=7)
-    assert everybody.multiplier(100, budget) == noise_multiplier_for(everybody.asked(100), 3.0)
+    assert everybody.multiplier(100, budget) == noise_multiplier_for(everybody.rounds_of(100), 3.0)
     assert DPFedAvg(noise_multiplier=1.5).multiplier(100, budget) == 1.5
 
 

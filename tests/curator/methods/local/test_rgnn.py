@@ -19,9 +19,8 @@ def _world(silent: tuple[int, ...] = ()) -> tuple[Reports, PublicKnowledge]:
     reports, public, labels = world(public=False, public_graph=True, private_labels=True, silent=silent)
     sampling = Ask("features", (GRRFS.from_epsilon(2.0, facts=public.facts, m=4),))
     codes = np.random.default_rng(5).random((N, D)) < 0.2 + 0.2 * labels[:, None]
-    reports = replace(
-        reports, asks={"features": sampling, **reports.asks}, asked={"features": np.ones(N, np.bool_), **reports.asked}
-    )
+    asks, everybody = {"features": sampling, **reports.asks}, np.ones(N, np.bool_)
+    reports = replace(reports, asks=asks, recipients={"features": everybody, **reports.recipients})
     return reports.with_arrays(features=codes.astype(np.uint8) * reports.answered[:, None]), public
 
 

@@ -151,7 +151,7 @@ def test_the_training_gets_what_it_was_told_and_the_label_noise(
     noise = told.pop("noise")
     assert told == given
     truth = CHANNEL.truth_probability if noisy else 1.0
-    assert (noise.told.truth, noise.hops, noise.by_loss) == (pytest.approx(truth), hops, by_loss)
+    assert (noise.labels.truth, noise.hops, noise.by_loss) == (pytest.approx(truth), hops, by_loss)
 
 
 @pytest.mark.parametrize(("method", "facts", "budget", "message"), [

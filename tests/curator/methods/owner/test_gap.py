@@ -86,7 +86,7 @@ def test_each_training_of_the_node_level_takes_its_steps_under_noise(monkeypatch
         taken.clear()
         learn(name, level="node", batch=20, epochs=4, noise_multiplier=2.0)
         released = released_of(name, 4, level="node", batch=20, noise_multiplier=2.0)
-        assert len(taken) == trainings and released.asked.steps == trainings * 12
+        assert len(taken) == trainings and released.training.steps == trainings * 12
         assert {(each.steps, each.rate, each.multiplier) for each in taken} == {(12, 20 / 60, released.multiplier)}
         taken.clear()
         learn(name)
@@ -98,7 +98,7 @@ def test_each_training_of_the_node_level_takes_its_steps_under_noise(monkeypatch
 def test_without_hops_it_is_the_network_without_a_graph(name: str, level: str) -> None:
     method = find(name)(level=level)
     alone = method.without_graph().release(people=N, training=60, epochs=5, epsilon=8.0)
-    assert (alone.asked.hops, alone.relationship) == (0, 0.0)
+    assert (alone.training.hops, alone.relationship) == (0, 0.0)
     assert (alone.multiplier > 0) == (level == "node")
     learn(name, level=level, hops=0)
 
@@ -116,10 +116,10 @@ def test_the_epoch_and_the_delta() -> None:
     learn("gap", keep="best")
     learn("progap", level="node", keep="best", batch=20, noise_multiplier=2.0)
     made = find("gap")()
-    assert made.release(people=2708, training=2031, epochs=9, epsilon=1.0).asked.delta == 1e-5
+    assert made.release(people=2708, training=2031, epochs=9, epsilon=1.0).training.delta == 1e-5
     node = replace(made, level="node")
-    assert node.release(people=2708, training=2031, epochs=9, epsilon=1.0).asked.delta == 1e-4
-    assert replace(made, delta=1e-7).release(people=2708, training=9, epochs=9, epsilon=1.0).asked.delta == 1e-7
+    assert node.release(people=2708, training=2031, epochs=9, epsilon=1.0).training.delta == 1e-4
+    assert replace(made, delta=1e-7).release(people=2708, training=9, epochs=9, epsilon=1.0).training.delta == 1e-7
     with pytest.raises(SettingError, match=r"delta=0.01: must be below 1 / 2,708 people"):
         replace(made, delta=0.01).release(people=2708, training=9, epochs=9, epsilon=1.0)
     assert node.in_force().training_defaults["epochs"] == 10 < made.in_force().training_defaults["epochs"]

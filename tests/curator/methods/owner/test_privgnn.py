@@ -67,10 +67,10 @@ def test_pate_counts_every_teacher_that_has_a_label(kind: type[PateG]) -> None:
     np.testing.assert_array_equal(votes.sum(1), 4)
     assert np.mean(votes.argmax(1) == other.labels[:20]) > 0.5
     assert method.account(60, 3).votes
-    kind(teachers=30).check(people=60, asked=2000, classes=3)  # two people a part
-    kind(teachers=30).check(people=61, asked=2000, classes=3)
+    kind(teachers=30).check(people=60, candidates=2000, classes=3)  # two people a part
+    kind(teachers=30).check(people=61, candidates=2000, classes=3)
     with pytest.raises(ValueError, match="teachers=31: 60 private people make 30 parts at most"):
-        kind(teachers=31).check(people=60, asked=2000, classes=3)
+        kind(teachers=31).check(people=60, candidates=2000, classes=3)
     for teachers in (0, 10_001):
         with pytest.raises(ValueError, match="must be 1..10000"):
             kind(teachers=teachers)
@@ -141,7 +141,7 @@ def test_a_network_learns_from_the_labels_it_is_given_and_not_from_those_of_the_
 
 def test_more_queries_than_nodes_and_another_network() -> None:
     with pytest.raises(ValueError, match="--queries 1000: 90 public nodes"):
-        PrivGnn().check(people=100, asked=90, classes=3)
+        PrivGnn().check(people=100, candidates=90, classes=3)
     with pytest.raises(ValueError, match="--gnn gcn"):
         sage_settings(TrainingSettings(gnn="gcn"))
     assert issubclass(PrivGnn, LabelAnswers) and not issubclass(B1, LabelAnswers)
