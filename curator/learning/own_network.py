@@ -51,6 +51,7 @@ def check_network(name: str, *, people: int, features: int, hidden: int, classes
     Raises:
         ValueError: one line, for a class that does not do what this module says, or features too large to be dense.
     """
+    features = features or people  # one free row each, as :func:`make_network` has it
     if people * features > MOST_ENTRIES:
         raise ValueError(f"--gnn {name}: {people:,} people with {features:,} features are too many for a network that "
                          "reads them dense; take gcn, sage or gat")  # fmt: skip

@@ -96,6 +96,11 @@ def test_a_bad_class_is_one_line_before_anybody_is_asked(module: Path, name: str
     assert "\n" not in str(caught.value) and not (module / "runs").exists()
 
 
+def test_free_rows_that_are_too_large_to_be_dense_are_refused_before_anybody_is_asked() -> None:
+    with pytest.raises(ValueError, match="20,000 people with 20,000 features are too many"):
+        own_network.check_network("mine:MyNet", people=20_000, features=0, hidden=4, classes=2)
+
+
 @pytest.mark.parametrize(
     ("options", "line"),
     [({"method": "solitude"}, "solitude trains gcn, sage, gat alone"),
