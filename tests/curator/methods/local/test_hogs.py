@@ -132,6 +132,7 @@ def test_a_sample_of_very_many_people_teaches_the_bundle_with_null_models_and_wi
     parts = [bundle_parts(reports, public, known) for known in (dense, few)]
     assert few.features is None and parts[1].features is not None
     people = null_models.sampled_people(dense)
+    assert 2 <= len(people) <= 4
     for part in parts:
         np.testing.assert_array_equal(part.sample.features, np.asarray(dense.features)[people])
         assert part.sample.labels.labels.tolist() == public.labels[people].tolist()
