@@ -9,7 +9,7 @@
 #   make test-newest  the engine tests with the newest Flower and Ray that pyproject.toml admits, in .venv-newest (minutes)
 #   make lint-docker  two linters of npm's registry on the Dockerfile, which needs no Docker
 #   make lint     ruff (rules and format), mypy, and limits that only go down: docs/lines.toml has lines of code by package
-#                 and words of docs, docs/names.toml names and words that are not used
+#                 and words of docs
 #   make docs     the documentation site, strictly, with its notebooks executed: docs/_build/html/index.html
 #   make bench    the benchmarks: ratios, with the machine beside absolute figures
 #   make torture  a thousand kill -9 in the middle of collections (minutes)
@@ -108,7 +108,6 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m docs.lines
-	$(BIN)/python -m docs.names
 
 # A warning is an error: a link, a page or a name that is missing. LDPSIM_NOTEBOOKS=off executes no notebook.
 docs: export OMP_NUM_THREADS ?= 1

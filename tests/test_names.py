@@ -12,8 +12,7 @@ import click
 import pytest
 from typer.main import get_command
 
-from docs import names
-from docs.names import counted, synonyms
+from docs.forbidden_words import synonyms
 from ldpsim.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -116,20 +115,3 @@ def test_help_texts_have_the_words_of_the_glossary() -> None:
 
     unused = {word for text in texts(get_command(app)) for word in synonyms(text)}
     assert "law" in unused and unused <= {"law", "queries", "query"}
-
-
-def test_a_new_participle_or_synonym_is_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Power: today's counts pass and are written, and one more of either kind is above them."""
-    (tmp_path / "cli").mkdir()
-    module = tmp_path / "cli" / "a.py"
-    module.write_text('"""The law."""\nknown = 1\n')
-    monkeypatch.setattr(names, "LIMITS", tmp_path / "names.toml")
-    monkeypatch.setattr(names, "counted", lambda: counted(tmp_path))
-    names.LIMITS.write_text("# Limits.\n")
-    assert names.main(["--write"]) == 0 and "cli = 1" in names.LIMITS.read_text()
-    assert names.main([]) == 0
-    for more in ("found = 2\n", 'def f():\n    """Return a room."""\n'):
-        module.write_text('"""The law."""\nknown = 1\n' + more)
-        assert names.main([]) == 1 and "TOO MANY" in capsys.readouterr().out

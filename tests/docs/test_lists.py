@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from docs.forbidden_words import synonyms
 from docs.layers import ROOT
-from docs.names import synonyms
 from ldpsim.curator.defences import DEFENCES
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices.device import Refusal
