@@ -23,9 +23,12 @@ import numpy as np
 
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.data.population import Record, Records, records_by_column
+from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.foreign.strict_json import are_whole, read_json
 from ldpsim.devices.mechanisms.base import dense_features
 from ldpsim.devices.mechanisms.class_table import (
     MOST_LEVELS,
+    MOST_ROWS,
     SHARES,
     WHOLE,
     ClassTable,
@@ -37,6 +40,15 @@ from ldpsim.devices.mechanisms.class_table import (
 )
 
 _DEVICES_AT_ONCE = 1024  # their features are dense
+_FRAME_BYTES = 1 << 16  # of a bundle's text: all but what grows with people, classes or features
+
+
+def most_bytes(facts: PublicFacts) -> int:
+    """Return the bytes that the text of a bundle about these people has at most; a longer one is not read."""
+    table = 1 + MOST_ROWS * facts.classes + facts.n
+    model = 4 * (facts.d + 1) * facts.classes
+    shares = 2 + len(str(SHARES))  # digits, comma and space
+    return _FRAME_BYTES + 4 * (table + model) // 3 + shares * facts.classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +135,8 @@ class Bundle:
         scores = spoken_for(self.class_table, people, devices)[:, :-1]
         if not self.columns:
             return np.asarray(scores + logarithm(self.shares))
-        levels = whole_features(dense_features(people, self.columns), self.levels, self.low, self.high)
+        low, high = float(self.low), float(self.high)
+        levels = whole_features(dense_features(people, self.columns), self.levels, low, high)
         return np.asarray(scores + self.feature_model.evidence(levels, words=self.levels == 1))
 
     def as_text(self) -> str:
@@ -132,10 +145,12 @@ class Bundle:
         return json.dumps({**values, "shares": self.shares.tolist()})
 
     @staticmethod
-    def read(text: str) -> Bundle:
-        """Read :meth:`as_text` back; ValueError for any other text."""
+    def read(text: str | bytes) -> Bundle:
+        """Read :meth:`as_text` back; ValueError for any other text. :func:`most_bytes` bounds it before."""
         try:
-            values = json.loads(text)
+            values = read_json(text)
+            if not are_whole(values["shares"]):
+                raise ValueError("class shares are a list of whole numbers")
             return Bundle(**{**values, "shares": np.array(values["shares"], np.int64)})
         except (TypeError, KeyError, AttributeError, OverflowError) as error:
             raise ValueError("this is no bundle of a curator") from error

@@ -19,7 +19,7 @@ OUTSIDE = ("benchmarks",)  # of the package ldpsim
 # From the lowest layer to the highest. Units of one layer do not import one another.
 LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "devices": (
-        ("array_types", "atomic_files"),
+        ("array_types", "atomic_files", "foreign"),
         ("facts", "network", "noise"),
         ("data",),
         ("datasets", "mechanisms"),

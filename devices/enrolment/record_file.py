@@ -13,7 +13,6 @@ be left out. Each device keeps its own list of neighbours, also where another's 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ import numpy as np
 from ldpsim.devices.atomic_files import read_file
 from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.foreign.strict_json import read_json
 
 _FACTS = {"n", "d", "classes", "feature_low", "feature_high", "domains", "class_names"}
 _RECORD = {"features", "neighbours", "label"}
@@ -41,7 +41,7 @@ def read_own_data(path: Path) -> tuple[Population, tuple[int, ...]]:
             that does not fit the facts.
     """
     try:
-        data = json.loads(read_file(path))
+        data = read_json(read_file(path), finite=False)  # a value that is not has its person's line below
     except OSError as error:
         raise ValueError(f"--data {path}: {error.strerror}") from error
     except ValueError as error:

@@ -18,6 +18,7 @@ from ldpsim.devices import mechanisms
 from ldpsim.devices.atomic_files import read_file
 from ldpsim.devices.curator_key import check_public
 from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.foreign.strict_json import read_json
 from ldpsim.devices.ledger.rows import TRAINING
 from ldpsim.devices.mechanisms.base import Reporting
 from ldpsim.devices.mechanisms.exact_loss import Loss, round_up
@@ -263,7 +264,7 @@ def read_policy(path: Path) -> Policy:
         ValueError: one line, where the file is missing or not of this form.
     """
     try:
-        values = json.loads(read_file(path))
+        values = read_json(read_file(path), finite=False)  # a cap of what is in clear is infinite
         _check(values)
         return Policy.from_dict(values)
     except OSError as error:

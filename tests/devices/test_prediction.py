@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.data.population import Record, records_by_column
+from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.class_table import UNIT, FeatureModel
-from ldpsim.devices.prediction import Bundle
+from ldpsim.devices.prediction import Bundle, most_bytes
 
 TABLE = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.0, 0.0, 0.0], [0.2, 0.2, 0.6], [0.3, 0.3, 0.4]])
 SHARES = np.array([0.5, 0.3, 0.2])
@@ -80,6 +81,25 @@ def test_a_bundle_is_read_back_and_other_texts_are_refused() -> None:
                         ("columns", 9), ("people", 7), ("people", 5.0), ("more", 1)):  # fmt: skip
         with pytest.raises(ValueError):
             Bundle.read(json.dumps({**said, name: value}))
-    for other in ("", "[]", "{}", "3"):
-        with pytest.raises(ValueError):
+    for name, value in (("shares", ["2048", "1229", "819"]), ("shares", [2048.5, 1228.5, 819]), ("low", "0"),
+                        ("shares", [2048, True, 9]), ("shares", [2048, 1229, 10**400]), ("homophily", 10**400),
+                        ("people", True)):  # fmt: skip
+        with pytest.raises(ValueError) as caught:
+            Bundle.read(json.dumps({**said, name: value}))
+        assert "\n" not in str(caught.value)
+    twice = text.replace('"levels": 7', '"levels": 1, "levels": 7')
+    for other in ("", "[]", "{}", "3", twice, "[" * 10**6, '{"people":' * 10**6, text.replace("3.0", "1e400"), b"\xff"):
+        with pytest.raises(ValueError) as caught:
             Bundle.read(other)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("n", "d", "classes"), [(1, 0, 2), (300, 40, 255), (4000, 7, 3), (70, 500, 2)])
+def test_the_longest_bundle_about_these_people_fits_and_little_more(n: int, d: int, classes: int) -> None:
+    """255 different rows, every share of four digits, and features: the bound leaves a fixed number of bytes beside."""
+    rng = np.random.default_rng(n)
+    model = FeatureModel(*(rng.integers(-(2**31) + 1, 2**31, shape) for shape in ((d, classes), (classes,))))
+    bundle = Bundle.of(rng.random((n, classes)), np.ones(classes), 0.8, model if d else None)
+    longest = most_bytes(PublicFacts(n, d, classes))
+    rows = 255 * classes  # fewer people have fewer rows
+    assert len(bundle.as_text()) <= longest <= len(bundle.as_text()) + 2 * rows + 7 * classes + 2**16
