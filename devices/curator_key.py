@@ -13,7 +13,6 @@ Canonical bytes begin with a brace, so that no query begins like a signed questi
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import struct
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ldpsim.devices.atomic_files import read_file
+from ldpsim.devices.foreign.strict_json import read_json
 from ldpsim.devices.query import canonical
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class SignedTerms(NamedTuple):
             ValueError: for text of another form.
         """
         try:
-            values = json.loads(text)
+            values = read_json(text)
             terms = cls(bytes.fromhex(values["signature"]), canonical(values["terms"]))
         except (ValueError, TypeError, KeyError):
             terms = cls(b"", b"")
@@ -159,8 +159,12 @@ def _write_new(path: Path, data: bytes, mode: int) -> None:
         os.fsync(handle)
 
 
-def read_public(path: Path) -> str:
+def read_public(path: Path, named: str = "--curator-key") -> str:
     """Read a public key file, as :attr:`CuratorKey.public`.
+
+    Args:
+        path: The file.
+        named: What named it.
 
     Raises:
         ValueError: one line, where the file is missing or holds something else, a secret key above all.
@@ -168,22 +172,22 @@ def read_public(path: Path) -> str:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-    data = _key_file(path)
+    data = _key_file(path, named)
     if b"PRIVATE KEY" in data:
-        raise ValueError(f"--curator-key {path}: it holds a secret key; a device gets the public one ({path}.pub)")
+        raise ValueError(f"{named} {path}: it holds a secret key; the public one belongs there ({path}.pub)")
     key = None
     with suppress(Exception):  # damaged, or of an algorithm that the library does not know
         key = load_pem_public_key(data)
     if not isinstance(key, Ed25519PublicKey):
-        raise ValueError(f"--curator-key {path}: no public key of a curator")
+        raise ValueError(f"{named} {path}: no public key of a curator")
     return key.public_bytes_raw().hex()
 
 
-def _key_file(path: Path) -> bytes:
+def _key_file(path: Path, named: str = "--curator-key") -> bytes:
     try:
         return read_file(path, _LARGEST_KEY)
     except OSError as error:
-        raise ValueError(f"--curator-key {path}: {error.strerror}") from None
+        raise ValueError(f"{named} {path}: {error.strerror}") from None
 
 
 def check_public(text: object) -> None:

@@ -2,10 +2,14 @@
 
 Terms are JSON:
 
-    {"v": 1, "collection": ID, "people": n, "questions": [
+    {"v": 1, "collection": ID, "people": n, "facts": DIGEST, "questions": [
         {"plan": [[{"attribute": A, "mechanisms": [{"name": ..., ...}]}]],    all stages, in order
          "loss": {A: {"bit": x, "vector": x, "delta": x}},                    over all stages; null: not bounded
          "devices": "0-3,7"}]}                                                null: everybody
+
+``facts`` is the SHA-256 of the file of public facts, which may name the node of each person
+(:mod:`ldpsim.strategies.flower_app.deployed`). The server refuses other facts; a device does not read it. It is left
+out where no file has the facts.
 
 A question stays inside them if one of their questions has its collection, its stages, its mechanisms and
 their parameters, at most its loss, and the device among its people. What the answers of others decide is open:
@@ -31,12 +35,13 @@ _LEVELS = ("bit", "vector", "delta")
 _LEAST_SHARE = 0.99
 
 
-def terms_of(batches: Iterable[tuple[Query, IntArray | None]], people: int) -> bytes:
+def terms_of(batches: Iterable[tuple[Query, IntArray | None]], people: int, *, facts: str | None = None) -> bytes:
     """Return the canonical bytes of terms for these questions, of one collection.
 
     Args:
         batches: Queries, and the devices that each one is for; None for everybody.
         people: Number n of people.
+        facts: Digest of the file of public facts, hexadecimal; None without one.
 
     Raises:
         ValueError: for no question, or questions of several collections.
@@ -56,12 +61,19 @@ def terms_of(batches: Iterable[tuple[Query, IntArray | None]], people: int) -> b
         for query, who in merged.values()
     ]
     head = {"v": FORMAT, "collection": collections.pop(), "people": people}
-    return canonical({**head, "questions": questions})
+    bound = {} if facts is None else {"facts": facts}
+    return canonical({**head, **bound, "questions": questions})
 
 
 def collection_of(terms: bytes) -> str:
     """Return the collection's id; the terms must be of this version."""
     return str(json.loads(terms)["collection"])
+
+
+def facts_of(terms: bytes) -> str | None:
+    """Return the digest of the public facts that the terms name; the terms must be of this version."""
+    digest: str | None = json.loads(terms).get("facts")
+    return digest
 
 
 def people_asked(terms: bytes, query: Query, people: int) -> BoolArray:

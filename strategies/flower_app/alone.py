@@ -4,10 +4,10 @@ On the simulation runtime every SuperNode gets a device that is enrolled here. I
 devices of their own, nobody is enrolled. Then ``facts`` has the public facts (a deployment), or
 ``LDPSIM_STATE`` names their folder (a rehearsal on one machine).
 
-Whoever reaches the SuperLink writes the configuration, so no key of it names a file: text travels in it, and
-folders are those of the process's environment (``LDPSIM_HOME``, ``LDPSIM_STATE``, ``LDPSIM_DATA``). The keys,
-empty or 0 if not given, are the options of a run that are declared for Flower (:mod:`ldpsim.strategies.setup.options`),
-and these:
+Whoever reaches the SuperLink writes the configuration, so no key of it names a file: text travels in it, and the
+places are those of the process's environment (``LDPSIM_HOME``, ``LDPSIM_STATE``, ``LDPSIM_DATA``, and
+``LDPSIM_CURATOR_KEY``, the file of the public key by which the server takes signed terms). The keys, empty or 0 if not
+given, are the options of a run that are declared for Flower (:mod:`ldpsim.strategies.setup.options`), and these:
 
     facts          text of what is public (:mod:`ldpsim.strategies.flower_app.deployed`)
     terms          text of the terms that the devices' curator signed (``ldpsim curator sign``)
@@ -41,7 +41,7 @@ from ldpsim.devices.datasets import GENERATED, SMALLEST_GENERATED, TABLE, names
 from ldpsim.devices.enrolment.state import State, is_enrolled
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.wire import WHOAMI_TYPE, read_introduction
-from ldpsim.strategies.flower_app.deployed import PublicFile, options_given, run_deployed
+from ldpsim.strategies.flower_app.deployed import PublicFile, check_terms, options_given, run_deployed
 from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, Stages, run_collection
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
@@ -145,6 +145,8 @@ def run_alone(grid: Grid, context: Context) -> None:
     public = PublicFile.read(str(config["facts"])) if config.get("facts") else None
     if terms is not None and public is None:
         raise ValueError("terms are those of a deployment: the facts are missing")
+    if terms is not None and public is not None:
+        check_terms(terms, public)
     enrolled = len(State(state)) if state is not None and is_enrolled(state) else 0
     expected = int(config.get("minimum-nodes") or 0) or (public.facts.n if public is not None else enrolled)
     nodes = wait_for_nodes(grid, expected)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,11 +35,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ldpsim.devices.atomic_files import ldpsim_home, read_file, write_atomically
-from ldpsim.devices.curator_key import CuratorKey, SignedTerms
+from ldpsim.devices.curator_key import CuratorKey, SignedTerms, read_public
 from ldpsim.devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
 from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.foreign.strict_json import read_json
 from ldpsim.devices.policy.policy import OnRequery, Policy, policy_for
-from ldpsim.devices.policy.terms import collection_of, terms_of
+from ldpsim.devices.policy.terms import collection_of, facts_of, terms_of
+from ldpsim.devices.query import canonical
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.rounds.batches import ask_in_batches, read_reports
 from ldpsim.strategies.rounds.collect_once import Collected, Stages, at_stage, stages_of
@@ -100,6 +103,7 @@ class PublicFile:
         volunteers: int64, sorted: people who give label and features in clear; None where nobody is asked to.
         ordinary: int64, sorted: other people who are asked for their label under noise; only beside volunteers.
         nodes: Flower's id of each person's node; None where it is not known.
+        digest: SHA-256 of all values of the file, hexadecimal. Terms are bound to it.
     """
 
     facts: PublicFacts
@@ -107,6 +111,7 @@ class PublicFile:
     volunteers: IntArray | None = field(default=None, repr=False)
     ordinary: IntArray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     nodes: Mapping[int, int] | None = field(default=None, repr=False)
+    digest: str = ""
 
     @classmethod
     def load(cls, path: Path) -> PublicFile:
@@ -128,7 +133,7 @@ class PublicFile:
             ValueError: one line, if it is not of this form.
         """
         try:
-            content = json.loads(text)
+            content = read_json(text)
             facts = PublicFacts.from_dict({"domains": (), "class_names": (), **content["facts"]})
             labels = np.full(facts.n, -1, np.int64)
             for node, label in content.get("labels", {}).items():
@@ -141,7 +146,7 @@ class PublicFile:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else error
             raise ValueError(f"{name}: not a file of public facts ({reason})") from error
-        return cls(facts, labels, volunteers, ordinary, nodes)
+        return cls(facts, labels, volunteers, ordinary, nodes, hashlib.sha256(canonical(content)).hexdigest())
 
     def split(self, seed: int) -> Split:
         """Return the division: of volunteers, or else of people with a public label, two thirds train, one validates.
@@ -230,7 +235,27 @@ def signed_config(config: Mapping[str, Any], facts: str, key: CuratorKey) -> dic
     public = PublicFile.read(facts)
     full_config = {**config, "facts": facts, "collection": str(config.get("collection") or uuid.uuid4().hex)}
     pairs = [(question.query, question.devices) for question in questions_of(full_config, public)]
-    return {**full_config, "terms": key.sign(terms_of(pairs, public.facts.n)).to_text()}
+    return {**full_config, "terms": key.sign(terms_of(pairs, public.facts.n, facts=public.digest)).to_text()}
+
+
+CURATOR_KEY = "LDPSIM_CURATOR_KEY"  # in the server's environment: the file of the curator's public key
+
+
+def check_terms(terms: SignedTerms, public: PublicFile) -> None:
+    """Refuse terms that the server's curator did not sign, or signed for other public facts.
+
+    Whoever reaches the server writes the configuration, so the key is not in it.
+
+    Raises:
+        ValueError: one line.
+    """
+    if not (place := os.environ.get(CURATOR_KEY)):
+        raise ValueError(f"terms: the SuperLink's environment names no public key of a curator ({CURATOR_KEY})")
+    curator = read_public(Path(place), CURATOR_KEY)
+    if not terms.is_signed_by(curator):
+        raise ValueError(f"terms: the curator {curator}, whose server this is, did not sign them")
+    if facts_of(terms.terms) != public.digest:
+        raise ValueError("terms: they are signed for other facts than those of this run (ldpsim curator sign)")
 
 
 def _split(config: Mapping[str, Any], public: PublicFile) -> Split:
@@ -238,9 +263,13 @@ def _split(config: Mapping[str, Any], public: PublicFile) -> Split:
 
 
 def results_folder(terms: SignedTerms | None) -> Path:
-    """Return the parent of the results' folders: one for these terms, so that nobody without them writes there."""
+    """Return the parent of the results' folders: one for these terms and their signature.
+
+    So nobody writes there who has no signed terms.
+    """
     home = ldpsim_home() / "flwr"
-    return home if terms is None else home / f"signed-{hashlib.sha256(terms.terms).hexdigest()[:16]}"
+    signed = b"" if terms is None else terms.signature + terms.terms
+    return home / f"signed-{hashlib.sha256(signed).hexdigest()[:16]}" if signed else home
 
 
 def agreed_policy(

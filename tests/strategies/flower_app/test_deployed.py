@@ -70,6 +70,13 @@ def key_at(path: Path) -> CuratorKey:
     return CuratorKey.load(path)
 
 
+@pytest.fixture
+def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CuratorKey:
+    """The key of the curator whose server this is."""
+    monkeypatch.setenv("LDPSIM_CURATOR_KEY", str(tmp_path / "key.pub"))
+    return key_at(tmp_path / "key")
+
+
 class Impersonated(LocalGrid):
     """Node 900 claims the number of device 2, and has a device of its own that would answer."""
 
@@ -104,15 +111,14 @@ def test_a_node_that_claims_the_number_of_somebody_else(
     assert len(state.ledger(2).answers(2)) == bound
 
 
-def test_devices_that_pin_their_curator(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
+def test_devices_that_pin_their_curator(tmp_path: Path, enrolled: Enrolled, facts: Path, key: CuratorKey) -> None:
     """A stranger's run, and one with the curator's terms and another question, spend nothing."""
-    key, text = key_at(tmp_path / "key"), facts.read_text()
+    text = facts.read_text()
     state = enrolled(collector=key.public)
     own = {"epsilon": 8.0, "collection": "mine"}
     signed = signed_config(own, text, key)
     strangers = [
         {**own, "facts": text},
-        signed_config(own, text, key_at(tmp_path / "other")),
         {**signed, "epsilon": 0.01}, {**signed, "epsilon": 7.9}, {**signed, "method": "fp-ldpgen"},
         {**signed, "method": "vote"}, {**signed, "collection": "another"}, {**signed, "reporting": "one-end"},
     ]  # fmt: skip
@@ -134,10 +140,10 @@ def test_devices_that_pin_their_curator(tmp_path: Path, enrolled: Enrolled, fact
 
 @pytest.mark.parametrize(("method", "few"), [("hogs", False), ("fp-ldpgen", False), ("vote", False), ("vote", True)])
 def test_every_question_of_a_collection_is_inside_its_terms(
-    tmp_path: Path, population: Population, facts: Path, volunteers: Path, method: str, few: bool
+    tmp_path: Path, population: Population, facts: Path, volunteers: Path, key: CuratorKey, method: str, few: bool
 ) -> None:
     """Also those that earlier answers make: tables, models and groups."""
-    key, text = key_at(tmp_path / "key"), (volunteers if few else facts).read_text()
+    text = (volunteers if few else facts).read_text()
     if few:
         text = json.dumps({**json.loads(text), "labelled": list(range(12, 19))})
     config = {"method": method, "epsilon": 4.0, "seed": 3, "settings": "batches=3" if method == "vote" else ""}
@@ -148,9 +154,11 @@ def test_every_question_of_a_collection_is_inside_its_terms(
     assert json.loads(summary.read_text())["devices"]["reported"] == 40
 
 
-def test_a_stranger_s_run_of_the_same_name_writes_elsewhere(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
+def test_a_stranger_s_run_of_the_same_name_writes_elsewhere(
+    tmp_path: Path, enrolled: Enrolled, facts: Path, key: CuratorKey
+) -> None:
     """Else a stranger would leave a table there, and the curator's next run would send it with the terms."""
-    key, text = key_at(tmp_path / "key"), facts.read_text()
+    text = facts.read_text()
     own = {"method": "vote", "epsilon": 4.0, "collection": "mine"}
     state = enrolled(collector=key.public)
     with pytest.raises(Refused):
@@ -158,6 +166,57 @@ def test_a_stranger_s_run_of_the_same_name_writes_elsewhere(tmp_path: Path, enro
     terms = SignedTerms.from_text(signed_config(own, text, key)["terms"])
     assert (tmp_path / "flwr" / "vote-mine" / "batch-mine-0.json").is_file()
     assert results_folder(terms).parent == tmp_path / "flwr" and not results_folder(terms).exists()
+
+
+@pytest.mark.parametrize("stranger", ["zeros", "own key", "other facts", "no server key"])
+def test_a_stranger_who_knows_the_terms_makes_no_group_of_a_staged_question(
+    tmp_path: Path, population: Population, facts: Path, key: CuratorKey, monkeypatch: pytest.MonkeyPatch, stranger: str
+) -> None:
+    """Nodes of his own would answer the first stage, and the curator's collection would take over the groups."""
+    config = {"method": "fp-ldpgen", "epsilon": 8.0, "collection": "mine"}
+    nodes = {str(device): str(device + 1) for device in range(40)}
+    facts.write_text(json.dumps({**json.loads(facts.read_text()), "nodes": nodes}))
+    text = facts.read_text()
+    signed = signed_config(config, text, key)
+    terms = SignedTerms.from_text(signed["terms"])
+    asked = {"collection": "mine", "facts": signed["facts"], "terms": signed["terms"], "method": "fp-ldpgen"}
+    hostile, says = {**asked, "epsilon": 8.0}, "did not sign them"
+    if stranger == "zeros":
+        hostile["terms"] = SignedTerms(bytes(64), terms.terms).to_text()
+    elif stranger == "own key":
+        hostile["terms"] = key_at(tmp_path / "other").sign(terms.terms).to_text()
+    elif stranger == "other facts":
+        hostile["facts"] = json.dumps({name: value for name, value in json.loads(text).items() if name != "nodes"})
+        says = "signed for other facts"
+    else:
+        monkeypatch.delenv("LDPSIM_CURATOR_KEY")
+        says = "names no public key of a curator"
+    policy = agreed_policy(config, PublicFile.read(text))
+    theirs = enrol(tmp_path / "theirs", population, policy, seed=9)
+    with pytest.raises(ValueError, match=says) as caught:
+        run_on_grid(LocalGrid(theirs.folder, 40), context(**hostile))
+    assert "\n" not in str(caught.value)
+    assert not any(tmp_path.glob("flwr/**/grouping-*")) and not theirs.ledger(0).answers(0)
+    monkeypatch.setenv("LDPSIM_CURATOR_KEY", str(tmp_path / "key.pub"))
+    state = enrol(tmp_path / "state", population, replace(policy, collector=key.public), seed=5)
+    run_on_grid(LocalGrid(state.folder, 40), context(**signed))
+    (path,) = tmp_path.glob("flwr/signed-*/fp-ldpgen-mine/grouping-mine-1.json")
+    again = enrol(tmp_path / "again", population, replace(policy, collector=key.public), seed=5)
+    monkeypatch.setenv("LDPSIM_HOME", str(tmp_path / "alone"))
+    run_on_grid(LocalGrid(again.folder, 40), context(**signed))
+    (alone,) = tmp_path.glob("alone/flwr/signed-*/fp-ldpgen-mine/grouping-mine-1.json")
+    assert path.read_text() == alone.read_text() and len(set(json.loads(path.read_text()))) > 1
+
+
+def test_a_folder_is_named_by_terms_and_signature(tmp_path: Path, facts: Path, key: CuratorKey) -> None:
+    """Also where a server did not check it, nobody without the signature writes where the collection looks."""
+    config = {"epsilon": 8.0, "collection": "mine"}
+    terms, again = (SignedTerms.from_text(signed_config(config, facts.read_text(), key)["terms"]) for _ in range(2))
+    spaced = json.dumps(json.loads(facts.read_text()), indent=3)  # the same facts in another form
+    other_form = SignedTerms.from_text(signed_config(config, spaced, key)["terms"])
+    assert results_folder(terms) == results_folder(again) == results_folder(other_form)
+    unsigned = SignedTerms(bytes(64), terms.terms)
+    assert len({results_folder(each) for each in (terms, unsigned, None)}) == 3
 
 
 @pytest.fixture(scope="module")
@@ -214,6 +273,8 @@ def test_only_public_labels_are_learned_from(facts: Path) -> None:
         ('{"facts": FACTS, "volunteers": [0, 1, 2], "labelled": [2, 3]}', "person 2 is labelled and a volunteer"),
         ('{"facts": FACTS, "volunteers": [0, 1, 2], "labelled": [3, 3]}', "labelled are a list of different people"),
         ('{"facts": FACTS, "labelled": [3]}', "labelled people stand beside volunteers alone"),
+        ('{"facts": FACTS, "nodes": {"0": 5}, "nodes": {"0": 6}}', "nodes is given twice"),
+        ("[" * 100_000, "nested too deep"),
     ],
 )
 def test_a_bad_file_of_facts_is_one_line(tmp_path: Path, population: Population, text: str | None, says: str) -> None:

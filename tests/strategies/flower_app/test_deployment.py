@@ -6,22 +6,30 @@ About a minute and a gigabyte: ``make deployment``.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
+from flwr.app import Context, RecordDict
 
 from ldpsim.curator.methods import HoGS
 from ldpsim.curator.methods.base import Budget
 from ldpsim.devices import datasets
+from ldpsim.devices.curator_key import CuratorKey, SignedTerms, generate
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.engines.flower import Flower
+from ldpsim.strategies.engines.grids import LocalGrid
+from ldpsim.strategies.flower_app.alone import run_alone
+from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, signed_config
 from ldpsim.strategies.setup.options import RunOptions
 
 pytestmark = pytest.mark.deployment
@@ -70,6 +78,10 @@ def log_of(flower: Flower, start: int = 0) -> str:
     return flower.log.read_text(errors="replace")[start:]
 
 
+def node_ids(flower: Flower) -> list[str]:
+    return re.findall(r"SuperNode ID: (\d+)", log_of(flower))
+
+
 def test_four_devices_report_once(
     started: Callable[..., Flower], enrolled: Callable[[str], State], tmp_path: Path
 ) -> None:
@@ -104,3 +116,55 @@ def test_four_devices_report_once(
         for device in range(24)
     }
     assert [device for device, report in held.items() if report] == [0, 1, 2, 3]
+
+
+def test_a_stranger_with_zero_signatures_makes_no_group_of_a_staged_question(
+    started: Callable[..., Flower], people: Population, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """He knows the words of the terms, and nodes of his own would answer: the collection would take over his groups."""
+    generate(tmp_path / "key")
+    key = CuratorKey.load(tmp_path / "key")
+    question = {"method": "fp-ldpgen", "epsilon": 8.0, "collection": "one"}
+    facts = {"facts": people.facts.to_dict(), "labels": {str(node): int(people.labels[node]) for node in range(12)}}
+    policy = agreed_policy(question, PublicFile.read(json.dumps(facts)))
+
+    def devices(name: str, collector: str | None, seed: int) -> Path:
+        return enrol(tmp_path / name, people, replace(policy, collector=collector), seed=seed).folder
+
+    honest, hostile = devices("honest", key.public, 1), devices("hostile", None, 2)
+    deployment = started(LDPSIM_CURATOR_KEY=str(tmp_path / "key.pub"))
+    ids: list[dict[str, str]] = []
+    for folder in (honest, hostile):
+        ids.append({})
+        for device in range(SUPERNODES // 2):
+            before = len(node_ids(deployment))
+            node = deployment.start_supernode({"partition-id": device, "num-partitions": 24, "state-dir": str(folder)})
+            deployment.wait_until(lambda before=before: len(node_ids(deployment)) > before, node, "no id")  # type: ignore[misc]
+            ids[-1][str(device)] = node_ids(deployment)[-1]
+
+    def with_nodes(nodes: dict[str, str]) -> str:
+        return json.dumps({**facts, "nodes": nodes})
+
+    signed = signed_config(question, with_nodes(ids[0]), key) | {"minimum-nodes": SUPERNODES}
+    zeros = SignedTerms(bytes(64), SignedTerms.from_text(signed["terms"]).terms).to_text()
+    for terms in (zeros, signed["terms"]):  # the stranger: without the signature, and with it and nodes of his own
+        start = len(log_of(deployment))
+        deployment.start_run(ROOT, {**signed, "facts": with_nodes(ids[1]), "terms": terms}).wait(240)
+        reason = "did not sign them" if terms == zeros else "signed for other facts"
+        assert reason in log_of(deployment, start) and "Traceback" not in log_of(deployment, start)
+    assert not list(tmp_path.glob("home/flwr/**/*.json"))
+    deployment.start_run(ROOT, signed).wait(240)
+    (path,) = tmp_path.glob("home/flwr/signed-*/fp-ldpgen-one/grouping-one-1.json")
+    summary = json.loads((path.parent / "summary.json").read_text())
+    assert summary["devices"]["reported"] == SUPERNODES // 2, log_of(deployment)
+    held = [len(State(folder).ledger(0).answers(0)) for folder in (honest, hostile)]
+    assert held == [2, 0]  # an answer a stage
+    # the same devices, asked on a Grid of this process, with nobody else there
+    monkeypatch.setenv("LDPSIM_HOME", str(tmp_path / "alone"))
+    monkeypatch.setenv("LDPSIM_CURATOR_KEY", str(tmp_path / "key.pub"))
+    grid = LocalGrid(devices("again", key.public, 1), 24)
+    nodes = {str(device): str(device + 1) for device in range(SUPERNODES // 2)}
+    again = signed_config(question, with_nodes(nodes), key)
+    run_alone(grid, Context(1, 0, {}, RecordDict(), again))
+    (alone,) = tmp_path.glob("alone/flwr/signed-*/fp-ldpgen-one/grouping-one-1.json")
+    assert path.read_text() == alone.read_text() and np.ptp(json.loads(path.read_text())) > 0
