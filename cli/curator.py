@@ -39,11 +39,15 @@ def sign(
     collection: Annotated[
         str | None, o.plain_option("--collection", "Id of the collection; default: FILE.toml's, or a new one.", "ID")
     ] = None,
+    packages: Annotated[
+        bool, typer.Option("--import-packages", help="Import the installed package of a method or mechanism.")
+    ] = False,
     debug: o.PlainDebug = False,
 ) -> None:
     """Sign the terms of one collection: print the configuration for `flwr run`, with facts and terms as text.
 
-    Do this where the key lives. The key stays there; what is printed holds no secret.
+    Do this where the key lives. The key stays there; what is printed holds no secret. No code that FILE.toml names is
+    imported, a network least of all.
     """
     import tomli_w
 
@@ -58,7 +62,8 @@ def sign(
         text = read_file(facts).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{config}: facts {facts} cannot be read ({error})") from None
-    signed = signed_config(settings | ({} if collection is None else {"collection": collection}), text.strip(), key)
+    named = settings | ({} if collection is None else {"collection": collection})
+    signed = signed_config(named, text.strip(), key, packages=packages)
     echo(f"collection {signed['collection']}: signed by {key.public}", err=True)
     echo(tomli_w.dumps(signed).rstrip())
 

@@ -11,6 +11,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from ldpsim.devices.foreign.packages import imported
+
 NAMED = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -30,11 +32,16 @@ def callable_named(text: str, option: str = "") -> Callable[..., Any]:
     """Return the callable that ``module:function`` names; the current folder comes first, as for ``python -m``.
 
     Raises:
-        ValueError: for a module that cannot be imported, or no callable of that name in it.
+        ValueError: for a module that cannot be imported, or no callable of that name in it, and where no code of other
+            packages is imported (:mod:`ldpsim.devices.foreign.packages`).
     """
     prefix = f"{option} {text}".strip()
     if not NAMED.fullmatch(text):
         raise ValueError(f"{prefix}: the form is module:function")
+    return imported(text, lambda: _callable(text, prefix))
+
+
+def _callable(text: str, prefix: str) -> Callable[..., Any]:
     module, _, path = text.partition(":")
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)

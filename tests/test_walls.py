@@ -27,6 +27,7 @@ CURATOR_FROM_DEVICES = (
     "ldpsim.devices.array_types",
     "ldpsim.devices.training_task",
     "ldpsim.devices.atomic_files",
+    "ldpsim.devices.foreign",
     "ldpsim.devices.prediction",
 )
 

@@ -29,17 +29,26 @@ GROUP = "ldpsim.networks"
 MOST_ENTRIES = 1 << 28  # of dense features: a gibibyte
 
 
+def place_of(name: str) -> str:
+    """Return ``module:Class`` for a network's name; nothing is imported.
+
+    Raises:
+        ValueError: one line, for an unknown name.
+    """
+    installed = {entry.name: entry.value for entry in entry_points(group=GROUP)}
+    if ":" not in name and name not in installed:
+        names = [*NETWORKS, *installed]
+        raise ValueError(f"--gnn {name}: unknown{nearest(name, names)} (known: {', '.join(names)}, package:Class)")
+    return installed.get(name, name)
+
+
 def network_named(name: str) -> type[nn.Module]:
     """Return the class of this name; it is imported.
 
     Raises:
         ValueError: one line, for an unknown name, or what is no class of torch.
     """
-    installed = {entry.name: entry.value for entry in entry_points(group=GROUP)}
-    if ":" not in name and name not in installed:
-        names = [*NETWORKS, *installed]
-        raise ValueError(f"--gnn {name}: unknown{nearest(name, names)} (known: {', '.join(names)}, package:Class)")
-    kind: Any = callable_named(installed.get(name, name), "--gnn")
+    kind: Any = callable_named(place_of(name), "--gnn")
     if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
         raise ValueError(f"--gnn {name}: is no class that inherits from torch.nn.Module")
     return kind

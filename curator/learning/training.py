@@ -34,7 +34,7 @@ from torch.nn import functional
 
 from ldpsim.curator import observer
 from ldpsim.curator.learning.networks import ACTIVATIONS, HEADS, NETWORKS, Network, fresh
-from ldpsim.curator.learning.own_network import make_network, network_named
+from ldpsim.curator.learning.own_network import make_network, place_of
 from ldpsim.curator.linear.processor import reused_memory, threads_for
 from ldpsim.curator.linear.torch_matrix import Dropout
 from ldpsim.curator.setting_error import MOST_STEPS, SettingError
@@ -186,7 +186,7 @@ class TrainingSettings:
         activation: Of the hidden layer: ``relu`` or ``selu``.
 
     Raises:
-        ValueError: for a setting outside its range.
+        ValueError: for a setting outside its range, or the name of no network. No class is imported.
 
     >>> TrainingSettings(gnn="sage", epochs=100).hidden
     16
@@ -207,7 +207,7 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         if self.gnn not in NETWORKS:
-            network_named(self.gnn)
+            place_of(self.gnn)  # settings are data: the class is imported where it trains
         for name, most in _MOST.items():
             if not 1 <= getattr(self, name) <= most:
                 raise SettingError(f"{name}={getattr(self, name)}", f"must be 1..{most}")

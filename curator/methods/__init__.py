@@ -10,11 +10,12 @@ method's module is imported on first use: most need torch, and a collection of r
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, Method, MethodSpec, Question
 from ldpsim.curator.names import nearest
+from ldpsim.devices.foreign.packages import imported, may_import
 
 # name -> module and class; a new method is its module and one line here
 BUILT_IN: dict[str, str] = {
@@ -83,24 +84,32 @@ def _load(path: str) -> type[Method]:
     return method
 
 
+def _of_packages() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group="ldpsim.methods") if entry.name not in BUILT_IN}
+
+
 def names() -> tuple[str, ...]:
     """Return the names of all methods, built in or found through entry points; no method's module is imported."""
-    return tuple(dict.fromkeys((*BUILT_IN, *(entry.name for entry in entry_points(group="ldpsim.methods")))))
+    return (*BUILT_IN, *_of_packages())
 
 
 def table() -> dict[str, type[Method]]:
-    """Return all methods by name, built in or found through entry points."""
+    """Return all methods by name, built in or found through entry points where these are imported."""
     methods = {name: _load(path) for name, path in BUILT_IN.items()}
-    for entry in entry_points(group="ldpsim.methods"):
-        if entry.name not in methods:
-            loaded = entry.load()
-            if isinstance(loaded, type) and issubclass(loaded, Method):
-                methods[entry.name] = loaded
-    return methods
+    found = {name: _imported(name) for name in (_of_packages() if may_import() else ())}
+    return {**methods, **{name: method for name, method in found.items() if method is not None}}
+
+
+def _imported(name: str) -> type[Method] | None:
+    """Return a method of another package, None where its entry point names none."""
+    loaded = imported(name, _of_packages()[name].load)
+    return loaded if isinstance(loaded, type) and issubclass(loaded, Method) else None
 
 
 def find(name: str) -> type[Method]:
     """Return the method of that name.
+
+    Of other packages only the one of that name is imported.
 
     Raises:
         ValueError: for an unknown name; the message names the nearest ones.
@@ -112,7 +121,7 @@ def find(name: str) -> type[Method]:
             f"unknown method {name!r}: with one person a device FedAvg of a GCN has no edge to train on; choose "
             "fedavg-mlp (that), fedavg-gnn (neighbours' representations go through the server) or silo-fedavg-gcn"
         )
-    methods = table()
-    if name not in methods:
-        raise ValueError(f"unknown method {name!r}{nearest(name, methods)}; `ldpsim methods` lists all")
-    return methods[name]
+    method = _imported(name) if name in names() else None
+    if method is None:
+        raise ValueError(f"unknown method {name!r}{nearest(name, names())}; `ldpsim methods` lists all")
+    return method

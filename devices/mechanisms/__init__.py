@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
+from ldpsim.devices.foreign.packages import imported, may_import
 from ldpsim.devices.mechanisms.base import (
     AdjacencyBits,
     AdjacencyMechanism,
@@ -55,11 +56,11 @@ def find(name: str) -> type[Mechanism] | None:
     if name in BUILT_IN:
         return BUILT_IN[name]
     entry = _installed().get(name)
-    loaded = entry.load() if entry else None
+    loaded = imported(name, entry.load) if entry else None
     return loaded if isinstance(loaded, type) and issubclass(loaded, Mechanism) else None
 
 
 def every() -> dict[str, type[Mechanism]]:
-    """Return every mechanism by name: the built-in ones, then those of other packages."""
-    kinds = {name: find(name) for name in (*BUILT_IN, *_installed())}
+    """Return every mechanism by name: the built-in ones, then those of other packages where these are imported."""
+    kinds = {name: find(name) for name in (*BUILT_IN, *(_installed() if may_import() else ()))}
     return {name: kind for name, kind in kinds.items() if kind is not None}

@@ -28,6 +28,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -38,6 +39,7 @@ from ldpsim.devices.atomic_files import ldpsim_home, read_file, write_atomically
 from ldpsim.devices.curator_key import CuratorKey, SignedTerms, read_public
 from ldpsim.devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
 from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.foreign.packages import nothing_imported
 from ldpsim.devices.foreign.strict_json import read_json
 from ldpsim.devices.policy.policy import OnRequery, Policy, policy_for
 from ldpsim.devices.policy.terms import collection_of, facts_of, terms_of
@@ -49,9 +51,9 @@ from ldpsim.strategies.setup.option_spec import OptionSpec, declared
 from ldpsim.strategies.setup.options import AUTO, RunOptions, Seeds
 
 if TYPE_CHECKING:
-    from ldpsim.curator.learning.training import TrainingSettings
     from ldpsim.curator.methods import Method, Question
     from ldpsim.curator.methods.base import Budget, LocalMethod
+    from ldpsim.strategies.setup.settings import Settings
 
 
 def options_given(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,25 +218,29 @@ def questions_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Questio
     Raises:
         ValueError: for a method that asks nobody there, or a budget that is not allowed.
     """
-    method, budget, _ = _method_of(config, public)
+    settings, budget = _settings_of(config, public)
     collection = str(config.get("collection") or "any")
-    return _questions(method, public, _split(config, public), budget, collection)
+    return _questions(settings.method, public, _split(config, public), budget, collection)
 
 
-def signed_config(config: Mapping[str, Any], facts: str, key: CuratorKey) -> dict[str, Any]:
+def signed_config(config: Mapping[str, Any], facts: str, key: CuratorKey, *, packages: bool = False) -> dict[str, Any]:
     """Return a configuration of ``flwr run`` with the text of the facts, and the terms of its collection, signed.
 
     Args:
         config: The run's configuration; without a ``collection`` it gets an id.
         facts: Text of the public facts.
         key: The curator's key.
+        packages: Whether the method or a mechanism may come from another package, which is imported beside the key. A
+            network never is.
 
     Raises:
-        ValueError: as :func:`questions_of`, and for facts of another form or a malformed id.
+        ValueError: as :func:`questions_of`, for facts of another form or a malformed id, and for a name that another
+            package has, unless ``packages``.
     """
     public = PublicFile.read(facts)
     full_config = {**config, "facts": facts, "collection": str(config.get("collection") or uuid.uuid4().hex)}
-    pairs = [(question.query, question.devices) for question in questions_of(full_config, public)]
+    with nullcontext() if packages else nothing_imported():
+        pairs = [(question.query, question.devices) for question in questions_of(full_config, public)]
     return {**full_config, "terms": key.sign(terms_of(pairs, public.facts.n, facts=public.digest)).to_text()}
 
 
@@ -302,13 +308,15 @@ def agreed_policy(
     )
 
 
-def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, Budget, TrainingSettings]:
-    """Return the method, the budget and the training; ValueError of one line for what a deployment does not read."""
-    from ldpsim.curator.learning.training import TrainingSettings
+def _settings_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Settings, Budget]:
+    """Return method and training, and the budget; ValueError of one line for what a deployment does not read.
+
+    A network of a person's own is not imported: terms are signed without it.
+    """
     from ldpsim.curator.methods import find
     from ldpsim.strategies.setup.read_options import check_read
     from ldpsim.strategies.setup.run_setup import budget_of
-    from ldpsim.strategies.setup.settings import TRAINING, divided, resolve
+    from ldpsim.strategies.setup.settings import divided, resolve
 
     kind = find(_method_name(config))
     if kind.spec.reads:
@@ -330,8 +338,7 @@ def _method_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Method, B
     check_read(options, settings.method)
     if options.feature_share == AUTO:
         budget, settings = divided(options, settings, budget, public.facts, len(public.split(0).train))
-    chosen = {key: getattr(settings.training, key) for key in options.settings if key in TRAINING}
-    return settings.method, budget, TrainingSettings(gnn=settings.training.gnn, **chosen)
+    return settings, budget
 
 
 def _method_name(config: Mapping[str, Any]) -> str:
@@ -378,9 +385,12 @@ def run_deployed(
         Refused: if no device reported.
     """
     from ldpsim.strategies.runs.simulate import Refused
+    from ldpsim.strategies.setup.settings import check_gnn
 
     seeds = Seeds.derive(int(config.get("seed") or 0))
-    method, budget, training = _method_of(config, public)
+    settings, budget = _settings_of(config, public)
+    check_gnn(settings, public.facts)
+    method = settings.method
     split = public.split(seeds.split)
     own = collection_of(terms.terms) if terms is not None else uuid.uuid4().hex
     collection = str(config.get("collection") or own)
@@ -407,7 +417,9 @@ def run_deployed(
     reports.save(folder / "reports")
     local = cast("LocalMethod", method)  # it has questions
     graph = local.reconstruct(reports, knowledge)
-    trained = local.train(graph, settings=training, classes=public.facts.classes, seed=seeds.training, device="auto")
+    trained = local.train(
+        graph, settings=settings.training, classes=public.facts.classes, seed=seeds.training, device="auto"
+    )
     run_folder.write_model(folder, trained.model.state_dict())
     np.save(folder / "predictions.npy", trained.predictions, allow_pickle=False)
     guarantee = method.guarantee(public.facts, questions, budget)

@@ -146,18 +146,17 @@ def label_mechanism(budget: Budget, epsilon: float, facts: PublicFacts) -> Mecha
         ValueError: for a name of no such mechanism, or a budget that it refuses.
     """
     kind: Any = mechanisms.find(budget.label_mechanism)
-    if kind is None or kind not in _label_mechanisms():
-        names = ", ".join(other.name for other in _label_mechanisms())
+    if kind is None or not _is_about_a_label(kind):
+        names = ", ".join(name for name, other in mechanisms.every().items() if _is_about_a_label(other))
         raise ValueError(f"--label-mechanism {budget.label_mechanism}: must be one of {names}")
     with spending("--eps-labels", budget.eps_labels, budget, epsilon):
         made: Mechanism = kind.from_epsilon(epsilon, categories=facts.classes)
     return made
 
 
-def _label_mechanisms() -> list[type[Mechanism]]:
-    """Return the mechanisms about the label alone that are made from a budget, also those of other packages."""
-    return [kind for kind in mechanisms.every().values()
-            if kind.reads == ("label",) and hasattr(kind, "from_epsilon")]  # fmt: skip
+def _is_about_a_label(kind: type[Mechanism]) -> bool:
+    """Return whether a mechanism is about the label alone and made from a budget."""
+    return kind.reads == ("label",) and hasattr(kind, "from_epsilon")
 
 
 def ask_labels(

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from flwr.app import Context, Message, RecordDict
 
+from ldpsim.curator.learning.training import TrainingSettings
+from ldpsim.curator.methods import find
 from ldpsim.devices.curator_key import CuratorKey, SignedTerms, generate
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
@@ -309,6 +311,34 @@ def test_a_method_that_asks_for_no_report_is_refused(
     assert not (tmp_path / "flwr").exists()
     with pytest.raises(ValueError, match=says):  # nor does a device get a policy that allows nothing
         agreed_policy({"method": method}, PublicFile.load(facts))
+
+
+def test_a_network_that_cannot_be_made_is_found_before_anybody_is_asked(enrolled: Enrolled, facts: Path) -> None:
+    state = enrolled()
+    with pytest.raises(ValueError, match="there is no module nowhere"):
+        run_on_grid(LocalGrid(state.folder, 40), context(facts=facts.read_text(), epsilon=8.0, gnn="nowhere:Net"))
+    assert not any(state.ledger(device).answers(device) for device in range(40))
+
+
+@pytest.mark.parametrize("method", ["hogs", "solitude"])
+def test_the_network_is_trained_with_the_method_s_own_settings(
+    tmp_path: Path, population: Population, facts: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """As in a simulation; what the configuration sets comes before them."""
+    config = {"method": method, "epsilon": 8.0, "settings": "epochs=7"}
+    state = enrol(tmp_path / "state", population, agreed_policy(config, PublicFile.load(facts)), seed=5)
+    used: list[TrainingSettings] = []
+    kind = find(method)
+    train = kind.train  # type: ignore[attr-defined]
+
+    def watched(self: object, graph: object, *, settings: TrainingSettings, **more: object) -> object:
+        used.append(settings)
+        return train(self, graph, settings=settings, **more)
+
+    monkeypatch.setattr(kind, "train", watched)
+    run_on_grid(LocalGrid(state.folder, 40), context(**config, facts=facts.read_text()))
+    own = {"gnn": kind.spec.default_gnn, **kind.spec.training_defaults}
+    assert used == [TrainingSettings(**{**own, "epochs": 7})] and own["weight_decay"] != TrainingSettings().weight_decay
 
 
 VOLUNTEERS = (0, 2, 5, 6, 9, 11, 20, 31, 33)
