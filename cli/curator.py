@@ -12,6 +12,8 @@ from ldpsim.cli.output import echo
 
 curator = typer.Typer(help="The key of a curator, and the Flower app that asks devices.", no_args_is_help=True)
 
+_LARGEST_BUNDLE = 1 << 26  # bytes
+
 
 @curator.callback()
 def root() -> None:
@@ -66,6 +68,31 @@ def sign(
     signed = signed_config(named, text.strip(), key, packages=packages)
     echo(f"collection {signed['collection']}: signed by {key.public}", err=True)
     echo(tomli_w.dumps(signed).rstrip())
+
+
+@curator.command("sign-model")
+def sign_model(
+    bundle: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle of a run: its bundle.json.")],
+    curator_key: Annotated[Path, o.plain_option("--curator-key", "Secret key of the curator.", "FILE")],
+    debug: o.PlainDebug = False,
+) -> None:
+    """Sign what devices predict from: print the file for `ldpsim device predict --bundle`.
+
+    Sign a bundle that you made of the reports, and none that somebody gives you: one can be made so that a device's
+    class tells who is in its list.
+    """
+    from ldpsim.devices.atomic_files import read_file
+    from ldpsim.devices.curator_key import CuratorKey
+    from ldpsim.devices.prediction import Bundle
+
+    key = CuratorKey.load(curator_key)
+    try:
+        model = Bundle.read(read_file(bundle, _LARGEST_BUNDLE)).as_text().encode()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"{bundle}: {reason}") from None
+    echo(f"signed by {key.public}", err=True)
+    echo(key.sign_model(model).to_bytes().decode("ascii"), nl=False)
 
 
 @curator.command("app")

@@ -17,6 +17,7 @@ from ldpsim.strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
     from ldpsim.devices.data.population import Population
+    from ldpsim.devices.facts import PublicFacts
     from ldpsim.devices.policy.policy import OnRequery, Policy
 
 
@@ -219,17 +220,20 @@ def _group(name: str) -> int:
         raise ValueError(f"--group {name}: no such group") from None
 
 
+_CRAFTED = "somebody may have made it so that a class tells who is in a list"
+
+
 @device.command()
 def predict(
     state: StateFolder,
-    bundle: Annotated[Path, o.plain_option("--bundle", "What a curator published (bundle.json).", "FILE")],
+    bundle: Annotated[Path, o.plain_option("--bundle", "What the curator signed and published.", "FILE")],
     debug: o.PlainDebug = False,
 ) -> None:
     """Print the class of each person here, from a curator's bundle and the person's own data; nothing leaves.
 
-    A line has the person's number and the number of the class.
+    A line has the person's number and the number of the class. It is as private as the person's list. Devices that pin
+    a curator's key take what it signed alone (ldpsim curator sign-model).
     """
-    from ldpsim.devices.atomic_files import read_file
     from ldpsim.devices.data.population import records_of
     from ldpsim.devices.enrolment.state import State
     from ldpsim.devices.prediction import Bundle
@@ -238,8 +242,9 @@ def predict(
     harden()
     home = State(state)
     facts, people = home.population.facts, list(home.residents)
+    text = _signed_model(bundle, facts, home.policy.collector)
     try:
-        published = Bundle.read(read_file(bundle).decode())
+        published = Bundle.read(text)
     except ValueError as error:
         raise ValueError(f"--bundle {bundle}: {error}") from None
     if (published.people, published.classes) != (facts.n, facts.classes) or published.columns not in (0, facts.d):
@@ -247,6 +252,28 @@ def predict(
     classes = published.classes_of(records_of(home.population, people), people)
     for person, label in zip(people, classes.tolist(), strict=True):
         echo(f"{person} {label}")
+    if home.policy.collector is None:
+        echo(f"warning: {bundle} was taken unsigned, as no curator's key is pinned here: {_CRAFTED}", err=True)
+    echo("a class is as private as the list behind it: do not send it, nor act on it where others see that", err=True)
+
+
+def _signed_model(path: Path, facts: PublicFacts, curator: str | None) -> bytes:
+    """Return the bytes of a bundle that the pinned curator signed; without a pin nobody's signature counts.
+
+    Raises:
+        ValueError: one line, where it cannot be read, is longer than a bundle about these people, or is not signed.
+    """
+    from ldpsim.devices.atomic_files import read_file
+    from ldpsim.devices.curator_key import SIGNED_MODEL_BYTES, SignedModel
+    from ldpsim.devices.prediction import most_bytes
+
+    try:
+        model = SignedModel.split(read_file(path, SIGNED_MODEL_BYTES + most_bytes(facts)))
+    except OSError as error:
+        raise ValueError(f"--bundle {path}: {error.strerror}") from None
+    if curator is not None and not model.is_signed_by(curator):
+        raise ValueError(f"--bundle {path}: not signed by the curator {curator}, who is pinned here: {_CRAFTED}")
+    return model.model
 
 
 @device.command()

@@ -1,4 +1,4 @@
-"""The curator's key: a signature under the terms of a collection, by which a device knows who asks.
+"""The curator's key: a signature under the terms of a collection, or a model, by which a device knows whose it is.
 
 A device may pin the public key of the one curator it reports to (:mod:`ldpsim.devices.policy`).
 Then it verifies the signature before it reads anything else of a question. The signature
@@ -9,6 +9,10 @@ the question stays inside them. So nobody who runs the collection needs the key.
     signed question    "ldps" | u8 version | 64 bytes of signature | u32 length | terms | a query's canonical bytes
 
 Canonical bytes begin with a brace, so that no query begins like a signed question.
+
+What devices predict from (:mod:`ldpsim.devices.prediction`) is signed under a label of its own, as a first line:
+
+    signed model       "ldpsim signed model 1 " | 128 hexadecimal digits of signature | "\n" | the model's bytes | "\n"
 """
 
 from __future__ import annotations
@@ -32,7 +36,10 @@ if TYPE_CHECKING:
 _HEAD = b"ldps\x02"
 _FRAME = struct.Struct("<5s64sI")
 _LABEL = b"ldpsim terms of a collection, version 1\n"
+_MODEL_HEAD = b"ldpsim signed model 1 "
+_MODEL_LABEL = b"ldpsim model that devices predict from, version 1\n"
 _SIGNATURE = 64
+SIGNED_MODEL_BYTES = len(_MODEL_HEAD) + 2 * _SIGNATURE + 2  # of a signed model, beside the model
 _LARGEST_KEY = 1 << 16  # bytes
 _PUBLIC_HEX = 64
 
@@ -79,6 +86,10 @@ class CuratorKey:
         """Return signed terms for the bytes of terms (:func:`ldpsim.devices.policy.terms.terms_of`)."""
         return SignedTerms(self._key.sign(_LABEL + terms), terms)
 
+    def sign_model(self, model: bytes) -> SignedModel:
+        """Return the signed model for the bytes of what devices predict from."""
+        return SignedModel(self._key.sign(_MODEL_LABEL + model), model)
+
     @property
     def _key(self) -> Ed25519PrivateKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -124,6 +135,36 @@ class SignedTerms(NamedTuple):
     def is_signed_by(self, public: str) -> bool:
         """Return whether the signature is of this public key."""
         return _verified(public, self)
+
+
+class SignedModel(NamedTuple):
+    """A model that devices predict from, with its signature.
+
+    Args:
+        signature: The 64 bytes of the signature; none of a model that nobody signed.
+        model: The model's bytes. The signature covers them, and a fixed label.
+    """
+
+    signature: bytes
+    model: bytes
+
+    def to_bytes(self) -> bytes:
+        """Return the signed model's file."""
+        return b"%b%b\n%b\n" % (_MODEL_HEAD, self.signature.hex().encode(), self.model)
+
+    @classmethod
+    def split(cls, data: bytes) -> SignedModel:
+        """Return the parts of a file; nothing is verified, and the model is not parsed."""
+        head, _, model = data.partition(b"\n")
+        with suppress(ValueError):
+            signed = cls(bytes.fromhex(head.removeprefix(_MODEL_HEAD).decode()), model[:-1])
+            if signed.to_bytes() == data and len(signed.signature) == _SIGNATURE:
+                return signed
+        return cls(b"", data)
+
+    def is_signed_by(self, public: str) -> bool:
+        """Return whether the signature is of this public key."""
+        return _verifies(public, self.signature, _MODEL_LABEL + self.model)
 
 
 def generate(path: Path) -> str:
@@ -213,12 +254,15 @@ def split_question(question: bytes) -> tuple[SignedTerms, bytes] | None:
 
 @lru_cache(maxsize=4)
 def _verified(public: str, signed: SignedTerms) -> bool:
+    return _verifies(public, signed.signature, _LABEL + signed.terms)
+
+
+def _verifies(public: str, signature: bytes, message: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
-        key.verify(signed.signature, _LABEL + signed.terms)
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(signature, message)
     except (InvalidSignature, ValueError):
         return False
     return True

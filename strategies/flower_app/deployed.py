@@ -384,6 +384,9 @@ def run_deployed(
         ValueError: for a mistake of the user, in one line.
         Refused: if no device reported.
     """
+    from ldpsim.curator.device_bundle import bundle_parts
+    from ldpsim.curator.nulls.models import known_from_reports
+    from ldpsim.strategies.runs.one_report import bundles
     from ldpsim.strategies.runs.simulate import Refused
     from ldpsim.strategies.setup.settings import check_gnn
 
@@ -422,6 +425,8 @@ def run_deployed(
     )
     run_folder.write_model(folder, trained.model.state_dict())
     np.save(folder / "predictions.npy", trained.predictions, allow_pickle=False)
+    parts = bundle_parts(reports, knowledge, known_from_reports(reports, knowledge, nulls=False))
+    write_atomically(folder / run_folder.BUNDLE, bundles(parts, method, trained)[0].as_text())
     guarantee = method.guarantee(public.facts, questions, budget)
     summary = {
         "method": method.spec.name,

@@ -129,7 +129,7 @@ class OneReportRun(Run):
             },
             evidence=evidence if nulls else None,
             reports=null_reports,
-            bundle=None if parts is None else partial(_bundles, parts, method, trained),
+            bundle=None if parts is None else partial(bundles, parts, method, trained),
             graph=None if self.without_graph(method) else graph,
             extra=extra,
         )
@@ -254,7 +254,7 @@ class OneReportRun(Run):
         return known_from_graph(own(setup.population, scene.split, trust="none"), setup.method.spec.reads)
 
 
-def _bundles(parts: BundleParts, method: Method, trained: TrainedNetwork) -> tuple[Bundle, Bundle | None]:
+def bundles(parts: BundleParts, method: Method, trained: TrainedNetwork) -> tuple[Bundle, Bundle | None]:
     """Return what devices predict from: after the reports, and without any."""
     spec = method.in_force()
     after = parts.after(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ldpsim.devices import curator_key
-from ldpsim.devices.curator_key import CuratorKey, SignedTerms, query_of, read_public, split_question
+from ldpsim.devices.curator_key import CuratorKey, SignedModel, SignedTerms, query_of, read_public, split_question
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.policy.policy import Policy, policy_for
@@ -99,6 +99,25 @@ def test_terms_travel_as_text(key: CuratorKey) -> None:
                   "[" * 10**6):  # fmt: skip
         with pytest.raises(ValueError, match="not signed terms"):
             SignedTerms.from_text(wrong)
+
+
+def test_a_signature_covers_every_byte_of_a_model(key: CuratorKey, other: CuratorKey) -> None:
+    model = b'{"a":\n 1}'
+    signed = key.sign_model(model)
+    data = signed.to_bytes()
+    assert SignedModel.split(data) == signed and len(data) == len(model) + curator_key.SIGNED_MODEL_BYTES
+    assert signed.is_signed_by(key.public) and not signed.is_signed_by(other.public)
+    for place in range(len(data)):
+        changed = bytearray(data)
+        changed[place] ^= 1
+        assert not SignedModel.split(bytes(changed)).is_signed_by(key.public), place
+    for unsigned in (b"", model, model + b"\n", data[:-1], b"\n" + data, data.replace(b"1 ", b"1  ", 1)):
+        assert SignedModel.split(unsigned) == (b"", unsigned)
+    for read in (SignedModel(b"", model), SignedModel.split(data + b"\n")):
+        assert not read.is_signed_by(key.public)
+    # A signature under terms is none under a model, and the other way round.
+    assert not SignedModel(key.sign(model).signature, model).is_signed_by(key.public)
+    assert not SignedTerms(signed.signature, model).is_signed_by(key.public)
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -107,7 +107,7 @@ def two_devices_twice() -> list[str]:
 
     The stranger's run and the second question are left out, so that this takes little time.
     """
-    start, certificates, superlink, policies, vaults, nodes, _, collection, _, stop_all = blocks("sh")
+    start, certificates, superlink, policies, vaults, nodes, _, collection, _, _, stop_all = blocks("sh")
     two, few = ("0 1 2 3", "0 1"), ("epsilon = 8.0", "epsilon = 8.0\nminimum-nodes = 2")
     again = """
     kill $(sed -n 2,3p pids)  # the vaults; the SuperNodes stay

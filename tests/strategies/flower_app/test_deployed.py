@@ -19,6 +19,7 @@ from ldpsim.curator.methods import find
 from ldpsim.devices.curator_key import CuratorKey, SignedTerms, generate
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.prediction import Bundle
 from ldpsim.strategies import Refused
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.flower_app import alone
@@ -57,6 +58,7 @@ def test_public_facts_are_enough(tmp_path: Path, enrolled: Enrolled, facts: Path
     assert summary["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
     predictions = np.load(folder / "predictions.npy", allow_pickle=False)
     assert predictions.shape == (40,) and predictions.max() < state.policy.facts.classes
+    assert Bundle.read((folder / "bundle.json").read_text()).people == 40
     # the same collection again gives the stored bytes; another is refused
     run_on_grid(LocalGrid(state.folder, 40), context(**settings))
     again = json.loads((folder / "summary.json").read_text())

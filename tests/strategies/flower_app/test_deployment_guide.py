@@ -24,7 +24,8 @@ def environment() -> Iterator[dict[str, str]]:
 
 @pytest.mark.deployment
 def test_the_rehearsal(environment: dict[str, str]) -> None:
-    *commands, collection, again, last = blocks("sh")
+    *commands, collection, predicting, again, last = blocks("sh")
+    assert "device predict" in predicting
     assert "kill" in last
     here, port = Path(environment["HERE"]), int(environment["PORT"])
     # With the real curator's terms: other questions before the collection, and the same one after it.
@@ -66,7 +67,9 @@ def test_the_rehearsal(environment: dict[str, str]) -> None:
     """
     (first,) = [place for place, block in enumerate(commands) if "ghost" in block]
     commands.insert(first, impersonator)
-    told = perform([*commands, outside, collection, replayed, again, strangers, last, "wait"], environment, 1500)
+    told = perform(
+        [*commands, outside, collection, replayed, predicting, again, strangers, last, "wait"], environment, 1500
+    )
     (path,) = (here / "results").glob("flwr/signed-*/hogs-one/summary.json")
     summary = json.loads(path.read_text())
     assert summary["devices"]["replayed"] == 4 and "asked 4, reported 4" in told, told
@@ -82,6 +85,8 @@ def test_the_rehearsal(environment: dict[str, str]) -> None:
     (key,) = (line for line in (here / "curator").read_text().splitlines() if "-" not in line)
     assert not any(key in path.read_text(errors="replace") for path in (here / "results").rglob("*") if path.is_file())
     assert "adjacency" in told and "device 2 released" in told
+    assert re.search(r"^2 [01]$", told, re.MULTILINE) and "as private as the list" in told
+    assert "warning" not in told  # it was signed
     for i in range(4):
         log = (here / f"vault-{i}.log").read_text()
         assert log.count("released a report") == 1 and "reported 1" in log, log
