@@ -265,10 +265,10 @@ def _signed_model(path: Path, facts: PublicFacts, curator: str | None) -> bytes:
     """
     from ldpsim.devices.atomic_files import read_file
     from ldpsim.devices.curator_key import SIGNED_MODEL_BYTES, SignedModel
-    from ldpsim.devices.prediction import most_bytes
+    from ldpsim.devices.prediction import largest_bundle
 
     try:
-        model = SignedModel.split(read_file(path, SIGNED_MODEL_BYTES + most_bytes(facts)))
+        model = SignedModel.split(read_file(path, SIGNED_MODEL_BYTES + largest_bundle(facts)))
     except OSError as error:
         raise ValueError(f"--bundle {path}: {error.strerror}") from None
     if curator is not None and not model.is_signed_by(curator):

@@ -43,7 +43,7 @@ _DEVICES_AT_ONCE = 1024  # their features are dense
 _FRAME_BYTES = 1 << 16  # of a bundle's text: all but what grows with people, classes or features
 
 
-def most_bytes(facts: PublicFacts) -> int:
+def largest_bundle(facts: PublicFacts) -> int:
     """Return the bytes that the text of a bundle about these people has at most; a longer one is not read."""
     table = 1 + MOST_ROWS * facts.classes + facts.n
     model = 4 * (facts.d + 1) * facts.classes
@@ -146,7 +146,7 @@ class Bundle:
 
     @staticmethod
     def read(text: str | bytes) -> Bundle:
-        """Read :meth:`as_text` back; ValueError for any other text. :func:`most_bytes` bounds it before."""
+        """Read :meth:`as_text` back; ValueError for any other text. :func:`largest_bundle` bounds it before."""
         try:
             values = read_json(text)
             if not are_whole(values["shares"]):

@@ -1,1 +1,1 @@
-"""What other people wrote: JSON that is read strictly, and packages that are imported by their name."""
+"""JSON of other people that is read strictly, and packages of theirs that are imported by their name."""

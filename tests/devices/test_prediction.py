@@ -11,7 +11,7 @@ import pytest
 from ldpsim.devices.data.population import Record, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.class_table import UNIT, FeatureModel
-from ldpsim.devices.prediction import Bundle, most_bytes
+from ldpsim.devices.prediction import Bundle, largest_bundle
 
 TABLE = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.0, 0.0, 0.0], [0.2, 0.2, 0.6], [0.3, 0.3, 0.4]])
 SHARES = np.array([0.5, 0.3, 0.2])
@@ -100,6 +100,6 @@ def test_the_longest_bundle_about_these_people_fits_and_little_more(n: int, d: i
     rng = np.random.default_rng(n)
     model = FeatureModel(*(rng.integers(-(2**31) + 1, 2**31, shape) for shape in ((d, classes), (classes,))))
     bundle = Bundle.of(rng.random((n, classes)), np.ones(classes), 0.8, model if d else None)
-    longest = most_bytes(PublicFacts(n, d, classes))
+    longest = largest_bundle(PublicFacts(n, d, classes))
     rows = 255 * classes  # fewer people have fewer rows
     assert len(bundle.as_text()) <= longest <= len(bundle.as_text()) + 2 * rows + 7 * classes + 2**16
