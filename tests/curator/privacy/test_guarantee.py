@@ -197,6 +197,42 @@ def test_what_volunteers_give_in_clear_is_said_and_not_counted() -> None:
     assert not any("nothing protects theirs" in reason for reason in unsaid.why_they_differ)
 
 
+def test_the_label_of_volunteers_is_theirs_and_nobody_else_is_asked_for_one() -> None:
+    """Where everybody else votes alone, no label of theirs is public: it is not asked. Without volunteers it is."""
+    vote = NeighbourhoodVote.from_probabilities(np.eye(3)[np.arange(6) % 3], 2.0, homophily=0.8)
+    in_clear = (Ask("features", (ClearFeatures(4),)), Ask("label", (ClearLabel(3),)))
+    questions = [
+        Question(Query("c", (in_clear,)), np.arange(2)),
+        Question(Query("c", ((Ask("adjacency", (vote,)),),)), np.arange(2, 6), part=1),
+    ]
+    held = local_guarantee(PublicFacts(6, 4, 3), questions, claim=NO_CLAIM, volunteers=True).holds
+    assert (held["label"].status, held["label"].value, held["label"].public) == ("not asked", None, ())
+    assert held["user"].value == 2.0 and held["user"].not_counted == ("volunteers",)
+    public = local_guarantee(PublicFacts(6, 4, 3), questions[1:], claim=NO_CLAIM).holds
+    assert (public["label"].status, public["label"].public) == ("unprotected", ("label",))
+    assert public["user"].value == 2.0 and public["user"].not_counted == ("label",)
+
+
+def test_the_own_loss_of_a_node_in_few_lists_is_that_of_all_its_reports() -> None:
+    """A vote of 2, a label of 1 and four features of .5: own 5, and 4 for each list that changes its answer.
+
+    Of six people, five others answer about a node: 5 + 5 * 2 in all, and more than 5 + 4 for D of 1.
+    """
+    vote = NeighbourhoodVote.from_probabilities(np.eye(3)[np.arange(6) % 3], 2.0, homophily=0.8)
+    asks = (Ask("adjacency", (vote,)), Ask("features", (OneBit.from_epsilon(0.5, d=4),)),
+            Ask("label", (GRR.from_epsilon(1.0, categories=3),)))  # fmt: skip
+    question = [Question(Query("c", (asks,)))]
+    for collections in (1, 3):
+        node = local_guarantee(PublicFacts(6, 4, 3), question, claim=NO_CLAIM, collections=collections).holds["node"]
+        assert (node.own, node.per_list) == (pytest.approx(5.0 * collections), pytest.approx(4.0 * collections))
+        assert node.value == pytest.approx((5 + 5 * 2.0) * collections)
+    votes = [Question(Query("c", (asks[:1],)))]
+    public = local_guarantee(PublicFacts(6, 4, 3), votes, claim=NO_CLAIM, public_features=True).holds["node"]
+    assert (public.own, public.per_list) == (2.0, 4.0)  # what is public is none of its reports
+    bits = [Question(Query("c", ((Ask("adjacency", (RandomizedResponse.from_epsilon(1.0, n=6),)),),)))]
+    assert local_guarantee(PublicFacts(6, 4, 3), bits, claim=NO_CLAIM).holds["node"].own is None
+
+
 def test_an_unknown_level_is_one_clear_line() -> None:
     holds = {**dict.fromkeys(LEVELS, Level("not asked")), "neighbourhood": Level("not asked")}
     world = World(PublicFacts(4, 2, 2), (), NoiseStream)
