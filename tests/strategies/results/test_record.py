@@ -22,6 +22,7 @@ from ldpsim.devices.datasets import load
 from ldpsim.devices.datasets.npz_file import write_npz_file
 from ldpsim.devices.facts import Split
 from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.outputs.groups import groups_of, table_of
 from ldpsim.strategies.outputs.run_lines import lines_of
 from ldpsim.strategies.results.evaluation import accuracy, auc, macro_f1, reconstruction
 from ldpsim.strategies.results.numbers import NONE, bytes_, count, duration, percent, plus_minus, points, seconds, size
@@ -90,6 +91,22 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
     assert record["dataset"]["scored_sha256"] == digests and len(set(digests)) == 3
 
 
+@pytest.mark.parametrize("method", ["fedavg-mlp", "silo-fedavg-gcn", "isolate"])
+def test_the_figure_of_a_training_in_rounds_is_the_devices(method: str) -> None:
+    """Each person is scored with data that nobody else has: tables have it as the device's, and no curator's."""
+    settings = {"rounds": "2"} if method != "isolate" else {"local_steps": "2"}
+    record = simulate(RunOptions(method=method, clients=60, settings=settings, repeats=2, reference=False, nulls=False,
+                                 out=None)).record  # fmt: skip
+    figures, tests = record["accuracy"], record["accuracy"]["per_repeat"]
+    assert figures["curator"] is None and figures["device"] == pytest.approx(sum(tests) / 2)
+    assert figures["device_std"] == pytest.approx(abs(tests[0] - tests[1]) / 2**0.5) == figures["std"]
+    row = row_of(record, "")
+    assert (row["curator"], row["device"], row["device_std"]) == (None, figures["device"], figures["device_std"])
+    (shown,) = table_of(groups_of([record]))
+    assert shown["curator %"] == NONE
+    assert shown["device (alone)"] == points(figures["device"]) + plus_minus(figures["device_std"])
+
+
 def _privacy(**given: Any) -> dict[str, Any]:
     """Return the section about privacy of a small run with three repeats, and of the same with one as ``alone``."""
     made = {"clients": 40, "settings": {"epochs": "1"}, "reference": False, "nulls": False, "out": None, **given}
@@ -117,6 +134,21 @@ def test_what_the_same_people_are_asked_again_with_fresh_noise_adds_up(vary: str
     assert life["user"]["max"] == pytest.approx(privacy["holds"]["user"]["value"])
     assert life["user"]["mean"] == pytest.approx(3 * once["user"]["mean"]) and life["complete"]
     assert any("3 times" in reason for reason in privacy["why_they_differ"])
+
+
+@pytest.mark.parametrize(("method", "collections"), [("fp-ldpgen", 3), ("hogs", 1)])
+def test_under_one_noise_seed_a_question_of_several_stages_counts_every_time(method: str, collections: int) -> None:
+    """Repeats that differ in their split alone have one noise seed: the same question gives the same bytes.
+
+    A later stage is grouped by a training on other labels, so it asks something else.
+    """
+    privacy = _privacy(method=method, epsilon=4.0, repeats_vary="split", seeds={"noise": 5})
+    assert privacy["collections"] == collections
+    for name, level in privacy["holds"].items():
+        alone = privacy["alone"]["holds"][name]["value"]
+        assert level["value"] == (alone if alone is None else pytest.approx(collections * alone)), name
+    once = privacy["alone"]["lifetime_per_device"]["user"]["max"]
+    assert privacy["lifetime_per_device"]["user"]["max"] == pytest.approx(collections * once)
 
 
 def test_an_owner_that_answers_again_loses_what_three_times_the_queries_lose() -> None:
