@@ -166,6 +166,23 @@ def test_of_public_features_the_pool_is_chosen_by_validation_labels_alone(
         assert found is not None and (found[SPLIT.test] == 2).all() is np.bool_(right)
 
 
+def test_a_label_that_a_model_has_learned_by_heart_does_not_choose_it() -> None:
+    """The class is the product of two signs, which no linear model tells, and each person has a column alone.
+
+    Ridge regression learns validation labels too, each by its own column: it names all of them, and half of the others.
+    Without the own label it names few. The perceptron learns from training people alone, and names everybody.
+    """
+    n, split = 240, Split(np.arange(120), np.arange(120, 180), np.arange(180, 240))
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (n, 2))
+    truth = (signs.prod(axis=1) > 0).astype(np.int64)
+    features = np.concatenate([np.repeat(signs, 20, axis=1), np.eye(n)], axis=1).astype(np.float32)
+    labels = LabelEvidence(np.where(np.isin(np.arange(n), split.test), -1, truth), 2)
+    given = NullEvidence(labels, split, None, features, REPORTED, taught_by_validation=True)
+    assert (given.ridge.scores[split.val].argmax(axis=1) == truth[split.val]).all()
+    found = features_alone(given, seed=0)
+    assert found is not None and np.array_equal(found[split.test], truth[split.test])
+
+
 def test_the_perceptron_sees_no_edge_and_learns_from_training_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[Graph, dict[str, Any]]] = []
 
