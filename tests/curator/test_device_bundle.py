@@ -188,3 +188,54 @@ def test_what_volunteers_give_teaches_and_says_nothing_of_others() -> None:
     assert np.array_equal(_said(made, SPLIT.labelled).argmax(axis=1), LABELS[SPLIT.labelled])
     named = made.classes_of(records_of(_people(FEATURES, np.zeros((2, 0), np.int64)), SPLIT.test), SPLIT.test)
     assert np.mean(named == LABELS[SPLIT.test]) > 0.8  # by the own features, which the device has in clear
+
+
+def _reported_labels() -> LabelEvidence:
+    """Of 400 labelled people 200, 120 and 80 report class 0, 1 and 2, the true one with probability 2/3."""
+    said = np.full(N, -1)
+    said[SPLIT.labelled] = np.repeat(np.arange(CLASSES), [200, 120, 80])
+    soft = np.log(np.where(np.arange(CLASSES) == said[:, None], 2 / 3, 1 / 6))
+    return LabelEvidence(said, CLASSES, 2 / 3, 1 / 6, np.where(said[:, None] < 0, 0, soft))
+
+
+def test_a_reported_label_weighs_as_its_mechanism_says() -> None:
+    """The method says .5, .3, .2 of everybody: a person who reports class 2 has .5, .3 and 4 * .2, over their sum."""
+    parts = BundleParts(NullEvidence(_reported_labels(), SPLIT, None, csr_array(FEATURES)), FACTS, 0.5, 0.5)
+    made = parts.after(np.log(np.tile([0.5, 0.3, 0.2], (N, 1))), np.zeros(N, np.int64), calibrated=True)
+    for report, person in ((None, 599), (0, 0), (1, 200), (2, 399)):
+        row = np.array([0.5, 0.3, 0.2]) * np.where(np.arange(CLASSES) == report, 4, 1)
+        assert _said(made, np.array([person]))[0] == pytest.approx(row / row.sum(), abs=0.02)
+    assert parts.alone() is None  # no label is in clear: without a report nothing is known
+
+
+def test_class_shares_are_those_of_labels_and_not_of_reports() -> None:
+    """E[count] = 1/6 * 400 + 1/2 of the class: the classes have 2 * 200 - 400/3, 2 * 120 - 400/3, 2 * 80 - 400/3."""
+    made = BundleParts(NullEvidence(_reported_labels(), SPLIT), FACTS, 0.5, 0.5).after(
+        None, np.zeros(N, np.int64), calibrated=True
+    )
+    sizes = 2 * np.array([200, 120, 80]) - 400 / 3 + 1  # one more person in each
+    assert made.shares.tolist() == np.rint(4096 * sizes / sizes.sum()).astype(int).tolist()
+
+
+def test_a_model_of_reported_features_is_their_ridge_regression_around_the_mean() -> None:
+    """Class 0 has four columns, and 1 and 2 one each. Scores are s R + b ln(shares) + a constant of the person, s and
+    b at least 0, with R the fit on columns less their mean, over their spread."""
+    columns = np.array([0, 0, 0, 0, 1, 2])
+    rng = np.random.default_rng(4)
+    own = (rng.random((N, 6)) < 0.1 + 0.7 * (columns == LABELS[:, None])).astype(np.float64)
+    estimates = (own + rng.normal(0, 1, (N, 6))).astype(np.float32)
+    evidence = replace(_known(estimates), reported=frozenset({"features"}))
+    model = BundleParts(evidence, FACTS, 0.5, 0.5).features
+    assert model is not None and model.levels == 255
+    said = model.model.evidence((255 * own[SPLIT.test]).astype(np.int64), words=False) / 2.0**16
+    centre, spread = estimates.mean(axis=0, dtype=np.float64), estimates.std(axis=0, dtype=np.float64)
+    fit = evidence.ridge
+    scores = (own[SPLIT.test] - centre) / spread / 6**0.5 @ fit.weights + fit.mean
+    known = LABELS[SPLIT.val]
+    prior = np.log((np.bincount(known, minlength=CLASSES) + 1) / (len(known) + CLASSES))
+    parts = np.stack([scores, np.tile(prior, (len(scores), 1))], axis=-1)
+    parts -= parts.mean(axis=1, keepdims=True)
+    target = said - said.mean(axis=1, keepdims=True)
+    exponents, *_ = np.linalg.lstsq(parts.reshape(-1, 2), target.ravel(), rcond=None)
+    assert np.abs(parts @ exponents - target).max() < 0.01 and (exponents >= -1e-3).all()
+    assert np.mean(said.argmax(axis=1) == LABELS[SPLIT.test]) > 0.6
