@@ -151,6 +151,30 @@ def test_the_deltas_of_all_reports_that_a_change_touches_add_up(monkeypatch: pyt
         assert held["relationship"].delta == pytest.approx(3e-6 * edge)
         assert held["user"].delta == pytest.approx(3e-6) and held["node"].delta == pytest.approx(3e-6 * node)
         assert held["vector"].delta == held["bit_feature"].delta == 0
+        public = _hogs(10, 4, collections=3, epsilon=4, reporting=reporting, public_features=True).holds
+        assert (public["user"].delta, public["user"].private_delta) == (0.0, pytest.approx(3e-6))
+        assert (public["node"].delta, public["node"].private_delta) == (0.0, pytest.approx(3e-6 * node))
+
+
+def test_a_sum_is_exact_where_one_pair_of_inputs_attains_all_of_it() -> None:
+    """Two lists flip as one does. Of two reports of features, or of a label, that is not known: their sum bounds."""
+    responses = [RandomizedResponse.from_epsilon(loss, n=6) for loss in (1.0, 0.25)]
+    bits = [OneBit.from_epsilon(loss, d=4) for loss in (0.5, 0.25)]
+    labels = [GRR.from_epsilon(loss, categories=3) for loss in (1.0, 2.0)]
+
+    def kinds(*asks: Ask) -> dict[str, tuple[str | None, float | None]]:
+        held = local_guarantee(PublicFacts(6, 4, 3), [Question(Query("c", (asks,)))], claim=NO_CLAIM).holds
+        return {name: (held[name].kind, held[name].value) for name in ("bit_adjacency", "vector", "label", "user")}
+
+    one = kinds(Ask("adjacency", tuple(responses)), Ask("features", (bits[0],)), Ask("label", (labels[0],)))
+    assert one == {"bit_adjacency": ("exact", 1.25), "vector": ("exact", pytest.approx(2.0)),
+                   "label": ("exact", 1.0), "user": ("exact", pytest.approx(6.25 + 2.0 + 1.0))}  # fmt: skip
+    of_features = kinds(Ask("adjacency", (responses[0],)), Ask("features", tuple(bits)), Ask("label", (labels[0],)))
+    assert of_features == {"bit_adjacency": ("exact", 1.0), "vector": ("bound", pytest.approx(3.0)),
+                           "label": ("exact", 1.0), "user": ("bound", pytest.approx(5 + 3.0 + 1.0))}  # fmt: skip
+    of_labels = kinds(Ask("adjacency", (responses[0],)), Ask("features", (bits[0],)), Ask("label", tuple(labels)))
+    assert of_labels == {"bit_adjacency": ("exact", 1.0), "vector": ("exact", pytest.approx(2.0)),
+                         "label": ("bound", 3.0), "user": ("bound", pytest.approx(5 + 2.0 + 3.0))}  # fmt: skip
 
 
 def test_two_gaussian_reports_lose_less_than_the_sums_that_are_printed() -> None:

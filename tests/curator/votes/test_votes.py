@@ -14,7 +14,15 @@ from ldpsim.curator.learning.ridge import folds_of, ridge
 from ldpsim.curator.methods.base import Question
 from ldpsim.curator.reports.labels import LabelEvidence, label_evidence
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.votes.knowledge import FOLDS, PRIOR_COUNT, log_likelihood, people_of_batch
+from ldpsim.curator.votes.knowledge import (
+    FEATURES,
+    FOLDS,
+    PRIOR_COUNT,
+    VOTE,
+    VoteEvidence,
+    log_likelihood,
+    people_of_batch,
+)
 from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
 from ldpsim.curator.votes.volunteered import (
     ClassReports,
@@ -48,6 +56,21 @@ def test_the_law_is_that_of_the_formula_without_the_own_count(soft: bool) -> Non
         same = labels[others & (reports == reports[person]), c].sum()
         wanted = (same + PRIOR_COUNT * overall[reports[person]]) / (labels[others, c].sum() + PRIOR_COUNT)
         assert found[person, c] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("right", "told"), [(160, True), (20, False)])
+def test_votes_count_as_often_as_they_are_right_and_not_at_all_where_they_mislead(right: int, told: bool) -> None:
+    """Of 200 labelled people 160 votes name the class: it gets .8. Where 20 do, what features say is left: a third."""
+    labels = np.arange(300) % 3
+    named = np.where(np.random.default_rng(0).permutation(200) < right, labels[:200], (labels[:200] + 1) % 3)
+    named = np.concatenate([named, labels[200:]])
+    alike, sure = np.full((300, 3), -np.log(3)), 12.0 * np.eye(3)[named]
+    evidence = VoteEvidence(LabelEvidence(np.where(np.arange(300) < 200, labels, -1), 3), np.zeros((300, 3)),
+                            {FEATURES: alike, VOTE: sure}, np.ones(300, np.bool_))  # fmt: skip
+    log_p, exponents = evidence.posterior(np.arange(200))
+    share = 0.8 if told else 1 / 3
+    assert np.exp(log_p)[np.arange(300), named] == pytest.approx(share, abs=0.01)
+    assert exponents[VOTE] == pytest.approx(np.log(8) / 12 if told else 0.0, abs=0.01)  # e^12a / (e^12a + 2) = .8
 
 
 def test_each_batch_has_folds_of_labelled_people_and_the_most_certain_of_the_others() -> None:
