@@ -178,6 +178,21 @@ def test_nobody_of_a_state_folder_is_asked_for_a_null(tmp_path: Path, monkeypatc
     assert not pieces & {secrets[start : start + 32] for start in range(0, len(secrets), 32)}
 
 
+@pytest.mark.parametrize("method", ["hogs", "fedavg-mlp"])
+def test_the_same_devices_are_silent_among_the_other_people(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[frozenset[int]] = []
+
+    def noted(setup: Any, number: int, *given: Any) -> RepeatContext:
+        seen.append(setup.repeats[number].silent)
+        return set_scene(setup, number, *given)
+
+    monkeypatch.setattr(module, "set_scene", noted)
+    settings = {"rounds": "2"} if method == "fedavg-mlp" else {"epochs": "2"}
+    given = options(None, method=method, settings=settings, dropout=0.3, all_nulls=False)
+    simulate(given)
+    assert seen == [set_up(given).repeats[0].silent] and seen[0]
+
+
 def rows_in(state: Path) -> int:
     opened = State(state)
     try:
