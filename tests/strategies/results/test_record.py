@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.methods.base import Graph
-from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.level import Level, OfOne
 from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.datasets import load
 from ldpsim.devices.datasets.npz_file import write_npz_file
@@ -130,6 +130,7 @@ def test_what_the_same_people_are_asked_again_with_fresh_noise_adds_up(vary: str
             continue
         assert level["value"] == pytest.approx(3 * alone["value"]), name
         assert level["of_one"] == {"value": alone["value"], "delta": 0.0, "of": 3}, name
+        assert level["kind"] == alone["kind"] == "exact", name
     life, once = privacy["lifetime_per_device"], privacy["alone"]["lifetime_per_device"]
     assert life["user"]["max"] == pytest.approx(privacy["holds"]["user"]["value"])
     assert life["user"]["mean"] == pytest.approx(3 * once["user"]["mean"]) and life["complete"]
@@ -145,8 +146,11 @@ def test_under_one_noise_seed_a_question_of_several_stages_counts_every_time(met
     privacy = _privacy(method=method, epsilon=4.0, repeats_vary="split", seeds={"noise": 5})
     assert privacy["collections"] == collections
     for name, level in privacy["holds"].items():
-        alone = privacy["alone"]["holds"][name]["value"]
-        assert level["value"] == (alone if alone is None else pytest.approx(collections * alone)), name
+        alone = privacy["alone"]["holds"][name]
+        if alone["value"] is not None:
+            assert level["value"] == pytest.approx(collections * alone["value"]), name
+            # stages of one draw: nobody says that some people attain the sum
+            assert (alone["kind"], level["kind"]) == ("exact", "exact" if collections == 1 else "bound"), name
     once = privacy["alone"]["lifetime_per_device"]["user"]["max"]
     assert privacy["lifetime_per_device"]["user"]["max"] == pytest.approx(collections * once)
 
@@ -300,12 +304,23 @@ def test_a_row_has_claimed_and_held_and_nulls() -> None:
     assert (row["cell"], row["claimed"], row["holds_relationship"], row["holds_label_status"]) == (
         3, 8.0, 14.4, "unprotected",
     )  # fmt: skip
+    assert (row["holds_relationship_of_one"], row["holds_relationship_delta"]) == (None, 0.0)
     assert (row["shuffled_adjacency"], row["standing"], row["nonprivate_test"]) == (0.3311, "below", 0.8511)
     assert (row["answered"], row["edges_kept"], row["folder"]) == (2900, 10238.0, "hogs-0")
     found = dict(figures(record))
     assert (found["test"], found["graph_alone"], found["holds_user"]) == (0.6124, 0.7884, 21797.6)
     assert not {"cell", "epsilon", "noise_seed", "std", "holds_label", "method"} & set(found)
     assert all(type(value) is float for value in found.values())
+
+
+def test_a_row_has_the_loss_of_all_collections_and_beside_it_that_of_one() -> None:
+    """Each figure of a level in its own column: three collections, each of loss 2 at delta 1e-6."""
+    level = Level("bounded", 6.0, 3e-6, of_one=OfOne(2.0, 1e-6, 3)).to_dict()
+    holds = {**RECORD["privacy"]["holds"], "user": level}
+    row = row_of({**RECORD, "privacy": {**RECORD["privacy"], "holds": holds, "collections": 3}}, "")
+    found = {name: row[name] for name in row if name.startswith("holds_user") or name == "collections"}
+    assert found == {"holds_user": 6.0, "holds_user_status": "bounded", "holds_user_delta": 3e-6,
+                     "holds_user_of_one": 2.0, "collections": 3}  # fmt: skip
 
 
 def test_a_column_has_one_type_and_the_last_ones_stay_last() -> None:
