@@ -239,3 +239,58 @@ def test_a_model_of_reported_features_is_their_ridge_regression_around_the_mean(
     exponents, *_ = np.linalg.lstsq(parts.reshape(-1, 2), target.ravel(), rcond=None)
     assert np.abs(parts @ exponents - target).max() < 0.01 and (exponents >= -1e-3).all()
     assert np.mean(said.argmax(axis=1) == LABELS[SPLIT.test]) > 0.6
+
+
+@pytest.mark.parametrize("reported", [True, False], ids=["reported", "numbers"])
+def test_where_features_say_nothing_a_device_is_told_the_class_shares(reported: bool) -> None:
+    """80 %, 15 % and 5 % of those who train, and of those who validate, are of a class, and all features are noise."""
+    rng = np.random.default_rng(2)
+    labels, features = np.tile(np.repeat([0, 1, 2], [16, 3, 1]), N // 20), rng.random((N, 6)).astype(np.float32)
+    hidden = np.where(np.isin(np.arange(N), SPLIT.test), -1, labels)
+    estimates = (features - 0.5 + rng.normal(0, 1, (N, 6))).astype(np.float32)
+    evidence = NullEvidence(LabelEvidence(hidden, CLASSES), SPLIT, None, estimates if reported else features,
+                            frozenset({"features"} if reported else ()))  # fmt: skip
+    model = BundleParts(evidence, FACTS, 0.5, 0.5).features
+    assert model is not None
+    scores = np.exp(model.model.evidence(np.rint(255 * features).astype(np.int64), words=False) / 2.0**16)
+    shares = scores / scores.sum(axis=1, keepdims=True)
+    assert shares.mean(axis=0) == pytest.approx([0.8, 0.15, 0.05], abs=0.03)
+    assert shares[:, 0].std() < 0.05
+
+
+def test_reported_features_are_as_sure_as_they_are_without_the_own_label() -> None:
+    """500 columns that say nothing, and 400 labels: the fit knows nearly all by heart, and tells nobody anything."""
+    rng = np.random.default_rng(3)
+    estimates = rng.choice([-1.0, 1.0], (N, 500)).astype(np.float32)
+    evidence = replace(_known(estimates), reported=frozenset({"features"}), taught_by_validation=True)
+    assert np.mean(evidence.ridge.scores[SPLIT.labelled].argmax(axis=1) == LABELS[SPLIT.labelled]) > 0.9
+    model = BundleParts(evidence, replace(FACTS, d=500), 0.5, 0.5).features
+    assert model is not None
+    scores = np.exp(model.model.evidence(np.where(estimates > 0, 255, 0), words=False) / 2.0**16)
+    assert (scores / scores.sum(axis=1, keepdims=True)).max() < 0.5
+
+
+def test_of_very_many_people_a_sample_teaches_by_its_own_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every fourth of 400: the model is that of these people alone."""
+    some = np.where(np.isin(np.arange(N), np.arange(0, 400, 4)), LABELS, -1)
+    alone = BundleParts(NullEvidence(LabelEvidence(some, CLASSES), SPLIT, None, csr_array(FEATURES)), FACTS, 0.5, 0.5)
+    monkeypatch.setattr(models, "MOST_TAUGHT", 100)
+    found = _parts(0.5, csr_array(FEATURES)).features
+    monkeypatch.undo()
+    assert found is not None and alone.features is not None
+    assert found.model.as_text() == alone.features.model.as_text()
+
+
+@pytest.mark.parametrize("bits", [False, True], ids=["public features", "reported features"])
+def test_what_needs_no_report_is_made_of_none(bits: bool) -> None:
+    """Reports of other friends and other features: the bundle of who is asked differs, and that of nobody does not."""
+    reports, public, _ = world(bits=bits, public=not bits)
+    rng = np.random.default_rng(6)
+    order = rng.permutation(public.facts.n)
+    arrays = {"adjacency": reports.adjacency[order][:, rng.permutation(public.facts.n)]}
+    others = reports.with_arrays(**arrays, **({"features": reports.features[order]} if bits else {}))
+    one, two = (bundle_parts(each, public, known_from_reports(each, public)) for each in (reports, others))
+    assert one.alone() is not None and one.alone().as_text() == two.alone().as_text()
+    rows = np.log(np.full((public.facts.n, 3), 1 / 3))
+    after = [each.after(rows, np.zeros(public.facts.n, np.int64), calibrated=True).as_text() for each in (one, two)]
+    assert after[0] != after[1]

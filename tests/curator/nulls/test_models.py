@@ -225,6 +225,24 @@ def test_the_perceptron_sees_no_edge_and_learns_from_training_labels(monkeypatch
     assert (given["settings"].gnn, given["settings"].selection) == ("mlp", "loss")
 
 
+@pytest.mark.parametrize("taught_by_validation", [False, True])
+@pytest.mark.parametrize("reported", [frozenset(), REPORTED], ids=["public", "reported"])
+def test_whatever_teaches_the_others_the_perceptron_has_not_seen_the_labels_that_choose_it(
+    taught_by_validation: bool, reported: frozenset[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[np.ndarray, np.ndarray]] = []
+    honest = training.train
+
+    def watched(graph: Graph, **given: Any) -> training.TrainedNetwork:
+        seen.append((graph.train, graph.val))
+        return honest(graph, **given)
+
+    monkeypatch.setattr(training, "train", watched)
+    features_alone(known(reported=reported, taught_by_validation=taught_by_validation), seed=0)
+    assert seen
+    assert all(np.array_equal(train, SPLIT.train) and np.array_equal(val, SPLIT.val) for train, val in seen)
+
+
 def test_scrambled_test_labels_change_nothing() -> None:
     scrambled = TRUTH.copy()
     scrambled[SPLIT.test] = np.random.Generator(np.random.PCG64(5)).permutation(TRUTH[SPLIT.test])
