@@ -155,6 +155,44 @@ def test_under_one_noise_seed_a_question_of_several_stages_counts_every_time(met
     assert privacy["lifetime_per_device"]["user"]["max"] == pytest.approx(collections * once)
 
 
+@pytest.mark.parametrize("noise", [None, 5], ids=["os", "seed"])
+def test_reports_that_were_kept_are_those_of_one_collection(noise: int | None, tmp_path: Path) -> None:
+    """Three repeats that read them lose what the first run lost, whatever their seeds are."""
+    given: dict[str, Any] = {"method": "hogs", "clients": 40, "settings": {"epochs": "1"}, "reference": False,
+                             "nulls": False, "seeds": {"noise": noise}}  # fmt: skip
+    first = simulate(RunOptions(**given, out=tmp_path, save_reports=True))
+    kept = tmp_path / first.folder.name / "reports"
+    again = simulate(RunOptions(**given, out=None, from_reports=kept, repeats=3, repeats_vary="all")).record
+    assert again["privacy"]["collections"] == 1
+    assert again["privacy"]["holds"] == first.record["privacy"]["holds"]
+
+
+@pytest.mark.parametrize(
+    ("given", "exact"),
+    [({"method": "hogs"}, False), ({"method": "hogs", "public_features": True}, True), ({"method": "raw"}, True)],
+)
+def test_features_have_no_error_where_they_are_public_or_read_in_clear(given: dict[str, Any], exact: bool) -> None:
+    options = RunOptions(clients=40, settings={"epochs": "1"}, reference=False, nulls=False, out=None, **given)
+    error = simulate(options).record["reconstruction"]["feature_mae"]
+    assert error == 0.0 if exact else error > 0.05
+
+
+def test_several_collections_lose_what_a_person_who_is_in_all_of_them_loses() -> None:
+    """Labels of 10 people, and then of 10 others: everybody's list was reported twice, and each label once."""
+    setup = set_up(RunOptions(method="hogs", clients=40, private_labels=True, eps_labels=1.0, epsilon=4.0, out=None))
+    run, rest = run_of(setup.method), np.arange(30, 40)
+    first, second = (
+        run.questions(setup, Split(people[:6], people[6:], rest), "c") for people in np.split(np.arange(20), 2)
+    )
+    once = run.guarantee_of(setup, [first]).holds
+    for collections, times in (([first, second], 1), ([first, first], 2)):
+        held = run.guarantee_of(setup, collections)
+        assert held.collections == 2 and held.holds["label"].value == pytest.approx(times * 1.0)
+        for name in ("bit_adjacency", "relationship", "vector"):
+            assert held.holds[name].value == pytest.approx(2 * once[name].value)
+        assert held.holds["user"].value == pytest.approx(2 * (once["user"].value - 1.0) + times * 1.0)
+
+
 def test_an_owner_that_answers_again_loses_what_three_times_the_queries_lose() -> None:
     def level(queries: int, repeats: int) -> Level:
         vary = "noise" if repeats > 1 else "all"

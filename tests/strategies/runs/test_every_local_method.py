@@ -179,6 +179,8 @@ def test_nobody_learns_from_the_labels_in_clear_of_flagged_people(
         outcome = run_of(setup.method).work(scene)
     known, graph = outcome.evidence, outcome.graph
     assert known is not None and graph is not None and outcome.extra["defence"]["flagged"] == sorted(guilty.tolist())
+    assert outcome.reports is not None  # null models with one attribute of others read the rest of them
+    assert np.array_equal(np.flatnonzero(~outcome.reports.answered), np.sort(guilty))
     left = [part if everybody else np.setdiff1d(part, guilty) for part in (train, val)]
     assert all(map(np.array_equal, (graph.train, graph.val), left))
     assert np.array_equal(np.flatnonzero(known.labels.labels >= 0), np.sort(np.concatenate(left)))

@@ -139,6 +139,7 @@ def test_ldp_fedavgs_loss_is_the_composition_of_the_answers_in_the_ledgers(tmp_p
     assert math.isclose(held["delta"], sum(loss.delta for loss in own)) and held["delta"] == life["user"]["delta"]
     assert "one Gaussian mechanism" in held["detail"]
     assert any("claimed is the sum" in reason for reason in record["privacy"]["why_they_differ"])
+    assert record["federated"]["answers_per_device"] == {"max": 2, "mean": 2.0}  # 30 of 60 people were asked at all
     with pytest.raises(Refused, match="POLICY_REFUSED"):  # their budget is spent
         run(tmp_path, "ldp-fedavg", settings={"rounds": "8", "fraction": "0.25"}, state=tmp_path / "state", epsilon=4.0)
 
@@ -184,6 +185,27 @@ def test_the_models_of_several_trainings_lose_what_the_worst_division_of_people_
     for trained in (both, both[::-1]):
         level = run_of(setup.method).guarantee_of(setup, trained).holds["central_node"]
         assert (level.value, level.delta) == (of[30], 0.01)
+
+
+def test_what_is_claimed_before_a_training_counts_the_people_who_train() -> None:
+    """30 of 60 people train, and a round draws 15 of them."""
+    settings = {"noise_multiplier": "3", "rounds": "3", "fraction": "0.5"}
+    setup = set_up(RunOptions(method="dp-fedavg", out=None, **{**SMALL, "settings": settings}))
+    level = run_of(setup.method).guarantee_before(setup, setup.repeats[0].split).holds["central_node"]
+    assert (level.value, level.delta) == (central_epsilon(Rounds(3, 30, 15, 0.01), 3.0), 0.01)
+
+
+def test_a_device_that_trains_alone_learns_its_own_label_and_is_scored_on_the_others(tmp_path: Path) -> None:
+    """Features say nothing: each network names its own class everywhere, and is right about that class's people."""
+    labels = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [60, 30, 10]))
+    np.savez(tmp_path / "people.npz", x=np.ones((100, 2)), edge_index=np.zeros((2, 0), np.int64), labels=labels,
+             num_classes=3)  # fmt: skip
+    options = RunOptions(method="isolate", dataset=str(tmp_path / "people.npz"), out=None, reference=False, nulls=False)
+    split = set_up(options).repeats[0].split
+    accuracy = simulate(options).record["accuracy"]
+    for part, figure in ((split.test, accuracy["test"]), (split.val, accuracy["val"])):
+        right = [np.mean(labels[part] == label) for label in labels[split.train]]
+        assert figure == pytest.approx(np.mean(right)) and 0.2 < figure < 0.8
 
 
 def test_a_central_budget_has_a_limit_at_both_ends() -> None:
@@ -306,6 +328,8 @@ def test_after_fedgcns_exchange_silos_have_the_whole_graphs_rows(population: Pop
     assert {name: phase["rounds"] for name, phase in phases.items()} == {
         "handover": 1, "contribution": 1, "sums": 1, "training": 2,
     }  # fmt: skip
+    for name, each in record.record["federated"]["per_silo"].items():
+        assert each == {key: phases[name][key] / 4 for key in ("downlink_bytes", "uplink_bytes")}
     assert record.record["devices"]["reported"] == 40 and record.record["privacy"]["trust"] == "trusted curator"
     assert record.record["privacy"]["lifetime_per_device"]["user"]["max"] is None
 

@@ -22,6 +22,7 @@ from ldpsim.strategies.results.outcome import Score
 from ldpsim.strategies.results.rows import row_of
 from ldpsim.strategies.runs import nulls as module
 from ldpsim.strategies.runs import run as run_module
+from ldpsim.strategies.runs.nulls import models_at_once
 from ldpsim.strategies.runs.run import RepeatContext, ask_devices
 from ldpsim.strategies.runs.set_up import set_scene, set_up
 
@@ -336,6 +337,20 @@ def test_models_side_by_side_are_the_models_one_after_another(
     for part in ("accuracy", "reference"):
         assert alone[part] == beside[part]
     assert {**alone["nulls"], "seconds": 0} == {**beside["nulls"], "seconds": 0}
+
+
+def test_what_may_draw_from_torchs_own_state_trains_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network of a person's own, a method of another package, and what is not trained by the curator."""
+    monkeypatch.setattr(module, "trainings_at_once", lambda size: 3)
+    setup, in_rounds = (
+        set_up(options(None, method="hogs")),
+        options(None, method="fedavg-mlp", settings={"rounds": "2"}),
+    )
+    assert [models_at_once(setup), models_at_once(set_up(in_rounds))] == [3, 1]
+    for known in ("NETWORKS", "BUILT_IN"):
+        with monkeypatch.context() as nothing:
+            nothing.setattr(module, known, {})
+            assert models_at_once(setup) == 1
 
 
 @pytest.mark.parametrize(("workers", "repeats"), [(1, 1), (2, 1), (2, 2)])

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.methods import PrivGnn
+from ldpsim.curator.owner.teachers.answering import Teaching
+from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State
@@ -107,6 +109,53 @@ def test_the_accuracy_of_labels_is_that_of_the_people_asked_about(
     truth = seen["classes"][:45]
     for name, said in (("pseudo_label_accuracy", seen["labels"]), ("teacher_accuracy", seen["taught"])):
         assert section[name] == pytest.approx(np.mean(said == truth)) and 0 < section[name] < 1
+
+
+def test_null_models_of_an_owner_know_the_released_labels_of_those_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here the owner releases the truth, which the one feature tells: 45 of 48 candidates have their own label."""
+    labels = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [80, 50, 30]))
+    np.savez(tmp_path / "people.npz", x=np.eye(3)[labels], edge_index=np.zeros((2, 0), np.int64), labels=labels,
+             num_classes=3)  # fmt: skip
+    order, truth = owner.query_order, []
+
+    def ordered(public: Any, *given: Any, **more: Any) -> Any:
+        truth.append(public.features.argmax(axis=1)[found := order(public, *given, **more)])
+        return found
+
+    monkeypatch.setattr(owner, "query_order", ordered)
+    monkeypatch.setattr(PrivGnn, "labels", lambda self, values, **_: truth[-1][: len(values)])
+    setup = set_up(replace(options(None, nulls=True), clients=None, dataset=str(tmp_path / "people.npz")))
+    with temporary_scene(setup, 0) as scene:
+        outcome = run_of(setup.method).work(scene)
+    assert outcome.evidence is not None and outcome.extra["teachers"]["pseudo_label_accuracy"] == 1.0
+    known, division = outcome.evidence.labels.labels, scene.split
+    asked = np.flatnonzero(known >= 0)
+    assert len(asked) == 45 and np.isin(asked, division.candidates).all()
+    assert np.array_equal(known[asked], labels[asked])
+    assert outcome.evidence.reported == {"label"}
+
+
+def test_an_account_before_a_release_is_about_the_private_people() -> None:
+    """Of 240 people 96 are private and 144 public: delta is the largest power of ten below 1 / 96."""
+    setup = set_up(replace(options(None), clients=240))
+    split = setup.repeats[0].split
+    account = run_of(setup.method).released_before(setup, split)
+    assert (len(split.private), len(split.public), account.release.delta) == (96, 144, 0.01)
+
+
+def test_finished_teachers_are_counted_by_query(tmp_path: Path) -> None:
+    """45 queries are chunks of 20, 20 and 5."""
+    nothing = PlainGraph.build(np.zeros((45, 1)), np.zeros((2, 0), np.int64), np.zeros(45, np.int64))
+    teaching = Teaching(classes=3, noise_seed=0, training_seed=0)
+    room = owner.Classroom.open(tmp_path, nothing, nothing, teaching, np.arange(45))
+    for chunks, first, most in (((), 0, 0), ((2,), 0, 5), ((0,), 20, 20), ((0, 2), 20, 25), ((0, 1, 2), 30, 45)):
+        for chunk in range(3):
+            room.path(chunk).unlink(missing_ok=True)
+        for chunk in chunks:
+            room.path(chunk).touch()
+        assert (room.trained(30), room.trained(45)) == (first, most)
 
 
 def test_private_people_alone_are_others_in_a_shuffle(monkeypatch: pytest.MonkeyPatch) -> None:
