@@ -69,6 +69,16 @@ def test_collections_multiply_every_level() -> None:
         _hogs(50, 20, collections=0)
 
 
+def test_the_loss_of_one_collection_stands_beside_that_of_all_also_of_a_private_part() -> None:
+    """49 bits of 4 in one collection, three times; features are public, so a person's level is that of the list."""
+    once, thrice = (_hogs(50, 20, collections=times, epsilon=4, public_features=True) for times in (1, 3))
+    held = thrice.beside(once).holds
+    assert held["user"].private_value == pytest.approx(3 * 49 * 4.0) and held["user"].value is None
+    assert held["user"].of_one == OfOne(pytest.approx(49 * 4.0), 0.0, 3)
+    assert held["bit_adjacency"].of_one == OfOne(pytest.approx(4.0), 0.0, 3)
+    assert held["vector"].of_one is None is held["label"].of_one
+
+
 def _question(adjacency: RandomizedResponse, devices: list[int] | None = None) -> Question:
     query = Query("c", ((Ask("adjacency", (adjacency,)),),))
     return Question(query, None if devices is None else np.array(devices))
@@ -151,6 +161,10 @@ def test_the_deltas_of_all_reports_that_a_change_touches_add_up(monkeypatch: pyt
         assert held["relationship"].delta == pytest.approx(3e-6 * edge)
         assert held["user"].delta == pytest.approx(3e-6) and held["node"].delta == pytest.approx(3e-6 * node)
         assert held["vector"].delta == held["bit_feature"].delta == 0
+        alone = [_question(RandomizedResponse.from_epsilon(1.0, n=10, reporting=reporting), [7])]  # type: ignore[arg-type]
+        for times in (1, 2):  # one end of its pairs alone reports them
+            one = local_guarantee(PublicFacts(10, 4, 2), alone * times, claim=NO_CLAIM).holds["relationship"]
+            assert (one.value, one.delta) == (pytest.approx(times * 1.0), pytest.approx(times * 1e-6))
         public = _hogs(10, 4, collections=3, epsilon=4, reporting=reporting, public_features=True).holds
         assert (public["user"].delta, public["user"].private_delta) == (0.0, pytest.approx(3e-6))
         assert (public["node"].delta, public["node"].private_delta) == (0.0, pytest.approx(3e-6 * node))

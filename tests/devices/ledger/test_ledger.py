@@ -226,6 +226,16 @@ def test_the_table() -> None:
         assert say.both(ask_for(attributes=letters, eps=1.5)) == AlreadyCollected()
 
 
+def test_attributes_of_two_collections_are_a_repeat_of_neither() -> None:
+    """Released by one and by two: together they are asked anew, and only a device that replays says so."""
+    say = Asked(ask_for("one", attributes="a"), ask_for("two", attributes="f"))
+    for name in ("one", "two", "three"):
+        both = ask_for(name, attributes="af")
+        assert say(both) == AlreadyCollected() and say(both, replay=True) == Replay((b"adjacency0", b"features0"))
+    assert say(ask_for("one", attributes="a")) == Replay((b"adjacency0",))
+    assert say(ask_for("one", attributes="f")) == AlreadyCollected()
+
+
 def stages_of_three() -> Query:
     """The label, then features and label, then the features again."""
     features, label = ask_for(attributes="fl").asks

@@ -7,6 +7,7 @@ import hashlib
 import io
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,7 +60,16 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
             outcome=replace(
                 repeat.outcome,
                 seconds={"collect": figure, "reconstruct": 2 * figure, "train": 3 * figure},
-                collected=replace(repeat.outcome.collected, silent=number),
+                collected=replace(
+                    repeat.outcome.collected,
+                    silent=number,
+                    asked=10 + number,
+                    reported=4,
+                    replayed=1,
+                    refused=Counter(REPORT_COLLECTED=3, POLICY_REFUSED=2),
+                    downlink_bytes=120,
+                    uplink_bytes=60,
+                ),
                 reconstruction={
                     **repeat.outcome.reconstruction,
                     "edges": 10 * figure,
@@ -82,6 +92,12 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
                                  "reconstruct": pytest.approx(2.4), "train": pytest.approx(3.6)}  # fmt: skip
     assert record["reconstruction"]["edges"] == pytest.approx(4) and record["devices"]["silent"] == 0
     assert record["reconstruction"]["edge_recall"] == pytest.approx(0.4)
+    assert {name: record["devices"][name] for name in ("asked", "reported", "replayed", "refused")} == {
+        "asked": 10, "reported": 4, "replayed": 1, "refused": 5,
+    }  # fmt: skip
+    assert record["devices"]["refused_by_code"] == {"POLICY_REFUSED": 2, "REPORT_COLLECTED": 3}
+    sent = record["communication"]  # of every device that was asked, whether it answered or not
+    assert (sent["downlink_bytes_per_device"], sent["uplink_bytes_per_device"]) == (12.0, 6.0)
     assert record["reconstruction"]["posterior"]["figure"] == figures[0]  # a method's notes: the first repeat's
     assert record["simulation_seeded"] is False
     searched = replace(setup, settings=replace(setup.settings, collections=5))
@@ -277,6 +293,8 @@ def test_hand_worked_errors(path_of_four: Population) -> None:
     found = reconstruction(graph(wrong, [[0, 1, 0], [1, 2, 3]]), path_of_four)
     assert found["edge_precision"] == found["edge_recall"] == pytest.approx(2 / 3)
     assert found["feature_mae"] == pytest.approx(0.5 / 8)
+    few = reconstruction(graph(wrong, [[0, 0], [1, 3]]), path_of_four)  # one of its two edges is one of the three
+    assert (few["edge_precision"], few["edge_recall"], few["edges"]) == (0.5, pytest.approx(1 / 3), 2)
     assert reconstruction(graph(wrong, [[0], [1]]), path_of_four, own_features=True)["feature_mae"] == 0
 
 
@@ -343,6 +361,7 @@ def test_a_row_has_claimed_and_held_and_nulls() -> None:
         3, 8.0, 14.4, "unprotected",
     )  # fmt: skip
     assert (row["holds_relationship_of_one"], row["holds_relationship_delta"]) == (None, 0.0)
+    assert (row["margin"], row["margin_low"], row["margin_high"]) == (-0.176, -0.189, -0.162)
     assert (row["shuffled_adjacency"], row["standing"], row["nonprivate_test"]) == (0.3311, "below", 0.8511)
     assert (row["answered"], row["edges_kept"], row["folder"]) == (2900, 10238.0, "hogs-0")
     found = dict(figures(record))
