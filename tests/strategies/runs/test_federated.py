@@ -188,11 +188,11 @@ def test_the_models_of_several_trainings_lose_what_the_worst_division_of_people_
 
 
 def test_what_is_claimed_before_a_training_counts_the_people_who_train() -> None:
-    """30 of 60 people train, and a round draws 15 of them."""
+    """80 of 160 people train, and a round draws 40 of them: delta is the largest power of ten below 1 / 80."""
     settings = {"noise_multiplier": "3", "rounds": "3", "fraction": "0.5"}
-    setup = set_up(RunOptions(method="dp-fedavg", out=None, **{**SMALL, "settings": settings}))
+    setup = set_up(RunOptions(method="dp-fedavg", out=None, **{**SMALL, "clients": 160, "settings": settings}))
     level = run_of(setup.method).guarantee_before(setup, setup.repeats[0].split).holds["central_node"]
-    assert (level.value, level.delta) == (central_epsilon(Rounds(3, 30, 15, 0.01), 3.0), 0.01)
+    assert (level.value, level.delta) == (central_epsilon(Rounds(3, 80, 40, 0.01), 3.0), 0.01)
 
 
 def test_a_device_that_trains_alone_learns_its_own_label_and_is_scored_on_the_others(tmp_path: Path) -> None:
