@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.device_bundle import HOMOPHILY, BundleParts, homophily_of
+from ldpsim.curator.device_bundle import HOMOPHILY, BundleParts, bundle_parts, homophily_of
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.nulls import models
-from ldpsim.curator.nulls.models import NullEvidence
+from ldpsim.curator.nulls.models import NullEvidence, known_from_reports
 from ldpsim.curator.reports.labels import LabelEvidence
-from ldpsim.devices.data.population import build_population, records_of
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.data.population import Population, build_population, records_of
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import ClearFeatures, ClearLabel
+from ldpsim.devices.prediction import Bundle
+from ldpsim.devices.query import Ask
 from tests.curator.worlds import world
 
 N, CLASSES = 600, 3
@@ -44,6 +49,21 @@ def _public(edges: np.ndarray | None, features: object = None) -> PublicKnowledg
 def _known(features: object = None) -> NullEvidence:
     public = _public(None)
     return NullEvidence(LabelEvidence(public.labels, CLASSES), SPLIT, None, features)
+
+
+def _people(features: np.ndarray, edges: np.ndarray) -> Population:
+    """The people with these features, float32 (N, 6), in clear on their devices."""
+    return build_population(
+        "made", n=N, d=6, edges=edges, feature_indptr=np.arange(N + 1) * 6, feature_indices=np.tile(np.arange(6), N),
+        feature_values=features.ravel(), labels=LABELS, classes=CLASSES,
+    )  # fmt: skip
+
+
+def _said(made: Bundle, people: np.ndarray) -> np.ndarray:
+    """float64 (people, classes): the class distributions of the table; a byte is off by 1/32 nat."""
+    table = made.class_table
+    rows = np.exp(table.rows[table.codes[people]] / -16.0)
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
 def _parts(homophily: float, features: object = None) -> BundleParts:
@@ -84,12 +104,7 @@ def test_labels_in_clear_stand_in_the_table_and_nothing_is_said_of_others_withou
 def test_features_in_clear_teach_the_model_and_fill_the_table() -> None:
     edges = _edges(0.7)
     made = _parts(0.7, csr_array(FEATURES)).alone()
-    starts = np.arange(N + 1) * 6
-    people = build_population(
-        "made", n=N, d=6, edges=edges, feature_indptr=starts, feature_indices=np.tile(np.arange(6), N),
-        feature_values=FEATURES.ravel(), labels=LABELS, classes=CLASSES,
-    )  # fmt: skip
-    test = SPLIT.test
+    people, test = _people(FEATURES, edges), SPLIT.test
     named = made.classes_of(records_of(people, test), test)
     of_features = (made.class_table.ranked[test, 0] == LABELS[test]).mean()
     assert of_features > 0.8  # chance is 1/3; 200 people
@@ -101,8 +116,7 @@ def test_a_method_without_distributions_has_a_table_of_how_often_it_is_right() -
     made = _parts(0.5).after(None, predictions, calibrated=True)
     table = made.class_table
     assert (table.ranked[SPLIT.test, 0] == predictions[SPLIT.test]).all()
-    rows = np.exp(table.rows[table.codes[SPLIT.test]] / -16.0)
-    said = (rows / rows.sum(axis=1, keepdims=True)).max(axis=1)
+    said = _said(made, SPLIT.test).max(axis=1)
     assert said.mean() == pytest.approx(0.8, abs=0.15)  # 100 validation people in three classes
 
 
@@ -111,6 +125,172 @@ def test_the_temperature_makes_a_network_that_is_too_sure_less_sure() -> None:
     said = np.where(right, LABELS, (LABELS + 1) % CLASSES)
     sure = 12.0 * np.eye(CLASSES)[said]
     made = _parts(0.5).after(sure, sure.argmax(axis=1), calibrated=False)
-    table = made.class_table
-    rows = np.exp(table.rows[table.codes[SPLIT.test]] / -16.0)
-    assert (rows / rows.sum(axis=1, keepdims=True)).max() < 0.85
+    assert _said(made, SPLIT.test).max() < 0.85
+
+
+def test_the_temperature_is_that_of_validation_labels_alone() -> None:
+    """A network is right about everybody who taught it, and about 60 of 100 validation people: it says 60 %."""
+    named = LABELS.copy()
+    named[SPLIT.val[:40]] = (LABELS[SPLIT.val[:40]] + 1) % CLASSES
+    sure, test = 12.0 * np.eye(CLASSES)[named], SPLIT.test
+    said = _said(_parts(0.5).after(sure, named, calibrated=False), test)
+    assert said[np.arange(len(test)), named[test]] == pytest.approx(0.6, abs=0.02)
+    assert np.sort(said, axis=1)[:, :2] == pytest.approx(0.2, abs=0.02)
+    as_it_is = _said(_parts(0.5).after(sure, named, calibrated=True), test)
+    assert as_it_is.max(axis=1) == pytest.approx(1.0, abs=1e-4)  # 1 / (1 + 2 e^-12)
+
+
+def test_a_class_alone_has_the_shares_of_labels_of_validation_people() -> None:
+    """Of 100 validation people the method names class 0; their labels are 50, 30 and 20. One more counts, and 1/3."""
+    labels = np.full(N, -1)
+    labels[SPLIT.train], labels[SPLIT.val] = 0, np.repeat([0, 1, 2], [50, 30, 20])
+    evidence = NullEvidence(LabelEvidence(labels, CLASSES), SPLIT)
+    said = BundleParts(evidence, FACTS, 0.5, 0.5).after(None, np.repeat([0, 1], [500, 100]), calibrated=True)
+    shares = np.array([51 + 1 / 3, 30 + 1 / 3, 20 + 1 / 3]) / 102
+    assert _said(said, np.arange(400, 500)) == pytest.approx(np.tile(shares, (100, 1)), abs=0.02)
+    unseen = np.array([1 / 3, 4 / 3, 1 / 3]) / 2  # nobody of the validation people is named 1
+    assert _said(said, np.arange(500, 600)) == pytest.approx(np.tile(unseen, (100, 1)), abs=0.02)
+
+
+NUMBERS = np.where(np.arange(6) // 2 == LABELS[:, None], 0.75, 0.25).astype(np.float32)
+
+
+def test_public_features_that_are_numbers_are_read_as_numbers() -> None:
+    """Everybody has 0.25 or 0.75 in each column: as words all people are alike."""
+    made, test = _parts(0.7, NUMBERS).alone(), SPLIT.test
+    assert (made.levels, made.low, made.high) == (255, 0.0, 1.0)
+    assert (_said(made, test).argmax(axis=1) == LABELS[test]).all()
+    model, levels = made.feature_model, np.rint(255 * NUMBERS[test].astype(np.float64))
+    scores = np.exp((model.means + levels @ model.weights) / 2.0**16)
+    assert _said(made, test) == pytest.approx(scores / scores.sum(axis=1, keepdims=True), abs=0.03)
+    people = _people(NUMBERS, np.zeros((2, 0), np.int64))
+    assert (made.classes_of(records_of(people, test), test) == LABELS[test]).all()
+
+
+def _volunteered() -> tuple[Reports, PublicKnowledge]:
+    """Labelled people have given label and features in clear; nobody else was asked."""
+    asks = {"features": Ask("features", (ClearFeatures(6),)), "label": Ask("label", (ClearLabel(CLASSES),))}
+    people = np.isin(np.arange(N), SPLIT.labelled)
+    given = {"features": csr_array(FEATURES * people[:, None]), "labels": np.where(people, LABELS, -1)}
+    part = Reports(FACTS, asks, dict.fromkeys(asks, people), people, given)
+    return replace(part, parts=(part,)), PublicKnowledge(FACTS, SPLIT, np.full(N, -1))
+
+
+def test_what_volunteers_give_teaches_and_says_nothing_of_others() -> None:
+    """Null models have no features; the device model learns, and people who were not asked are unknown in the table."""
+    reports, public = _volunteered()
+    evidence = known_from_reports(reports, public)
+    assert evidence.features is None and np.array_equal(evidence.labels.labels, reports.labels)
+    made = bundle_parts(reports, public, evidence).alone()
+    assert made is not None and made.columns == 6
+    unknown = made.class_table.unknown[made.class_table.codes]
+    assert np.array_equal(np.flatnonzero(unknown), SPLIT.test)
+    assert np.array_equal(_said(made, SPLIT.labelled).argmax(axis=1), LABELS[SPLIT.labelled])
+    named = made.classes_of(records_of(_people(FEATURES, np.zeros((2, 0), np.int64)), SPLIT.test), SPLIT.test)
+    assert np.mean(named == LABELS[SPLIT.test]) > 0.8  # by the own features, which the device has in clear
+
+
+def _reported_labels() -> LabelEvidence:
+    """Of 400 labelled people 200, 120 and 80 report class 0, 1 and 2, the true one with probability 2/3."""
+    said = np.full(N, -1)
+    said[SPLIT.labelled] = np.repeat(np.arange(CLASSES), [200, 120, 80])
+    soft = np.log(np.where(np.arange(CLASSES) == said[:, None], 2 / 3, 1 / 6))
+    return LabelEvidence(said, CLASSES, 2 / 3, 1 / 6, np.where(said[:, None] < 0, 0, soft))
+
+
+def test_a_reported_label_weighs_as_its_mechanism_says() -> None:
+    """The method says .5, .3, .2 of everybody: a person who reports class 2 has .5, .3 and 4 * .2, over their sum."""
+    parts = BundleParts(NullEvidence(_reported_labels(), SPLIT, None, csr_array(FEATURES)), FACTS, 0.5, 0.5)
+    made = parts.after(np.log(np.tile([0.5, 0.3, 0.2], (N, 1))), np.zeros(N, np.int64), calibrated=True)
+    for report, person in ((None, 599), (0, 0), (1, 200), (2, 399)):
+        row = np.array([0.5, 0.3, 0.2]) * np.where(np.arange(CLASSES) == report, 4, 1)
+        assert _said(made, np.array([person]))[0] == pytest.approx(row / row.sum(), abs=0.02)
+    assert parts.alone() is None  # no label is in clear: without a report nothing is known
+
+
+def test_class_shares_are_those_of_labels_and_not_of_reports() -> None:
+    """E[count] = 1/6 * 400 + 1/2 of the class: the classes have 2 * 200 - 400/3, 2 * 120 - 400/3, 2 * 80 - 400/3."""
+    made = BundleParts(NullEvidence(_reported_labels(), SPLIT), FACTS, 0.5, 0.5).after(
+        None, np.zeros(N, np.int64), calibrated=True
+    )
+    sizes = 2 * np.array([200, 120, 80]) - 400 / 3 + 1  # one more person in each
+    assert made.shares.tolist() == np.rint(4096 * sizes / sizes.sum()).astype(int).tolist()
+
+
+def test_a_model_of_reported_features_is_their_ridge_regression_around_the_mean() -> None:
+    """Class 0 has four columns, and 1 and 2 one each. Scores are s R + b ln(shares) + a constant of the person, s and
+    b at least 0, with R the fit on columns less their mean, over their spread."""
+    columns = np.array([0, 0, 0, 0, 1, 2])
+    rng = np.random.default_rng(4)
+    own = (rng.random((N, 6)) < 0.1 + 0.7 * (columns == LABELS[:, None])).astype(np.float64)
+    estimates = (own + rng.normal(0, 1, (N, 6))).astype(np.float32)
+    evidence = replace(_known(estimates), reported=frozenset({"features"}))
+    model = BundleParts(evidence, FACTS, 0.5, 0.5).features
+    assert model is not None and model.levels == 255
+    said = model.model.evidence((255 * own[SPLIT.test]).astype(np.int64), words=False) / 2.0**16
+    centre, spread = estimates.mean(axis=0, dtype=np.float64), estimates.std(axis=0, dtype=np.float64)
+    fit = evidence.ridge
+    scores = (own[SPLIT.test] - centre) / spread / 6**0.5 @ fit.weights + fit.mean
+    known = LABELS[SPLIT.val]
+    prior = np.log((np.bincount(known, minlength=CLASSES) + 1) / (len(known) + CLASSES))
+    parts = np.stack([scores, np.tile(prior, (len(scores), 1))], axis=-1)
+    parts -= parts.mean(axis=1, keepdims=True)
+    target = said - said.mean(axis=1, keepdims=True)
+    exponents, *_ = np.linalg.lstsq(parts.reshape(-1, 2), target.ravel(), rcond=None)
+    assert np.abs(parts @ exponents - target).max() < 0.01 and (exponents >= -1e-3).all()
+    assert np.mean(said.argmax(axis=1) == LABELS[SPLIT.test]) > 0.6
+
+
+@pytest.mark.parametrize("reported", [True, False], ids=["reported", "numbers"])
+def test_where_features_say_nothing_a_device_is_told_the_class_shares(reported: bool) -> None:
+    """80 %, 15 % and 5 % of those who train, and of those who validate, are of a class, and all features are noise."""
+    rng = np.random.default_rng(2)
+    labels, features = np.tile(np.repeat([0, 1, 2], [16, 3, 1]), N // 20), rng.random((N, 6)).astype(np.float32)
+    hidden = np.where(np.isin(np.arange(N), SPLIT.test), -1, labels)
+    estimates = (features - 0.5 + rng.normal(0, 1, (N, 6))).astype(np.float32)
+    evidence = NullEvidence(LabelEvidence(hidden, CLASSES), SPLIT, None, estimates if reported else features,
+                            frozenset({"features"} if reported else ()))  # fmt: skip
+    model = BundleParts(evidence, FACTS, 0.5, 0.5).features
+    assert model is not None
+    scores = np.exp(model.model.evidence(np.rint(255 * features).astype(np.int64), words=False) / 2.0**16)
+    shares = scores / scores.sum(axis=1, keepdims=True)
+    assert shares.mean(axis=0) == pytest.approx([0.8, 0.15, 0.05], abs=0.03)
+    assert shares[:, 0].std() < 0.05
+
+
+def test_reported_features_are_as_sure_as_they_are_without_the_own_label() -> None:
+    """500 columns that say nothing, and 400 labels: the fit knows nearly all by heart, and tells nobody anything."""
+    rng = np.random.default_rng(3)
+    estimates = rng.choice([-1.0, 1.0], (N, 500)).astype(np.float32)
+    evidence = replace(_known(estimates), reported=frozenset({"features"}), taught_by_validation=True)
+    assert np.mean(evidence.ridge.scores[SPLIT.labelled].argmax(axis=1) == LABELS[SPLIT.labelled]) > 0.9
+    model = BundleParts(evidence, replace(FACTS, d=500), 0.5, 0.5).features
+    assert model is not None
+    scores = np.exp(model.model.evidence(np.where(estimates > 0, 255, 0), words=False) / 2.0**16)
+    assert (scores / scores.sum(axis=1, keepdims=True)).max() < 0.5
+
+
+def test_of_very_many_people_a_sample_teaches_by_its_own_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every fourth of 400: the model is that of these people alone."""
+    some = np.where(np.isin(np.arange(N), np.arange(0, 400, 4)), LABELS, -1)
+    alone = BundleParts(NullEvidence(LabelEvidence(some, CLASSES), SPLIT, None, csr_array(FEATURES)), FACTS, 0.5, 0.5)
+    monkeypatch.setattr(models, "MOST_TAUGHT", 100)
+    found = _parts(0.5, csr_array(FEATURES)).features
+    monkeypatch.undo()
+    assert found is not None and alone.features is not None
+    assert found.model.as_text() == alone.features.model.as_text()
+
+
+@pytest.mark.parametrize("bits", [False, True], ids=["public features", "reported features"])
+def test_what_needs_no_report_is_made_of_none(bits: bool) -> None:
+    """Reports of other friends and other features: the bundle of who is asked differs, and that of nobody does not."""
+    reports, public, _ = world(bits=bits, public=not bits)
+    rng = np.random.default_rng(6)
+    order = rng.permutation(public.facts.n)
+    arrays = {"adjacency": reports.adjacency[order][:, rng.permutation(public.facts.n)]}
+    others = reports.with_arrays(**arrays, **({"features": reports.features[order]} if bits else {}))
+    one, two = (bundle_parts(each, public, known_from_reports(each, public)) for each in (reports, others))
+    assert one.alone() is not None and one.alone().as_text() == two.alone().as_text()
+    rows = np.log(np.full((public.facts.n, 3), 1 / 3))
+    after = [each.after(rows, np.zeros(public.facts.n, np.int64), calibrated=True).as_text() for each in (one, two)]
+    assert after[0] != after[1]

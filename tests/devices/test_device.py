@@ -145,6 +145,17 @@ def test_another_question_about_a_released_attribute(
     assert isinstance(devices.ask(ask_for(collection, attributes="l")), Report)  # never released: one release
 
 
+def test_a_later_stage_that_comes_first_is_refused_and_enters_nothing(enrolled: Callable[..., Any]) -> None:
+    devices, plan = enrolled(), stage_plan()
+    assert devices.ask(plan.at_stage(1)) is Refusal.REPORT_COLLECTED and devices.rows() == []
+    assert isinstance(devices.ask(ask_for("before", attributes="a")), Report)  # nor is it after another answer
+    assert devices.ask(plan.at_stage(1)) is Refusal.REPORT_COLLECTED
+    assert isinstance(devices.ask(plan), Report) and isinstance(devices.ask(plan.at_stage(1)), Report)
+    told = [(attribute, stage, loss.vector) for attribute, stage, _, _, loss in devices.rows()[1:]]
+    # all stages are paid for with the first: features 10, the label once in each of two stages
+    assert told == [("features", 0, 10.0), ("label", 0, 2.0), ("features", 1, 0.0), ("label", 1, 0.0)]
+
+
 def spoil(devices: Any, kind: str, index: int) -> None:
     devices.state.close()
     path = devices.folder / "ledger.sqlite"

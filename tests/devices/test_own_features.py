@@ -153,6 +153,21 @@ def test_the_loss_counts_once_for_the_person_and_fully_for_each_attribute(state:
     assert lifetime(state)["user"]["max"] == 5.0
 
 
+@pytest.mark.parametrize(("cap", "allowed"), [(5.0, True), (4.9, False)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_it_uses_up_its_loss_of_a_persons_cap_once(
+    tmp_path: Path, population: Population, cap: float, allowed: bool, reverse: bool
+) -> None:
+    """4 for list and features together, and 1 for the label: 5 in all, whichever comes first."""
+    asked = [question(), LABEL]
+    policy = replace(policy_for(asked, population.facts), user_cap=cap)
+    device = enrol(tmp_path / "capped", population, policy, seed=3).device(5)
+    first, second = asked[::-1] if reverse else asked
+    assert isinstance(device.answer(first), Report)
+    told = device.answer(second)
+    assert isinstance(told, Report) if allowed else told is Refusal.POLICY_REFUSED
+
+
 def _untouchable(policy: Policy, ledger: Ledger) -> Device:
     return lone_device(3, Untouchable(), b"s" * 32, policy, ledger)
 

@@ -57,6 +57,24 @@ def test_the_scores_of_five_people_are_those_by_hand(features: bool) -> None:
         assert bundle.classes_of(_records(), range(5))[person] == expected.argmax()
 
 
+LEVELS, LOW, HIGH = 4, -1.0, 3.0
+NUMBERS = [(-1.0, 0.0, 3.0), (0.4, 2.0, 1.0), (9.0, -9.0, 1.6), (3.0, 3.0, 3.0), (-1.0, -1.0, -1.0)]
+WHOLE_NUMBERS = [(0, 1, 4), (1, 3, 2), (4, 0, 3), (4, 4, 4), (0, 0, 0)]  # the nearest of 0 to 4, steps of 1 from -1
+
+
+def test_features_that_are_numbers_count_as_levels_of_their_range() -> None:
+    """e_c = m_c + sum of A_kc x_k: no row is divided by its length, and 0 is no missing word."""
+    people = [
+        Record(np.arange(3, dtype=np.int32), np.array(row, np.float32), np.zeros(0, np.int32), 0) for row in NUMBERS
+    ]
+    bundle = Bundle.of(TABLE, SHARES, H, _model(), levels=LEVELS, low=LOW, high=HIGH)
+    assert Bundle.read(bundle.as_text()).as_text() == bundle.as_text()
+    expected = MEANS + np.array(WHOLE_NUMBERS) @ WEIGHTS
+    found = bundle.scores(records_by_column(people), np.arange(5)) / UNIT
+    assert found == pytest.approx(expected, abs=1e-3)
+    assert bundle.classes_of(people, range(5)).tolist() == expected.argmax(axis=1).tolist() == [2, 1, 0, 0, 0]
+
+
 def test_the_own_row_says_nothing_and_one_device_alone_names_the_same_class() -> None:
     bundle = Bundle.of(TABLE, SHARES, H, _model())
     together = bundle.classes_of(_records(), range(5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,13 @@ from ldpsim.curator.nulls.models import (
     graph_learned,
     known_from_graph,
     known_from_reports,
+    sampled_people,
 )
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR
+from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
 from ldpsim.devices.query import Ask
 
 N, D, CLASSES = 60, 30, 3
@@ -102,6 +104,26 @@ def test_of_the_graph_alone_validation_labels_choose_spreading_or_a_network(monk
     assert np.array_equal(graph.train, np.sort(SPLIT.train)) and np.array_equal(graph.val, np.sort(SPLIT.val))
 
 
+def test_spreading_is_judged_without_the_labels_that_it_knows_by_heart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No training person is a friend of anybody: from training labels, spreading names class 0 for 5 of 15 people.
+
+    Where validation labels teach, it has learned all of them. A network that is right about 6 is better.
+    """
+    nobody_else = RING[:, np.isin(RING, SPLIT.val).all(axis=0)]
+    given = known(edges=nobody_else, taught_by_validation=True)
+    by_heart = graph_alone(given)
+    fair = graph_alone(known(edges=nobody_else))
+    assert by_heart is not None and np.array_equal(by_heart[SPLIT.val], TRUTH[SPLIT.val])
+    assert fair is not None
+    few = int(np.sum(fair[SPLIT.val] == TRUTH[SPLIT.val]))
+    for right, chosen in ((few, False), (few + 1, True)):
+        network = (TRUTH + 1) % CLASSES
+        network[SPLIT.val[:right]] = TRUTH[SPLIT.val[:right]]
+        monkeypatch.setattr(training, "train", lambda *_, made=network, **__: SimpleNamespace(predictions=made))
+        found = graph_learned(given, seed=0)
+        assert found is not None and np.array_equal(found, network if chosen else by_heart)
+
+
 class FakeNetwork:
     predictions = TRUTH
 
@@ -166,6 +188,23 @@ def test_of_public_features_the_pool_is_chosen_by_validation_labels_alone(
         assert found is not None and (found[SPLIT.test] == 2).all() is np.bool_(right)
 
 
+def test_a_label_that_a_model_has_learned_by_heart_does_not_choose_it() -> None:
+    """The class is the product of two signs, which no linear model tells, and each person has a column alone.
+
+    Ridge regression learns validation labels too, each by its own column: it names all of them, and half of the others.
+    Without the own label it names few. The perceptron learns from training people alone, and names everybody.
+    """
+    n, split = 240, Split(np.arange(120), np.arange(120, 180), np.arange(180, 240))
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (n, 2))
+    truth = (signs.prod(axis=1) > 0).astype(np.int64)
+    features = np.concatenate([np.repeat(signs, 20, axis=1), np.eye(n)], axis=1).astype(np.float32)
+    labels = LabelEvidence(np.where(np.isin(np.arange(n), split.test), -1, truth), 2)
+    given = NullEvidence(labels, split, None, features, REPORTED, taught_by_validation=True)
+    assert (given.ridge.scores[split.val].argmax(axis=1) == truth[split.val]).all()
+    found = features_alone(given, seed=0)
+    assert found is not None and np.array_equal(found[split.test], truth[split.test])
+
+
 def test_the_perceptron_sees_no_edge_and_learns_from_training_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[Graph, dict[str, Any]]] = []
 
@@ -184,6 +223,24 @@ def test_the_perceptron_sees_no_edge_and_learns_from_training_labels(monkeypatch
     np.testing.assert_allclose(graph.features.sum(axis=1), 1, rtol=1e-5)  # as the reference `mlp` has them
     assert (given["seed"], given["device"], given["classes"]) == (9, "auto", CLASSES)
     assert (given["settings"].gnn, given["settings"].selection) == ("mlp", "loss")
+
+
+@pytest.mark.parametrize("taught_by_validation", [False, True])
+@pytest.mark.parametrize("reported", [frozenset(), REPORTED], ids=["public", "reported"])
+def test_whatever_teaches_the_others_the_perceptron_has_not_seen_the_labels_that_choose_it(
+    taught_by_validation: bool, reported: frozenset[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[np.ndarray, np.ndarray]] = []
+    honest = training.train
+
+    def watched(graph: Graph, **given: Any) -> training.TrainedNetwork:
+        seen.append((graph.train, graph.val))
+        return honest(graph, **given)
+
+    monkeypatch.setattr(training, "train", watched)
+    features_alone(known(reported=reported, taught_by_validation=taught_by_validation), seed=0)
+    assert seen
+    assert all(np.array_equal(train, SPLIT.train) and np.array_equal(val, SPLIT.val) for train, val in seen)
 
 
 def test_scrambled_test_labels_change_nothing() -> None:
@@ -211,6 +268,16 @@ def reports(**given: Any) -> Reports:
     return Reports(FACTS, asks, dict.fromkeys(asks, everybody), everybody, given)
 
 
+@pytest.mark.parametrize(("most", "people"), [(45, 1), (44, 2), (23, 2), (22, 3), (15, 3), (14, 4), (1, 45)])
+def test_a_sample_of_labelled_people_is_never_larger_than_it_may_be(
+    most: int, people: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every k-th of 45 people, with the smallest k that leaves so many."""
+    monkeypatch.setattr(models, "MOST_TAUGHT", most)
+    found = sampled_people(known())
+    assert found.tolist() == np.sort(SPLIT.labelled)[::people].tolist() and len(found) <= most
+
+
 def test_public_knowledge_is_used_as_it_is() -> None:
     features = csr_array(WORDS)
     found = known_from_reports(reports(), PublicKnowledge(FACTS, SPLIT, TRUTH, features, RING))
@@ -220,6 +287,32 @@ def test_public_knowledge_is_used_as_it_is() -> None:
     nothing = known_from_reports(reports(), PublicKnowledge(FACTS, SPLIT, np.full(N, -1)))
     assert nothing.edges is None and nothing.features is None
     assert (nothing.labels.labels == -1).all() and not len(nothing.labels.with_label(SPLIT.train))
+
+
+def test_pairs_that_are_public_are_not_known_from_answers() -> None:
+    """Nor are public features: a null model that reads them asks nobody."""
+    everybody = np.ones(N, np.bool_)
+    asks = {"adjacency": Ask("adjacency", (RandomizedResponse.from_epsilon(1.0, n=N),)),
+            "features": Ask("features", (OneBit.from_epsilon(1.0, d=D),))}  # fmt: skip
+    told = {"adjacency": csr_array((N, N), dtype=np.bool_), "features": np.zeros((N, 4), np.uint8)}
+    both = Reports(FACTS, asks, dict.fromkeys(asks, everybody), everybody, told)
+    nothing, words = np.full(N, -1), csr_array(WORDS)
+    for features, edges in ((None, None), (words, None), (None, RING), (words, RING)):
+        found = known_from_reports(both, PublicKnowledge(FACTS, SPLIT, nothing, features, edges))
+        asked = {"adjacency": edges is None, "features": features is None}
+        assert found.reported == {name for name, was_asked in asked.items() if was_asked}
+        assert (found.edges is RING) == (edges is not None) and (found.features is words) == (features is not None)
+
+
+def test_nothing_is_estimated_of_who_did_not_answer() -> None:
+    """Neither of people who were not asked; here a mechanism of another package reports 2 numbers, and 0 means -1."""
+    doubled = SimpleNamespace(field="features", estimate=lambda report: 2.0 * report - 1)
+    asks: Any = {"features": SimpleNamespace(attribute="features", mechanisms=(doubled,))}
+    asked, answered = np.arange(N) != 3, np.arange(N) != 7
+    told = np.where((asked & answered)[:, None], [1, 0], 0)
+    given = Reports(FACTS, asks, {"features": asked}, answered, {"features": told})
+    found = known_from_reports(given, PublicKnowledge(FACTS, SPLIT, np.full(N, -1)))
+    assert np.array_equal(found.features, np.where((asked & answered)[:, None], [1, -1], 0))
 
 
 def test_reported_labels_of_test_nodes_are_dropped() -> None:

@@ -69,6 +69,16 @@ def test_collections_multiply_every_level() -> None:
         _hogs(50, 20, collections=0)
 
 
+def test_the_loss_of_one_collection_stands_beside_that_of_all_also_of_a_private_part() -> None:
+    """49 bits of 4 in one collection, three times; features are public, so a person's level is that of the list."""
+    once, thrice = (_hogs(50, 20, collections=times, epsilon=4, public_features=True) for times in (1, 3))
+    held = thrice.beside(once).holds
+    assert held["user"].private_value == pytest.approx(3 * 49 * 4.0) and held["user"].value is None
+    assert held["user"].of_one == OfOne(pytest.approx(49 * 4.0), 0.0, 3)
+    assert held["bit_adjacency"].of_one == OfOne(pytest.approx(4.0), 0.0, 3)
+    assert held["vector"].of_one is None is held["label"].of_one
+
+
 def _question(adjacency: RandomizedResponse, devices: list[int] | None = None) -> Question:
     query = Query("c", ((Ask("adjacency", (adjacency,)),),))
     return Question(query, None if devices is None else np.array(devices))
@@ -151,6 +161,34 @@ def test_the_deltas_of_all_reports_that_a_change_touches_add_up(monkeypatch: pyt
         assert held["relationship"].delta == pytest.approx(3e-6 * edge)
         assert held["user"].delta == pytest.approx(3e-6) and held["node"].delta == pytest.approx(3e-6 * node)
         assert held["vector"].delta == held["bit_feature"].delta == 0
+        alone = [_question(RandomizedResponse.from_epsilon(1.0, n=10, reporting=reporting), [7])]  # type: ignore[arg-type]
+        for times in (1, 2):  # one end of its pairs alone reports them
+            one = local_guarantee(PublicFacts(10, 4, 2), alone * times, claim=NO_CLAIM).holds["relationship"]
+            assert (one.value, one.delta) == (pytest.approx(times * 1.0), pytest.approx(times * 1e-6))
+        public = _hogs(10, 4, collections=3, epsilon=4, reporting=reporting, public_features=True).holds
+        assert (public["user"].delta, public["user"].private_delta) == (0.0, pytest.approx(3e-6))
+        assert (public["node"].delta, public["node"].private_delta) == (0.0, pytest.approx(3e-6 * node))
+
+
+def test_a_sum_is_exact_where_one_pair_of_inputs_attains_all_of_it() -> None:
+    """Two lists flip as one does. Of two reports of features, or of a label, that is not known: their sum bounds."""
+    responses = [RandomizedResponse.from_epsilon(loss, n=6) for loss in (1.0, 0.25)]
+    bits = [OneBit.from_epsilon(loss, d=4) for loss in (0.5, 0.25)]
+    labels = [GRR.from_epsilon(loss, categories=3) for loss in (1.0, 2.0)]
+
+    def kinds(*asks: Ask) -> dict[str, tuple[str | None, float | None]]:
+        held = local_guarantee(PublicFacts(6, 4, 3), [Question(Query("c", (asks,)))], claim=NO_CLAIM).holds
+        return {name: (held[name].kind, held[name].value) for name in ("bit_adjacency", "vector", "label", "user")}
+
+    one = kinds(Ask("adjacency", tuple(responses)), Ask("features", (bits[0],)), Ask("label", (labels[0],)))
+    assert one == {"bit_adjacency": ("exact", 1.25), "vector": ("exact", pytest.approx(2.0)),
+                   "label": ("exact", 1.0), "user": ("exact", pytest.approx(6.25 + 2.0 + 1.0))}  # fmt: skip
+    of_features = kinds(Ask("adjacency", (responses[0],)), Ask("features", tuple(bits)), Ask("label", (labels[0],)))
+    assert of_features == {"bit_adjacency": ("exact", 1.0), "vector": ("bound", pytest.approx(3.0)),
+                           "label": ("exact", 1.0), "user": ("bound", pytest.approx(5 + 3.0 + 1.0))}  # fmt: skip
+    of_labels = kinds(Ask("adjacency", (responses[0],)), Ask("features", (bits[0],)), Ask("label", tuple(labels)))
+    assert of_labels == {"bit_adjacency": ("exact", 1.0), "vector": ("exact", pytest.approx(2.0)),
+                         "label": ("bound", 3.0), "user": ("bound", pytest.approx(5 + 2.0 + 3.0))}  # fmt: skip
 
 
 def test_two_gaussian_reports_lose_less_than_the_sums_that_are_printed() -> None:
@@ -195,6 +233,42 @@ def test_what_volunteers_give_in_clear_is_said_and_not_counted() -> None:
         assert "volunteers" not in unsaid.holds[level].not_counted
     assert any("nothing protects theirs" in reason for reason in said.why_they_differ)
     assert not any("nothing protects theirs" in reason for reason in unsaid.why_they_differ)
+
+
+def test_the_label_of_volunteers_is_theirs_and_nobody_else_is_asked_for_one() -> None:
+    """Where everybody else votes alone, no label of theirs is public: it is not asked. Without volunteers it is."""
+    vote = NeighbourhoodVote.from_probabilities(np.eye(3)[np.arange(6) % 3], 2.0, homophily=0.8)
+    in_clear = (Ask("features", (ClearFeatures(4),)), Ask("label", (ClearLabel(3),)))
+    questions = [
+        Question(Query("c", (in_clear,)), np.arange(2)),
+        Question(Query("c", ((Ask("adjacency", (vote,)),),)), np.arange(2, 6), part=1),
+    ]
+    held = local_guarantee(PublicFacts(6, 4, 3), questions, claim=NO_CLAIM, volunteers=True).holds
+    assert (held["label"].status, held["label"].value, held["label"].public) == ("not asked", None, ())
+    assert held["user"].value == 2.0 and held["user"].not_counted == ("volunteers",)
+    public = local_guarantee(PublicFacts(6, 4, 3), questions[1:], claim=NO_CLAIM).holds
+    assert (public["label"].status, public["label"].public) == ("unprotected", ("label",))
+    assert public["user"].value == 2.0 and public["user"].not_counted == ("label",)
+
+
+def test_the_own_loss_of_a_node_in_few_lists_is_that_of_all_its_reports() -> None:
+    """A vote of 2, a label of 1 and four features of .5: own 5, and 4 for each list that changes its answer.
+
+    Of six people, five others answer about a node: 5 + 5 * 2 in all, and more than 5 + 4 for D of 1.
+    """
+    vote = NeighbourhoodVote.from_probabilities(np.eye(3)[np.arange(6) % 3], 2.0, homophily=0.8)
+    asks = (Ask("adjacency", (vote,)), Ask("features", (OneBit.from_epsilon(0.5, d=4),)),
+            Ask("label", (GRR.from_epsilon(1.0, categories=3),)))  # fmt: skip
+    question = [Question(Query("c", (asks,)))]
+    for collections in (1, 3):
+        node = local_guarantee(PublicFacts(6, 4, 3), question, claim=NO_CLAIM, collections=collections).holds["node"]
+        assert (node.own, node.per_list) == (pytest.approx(5.0 * collections), pytest.approx(4.0 * collections))
+        assert node.value == pytest.approx((5 + 5 * 2.0) * collections)
+    votes = [Question(Query("c", (asks[:1],)))]
+    public = local_guarantee(PublicFacts(6, 4, 3), votes, claim=NO_CLAIM, public_features=True).holds["node"]
+    assert (public.own, public.per_list) == (2.0, 4.0)  # what is public is none of its reports
+    bits = [Question(Query("c", ((Ask("adjacency", (RandomizedResponse.from_epsilon(1.0, n=6),)),),)))]
+    assert local_guarantee(PublicFacts(6, 4, 3), bits, claim=NO_CLAIM).holds["node"].own is None
 
 
 def test_an_unknown_level_is_one_clear_line() -> None:

@@ -14,7 +14,17 @@ from ldpsim.curator.learning.ridge import folds_of, ridge
 from ldpsim.curator.methods.base import Question
 from ldpsim.curator.reports.labels import LabelEvidence, label_evidence
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.votes.knowledge import FOLDS, PRIOR_COUNT, log_likelihood, people_of_batch
+from ldpsim.curator.votes.knowledge import (
+    FEATURES,
+    FOLDS,
+    PRIOR_COUNT,
+    VOTE,
+    VoteEvidence,
+    knowledge,
+    log_likelihood,
+    people_of_batch,
+    reports_by_batch,
+)
 from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
 from ldpsim.curator.votes.volunteered import (
     ClassReports,
@@ -32,6 +42,8 @@ from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import NeighbourhoodVote
 from ldpsim.devices.mechanisms.class_table import UNIT, whole_features
 from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.query import Ask
+from tests.curator.worlds import world
 
 
 @pytest.mark.parametrize("soft", [False, True])
@@ -48,6 +60,46 @@ def test_the_law_is_that_of_the_formula_without_the_own_count(soft: bool) -> Non
         same = labels[others & (reports == reports[person]), c].sum()
         wanted = (same + PRIOR_COUNT * overall[reports[person]]) / (labels[others, c].sum() + PRIOR_COUNT)
         assert found[person, c] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("right", "told"), [(160, True), (20, False)])
+def test_votes_count_as_often_as_they_are_right_and_not_at_all_where_they_mislead(right: int, told: bool) -> None:
+    """Of 200 labelled people 160 votes name the class: it gets .8. Where 20 do, what features say is left: a third."""
+    labels = np.arange(300) % 3
+    named = np.where(np.random.default_rng(0).permutation(200) < right, labels[:200], (labels[:200] + 1) % 3)
+    named = np.concatenate([named, labels[200:]])
+    alike, sure = np.full((300, 3), -np.log(3)), 12.0 * np.eye(3)[named]
+    evidence = VoteEvidence(LabelEvidence(np.where(np.arange(300) < 200, labels, -1), 3), np.zeros((300, 3)),
+                            {FEATURES: alike, VOTE: sure}, np.ones(300, np.bool_))  # fmt: skip
+    log_p, exponents = evidence.posterior(np.arange(200))
+    share = 0.8 if told else 1 / 3
+    assert np.exp(log_p)[np.arange(300), named] == pytest.approx(share, abs=0.01)
+    assert exponents[VOTE] == pytest.approx(np.log(8) / 12 if told else 0.0, abs=0.01)  # e^12a / (e^12a + 2) = .8
+
+
+def test_what_is_known_of_a_reported_label_is_the_report_and_the_features() -> None:
+    """P(class) is in proportion to what features say, times e^2 where the person reports the class (GRR at loss 2)."""
+    reports, public, _ = world(private_labels=True)
+    known = knowledge(reports, public)
+    assert reports.labels is not None
+    for person in public.split.labelled[::10]:
+        said = np.exp(known.components[FEATURES][person])
+        odds = said * np.where(np.arange(3) == reports.labels[person], np.exp(2.0), 1.0)
+        assert known.label_rows[person] == pytest.approx(odds / odds.sum(), abs=1e-6)
+    assert not known.label_rows[public.split.test].any() and not known.voted.any()
+
+
+def test_a_batch_of_votes_ends_with_people_of_whom_not_all_have_a_label() -> None:
+    """Parts go to labelled people 0 to 3, to 0 and 6, to 7, and at last to 2, whose batch has not ended."""
+    vote = NeighbourhoodVote.from_probabilities(np.eye(3)[np.arange(8) % 3], 2.0, homophily=0.8)
+    split, facts = Split(np.arange(2), np.arange(2, 4), np.arange(4, 8)), PublicFacts(8, 1, 3)
+    parts = []
+    for people in ([0, 1], [2, 3], [0, 6], [7], [2]):
+        asked = np.isin(np.arange(8), people)
+        votes = {"votes": np.where(asked, 0, -1)}
+        parts.append(Reports(facts, {"adjacency": Ask("adjacency", (vote,))}, {"adjacency": asked}, asked, votes))
+    batches = reports_by_batch(replace(parts[-1], parts=tuple(parts)), split)
+    assert [[parts.index(part) for part in batch] for batch in batches] == [[0, 1, 2], [3], [4]]
 
 
 def test_each_batch_has_folds_of_labelled_people_and_the_most_certain_of_the_others() -> None:
@@ -102,6 +154,22 @@ def test_a_model_of_words_is_ridge_and_complement_bayes_on_rows_of_length_one() 
     target = said - said.mean(axis=1, keepdims=True)
     exponents, *_ = np.linalg.lstsq(centred.reshape(-1, 3), target.ravel(), rcond=None)
     assert np.abs(centred @ exponents - target).max() < 0.01 and (exponents[:2] >= -1e-3).all()
+    assert np.mean(said.argmax(axis=1) == TRUTH[M:]) > 0.7
+
+
+def test_a_model_of_numbers_is_ridge_on_columns_of_mean_0_and_deviation_1() -> None:
+    """Class 0 has 16 columns, 1 and 2 have 4 each: a wrong middle would speak for a class."""
+    columns = np.repeat([0, 1, 2], [16, 4, 4])
+    rng = np.random.default_rng(7)
+    numbers = np.clip(rng.normal(0.3 + 0.2 * (columns == TRUTH[:, None]), 0.2), 0, 1).astype(np.float32)
+    own = own_model(numbers[:M], LabelEvidence(TRUTH[:M], FACTS.classes), FACTS)
+    read = np.rint(255 * numbers.astype(np.float64))
+    rows = (read - read[:M].mean(axis=0)) / read[:M].std(axis=0) / D**0.5
+    fit = ridge(rows, np.arange(M), TRUTH, C, (0.03, 0.1, 0.3, 1.0, 3.0))
+    scores, said = fit.scores[M:], _said(own, numbers[M:])
+    scores, said = (each - each.mean(axis=1, keepdims=True) for each in (scores, said))
+    exponent = np.vdot(scores, said) / np.vdot(scores, scores)
+    assert np.abs(exponent * scores - said).max() < 0.02 and exponent > 1
     assert np.mean(said.argmax(axis=1) == TRUTH[M:]) > 0.7
 
 

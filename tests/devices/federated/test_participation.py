@@ -178,6 +178,25 @@ def test_a_repeated_question_gives_no_difference(people: Population, tmp_path: P
     ]
 
 
+@pytest.mark.parametrize("noise", [None, NOISE], ids=["no noise", "noise"])
+def test_a_question_may_be_repeated_where_its_answer_is_without_noise(make: Make, noise: GaussianUpdate | None) -> None:
+    """A round that was broken off is asked again: the same update, another answer in the ledger. Under noise: refused.
+
+    The difference of two answers to one question would be noise alone, or what became of the data.
+    """
+    task = task_of(noise=noise)
+    state = make(task)
+    first, again = (list(fleet_of(state.folder).answer(messages(task, weights=start(task)))) for _ in range(2))
+    if noise is None:
+        assert np.array_equal(weights_of(in_order(first)), weights_of(in_order(again)))
+    else:
+        assert {reply.error.code for reply in again} == {Refusal.REPORT_COLLECTED.value}
+    answers = [len(state.ledger(device).answers(device)) for device in range(PEOPLE)]
+    assert answers == [2 if noise is None else 1] * PEOPLE
+    other = messages(task, weights=2 * start(task))  # another model is another question
+    assert not any(reply.has_error() for reply in fleet_of(state.folder).answer(other))
+
+
 def test_losses_of_rounds_add_up_to_the_cap_and_not_beyond(make: Make) -> None:
     task = task_of(noise=NOISE)
     state = make(task, answers=3)

@@ -226,6 +226,49 @@ def test_the_table() -> None:
         assert say.both(ask_for(attributes=letters, eps=1.5)) == AlreadyCollected()
 
 
+def test_attributes_of_two_collections_are_a_repeat_of_neither() -> None:
+    """Released by one and by two: together they are asked anew, and only a device that replays says so."""
+    say = Asked(ask_for("one", attributes="a"), ask_for("two", attributes="f"))
+    for name in ("one", "two", "three"):
+        both = ask_for(name, attributes="af")
+        assert say(both) == AlreadyCollected() and say(both, replay=True) == Replay((b"adjacency0", b"features0"))
+    assert say(ask_for("one", attributes="a")) == Replay((b"adjacency0",))
+    assert say(ask_for("one", attributes="f")) == AlreadyCollected()
+
+
+def stages_of_three() -> Query:
+    """The label, then features and label, then the features again."""
+    features, label = ask_for(attributes="fl").asks
+    return Query("first", ((label,), (features, label), (features,)))
+
+
+@pytest.mark.parametrize("answered", range(4))
+@pytest.mark.parametrize("stage", range(3))
+def test_a_later_stage_is_answered_after_all_before_it_alone(answered: int, stage: int) -> None:
+    """Every number of stages that were answered, and every stage that is asked then."""
+    plan = stages_of_three()
+    asked, other = (replace(plan, collection=name).at_stage(stage) for name in ("first", "second"))
+    say = Asked(*(plan.at_stage(number) for number in range(answered)))
+    stored = Replay(tuple(f"{ask.attribute}{stage}".encode() for ask in plan.plan[stage]))
+    head = Head(answered, b"%d" % (answered - 1)) if answered else Head()
+    expected: Decision = stored if stage < answered else NewRelease() if stage == answered else AlreadyCollected()
+    decision = say.both(asked)
+    assert decision == expected and getattr(decision, "head", head) == head
+    first = NewRelease() if answered == stage == 0 else AlreadyCollected()  # nobody goes on in another collection
+    assert say(other) == first and say(other, replay=True) == (stored if stage < answered else first)
+
+
+def test_no_other_answer_stands_for_the_stages_before() -> None:
+    """Neither one about another attribute, nor one about the same attribute to another question."""
+    plan = stages_of_three()
+    for before in ("a", "l", "f", "afl"):
+        for stage in (1, 2):
+            assert Asked(ask_for(attributes=before)).both(plan.at_stage(stage)) == AlreadyCollected()
+    say = Asked(plan, plan.at_stage(1, (0, 1)))
+    assert say.both(plan.at_stage(1, (0, 1))) == Replay((b"features1", b"label1"))
+    assert say.both(plan.at_stage(1, (1, 0))) == say.both(plan.at_stage(1)) == AlreadyCollected()
+
+
 def test_a_new_release_says_where_the_chain_ends_and_what_was_spent() -> None:
     say = Asked(ask_for("one", attributes="a"), ask_for("two", attributes="f"))
     say.answers.append(training_after(say.answers, loss=0.5)._replace(seal=b"t"))

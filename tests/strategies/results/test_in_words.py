@@ -19,6 +19,7 @@ from ldpsim.strategies.results.in_words import (
     guess,
     held,
     level_named,
+    of_100,
     privacy_in_words,
     protection,
     recovered,
@@ -43,6 +44,14 @@ def test_a_guess_is_that_of_two_equally_likely_values() -> None:
     assert guess(math.log(3)) == pytest.approx(0.75)
     assert guess(1e9) == 1.0 == guess(0.1, 1.0)
     assert guess(1.0, 0.1) == pytest.approx((math.e + 0.1) / (1 + math.e))
+
+
+def test_guesses_of_100_are_rounded_up_and_those_of_one_collection() -> None:
+    """e / (1 + e) is .731; at delta .1 it is (e + .1) / (1 + e), .758; of three collections one counts."""
+    several = Level("bounded", 3.0, 0.3, of_one=OfOne(1.0, 0.1, 3))
+    bounded = [Level("bounded", loss, delta) for loss, delta in ((0.0, 0.0), (1.0, 0.0), (1.0, 0.1), (9.0, 0.0))]
+    levels = [*bounded, several, Level("unprotected"), Level("not asked")]
+    assert [of_100(level.to_dict()) for level in levels] == [50, 74, 76, 100, 76, 100, 50]
 
 
 @pytest.mark.parametrize(("number", "each"), list(enumerate(PROTECTIONS)))

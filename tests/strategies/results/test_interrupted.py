@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.strategies.results.folder import (
     hold_folder,
     read_result,
+    write_config,
     write_result,
 )
 from ldpsim.strategies.rounds import messages as outbox
@@ -33,6 +35,19 @@ def test_an_infinite_budget_is_a_word_of_strict_json(tmp_path: Path) -> None:
     write_result(tmp_path, {"budget": {"eps_features": float("inf")}, "seconds": [1.5, float("inf")]})
     stored = json.loads((tmp_path / "result.json").read_text(), parse_constant=lambda name: pytest.fail(name))
     assert stored == {"budget": {"eps_features": "inf"}, "seconds": [1.5, "inf"]}
+
+
+def test_a_configuration_names_a_file_relative_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the run was started, `run --config` finds the data beside the folder; other names stay as they are."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "people.npz").touch()
+    (tmp_path / "runs" / "one").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    whole = str(tmp_path / "data" / "people.npz")
+    for given, written in (("data/people.npz", "../../data/people.npz"), (whole, whole), ("cora", "cora"),
+                           ("data/none.npz", "data/none.npz")):  # fmt: skip
+        write_config(Path("runs/one"), {"dataset": given, "seeds": {"noise": None}, "epsilon": None})
+        assert tomllib.loads(Path("runs/one/config.toml").read_text()) == {"dataset": written, "seeds": {"noise": "os"}}
 
 
 HOLD = """

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ldpsim.curator.methods import Question
@@ -11,10 +12,21 @@ from ldpsim.devices.client_app import open_state
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import RoundPermit
 from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.ledger.rows import Head, training_answer
+from ldpsim.devices.mechanisms import Loss
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.results.lifetime import lifetime, nothing_known, read_ledgers
+from ldpsim.strategies.results.lifetime import (
+    Losses,
+    ledger_levels,
+    lifetime,
+    losses_of,
+    nothing_known,
+    read_ledgers,
+)
+from tests.devices.conftest import ask_for
+from tests.devices.ledger.entries import report_after
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -33,6 +45,31 @@ def test_the_ledgers_say_what_was_released(enrolled: Enrolled, ask: Ask) -> None
     assert read_ledgers(state, "first")[1].total == 0  # answers to a query are none of a training of that name
     collect(state.folder, ask("again"), devices=40, silent=frozenset(range(20)))
     assert lifetime(state) == found
+
+
+def test_losses_of_both_ledgers_add_and_are_known_where_both_are() -> None:
+    """Two people: losses, deltas and what is known, by hand."""
+    one, other = (
+        Losses({"user": np.array(losses)}, {"user": np.array(deltas)}, complete)
+        for losses, deltas, complete in (([1.0, 2.0], [0.0, 1e-6], True), ([0.5, 4.0], [3e-6, 1e-6], False))
+    )
+    for both in (one + other, other + one):
+        assert both.figures() == {"user": {"max": 6.0, "mean": 3.75, "delta": 3e-6}, "complete": False}
+    assert (one + one).complete is True and (other + other).complete is False
+
+
+def test_an_answer_of_a_training_loses_its_whole_at_each_level_and_a_report_an_entry_of_it() -> None:
+    training = training_answer(
+        3, Head(), Loss(0.0, 0.0), collection="c", kind="update", scope=("features", "label"), fingerprint=b"f",
+        loss=Loss(0.5, 2.0, 1e-6), data_digest=b"d", size=9,
+    )  # fmt: skip
+    names = ("bit_feature", "vector", "label", "user")
+    assert list(losses_of(training, ledger_levels())) == [(name, 2.0, 1e-6) for name in names]
+    report = report_after([], ask_for(attributes="af"))  # a list of 11 entries, and 10 features, each at loss 1
+    assert list(losses_of(report, ledger_levels())) == [
+        ("bit_adjacency", 1.0, 0.0), ("bit_feature", 1.0, 0.0), ("vector", 10.0, 0.0),
+        ("user", 11.0, 0.0), ("user", 10.0, 0.0),
+    ]  # fmt: skip
 
 
 def test_one_end_rows_cost_each_device_its_own_loss(

@@ -7,6 +7,7 @@ import hashlib
 import io
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +17,13 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.methods.base import Graph
-from ldpsim.curator.privacy.level import Level
+from ldpsim.curator.privacy.level import Level, OfOne
 from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.datasets import load
 from ldpsim.devices.datasets.npz_file import write_npz_file
 from ldpsim.devices.facts import Split
 from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.outputs.groups import groups_of, table_of
 from ldpsim.strategies.outputs.run_lines import lines_of
 from ldpsim.strategies.results.evaluation import accuracy, auc, macro_f1, reconstruction
 from ldpsim.strategies.results.numbers import NONE, bytes_, count, duration, percent, plus_minus, points, seconds, size
@@ -58,7 +60,16 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
             outcome=replace(
                 repeat.outcome,
                 seconds={"collect": figure, "reconstruct": 2 * figure, "train": 3 * figure},
-                collected=replace(repeat.outcome.collected, silent=number),
+                collected=replace(
+                    repeat.outcome.collected,
+                    silent=number,
+                    asked=10 + number,
+                    reported=4,
+                    replayed=1,
+                    refused=Counter(REPORT_COLLECTED=3, POLICY_REFUSED=2),
+                    downlink_bytes=120,
+                    uplink_bytes=60,
+                ),
                 reconstruction={
                     **repeat.outcome.reconstruction,
                     "edges": 10 * figure,
@@ -81,6 +92,12 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
                                  "reconstruct": pytest.approx(2.4), "train": pytest.approx(3.6)}  # fmt: skip
     assert record["reconstruction"]["edges"] == pytest.approx(4) and record["devices"]["silent"] == 0
     assert record["reconstruction"]["edge_recall"] == pytest.approx(0.4)
+    assert {name: record["devices"][name] for name in ("asked", "reported", "replayed", "refused")} == {
+        "asked": 10, "reported": 4, "replayed": 1, "refused": 5,
+    }  # fmt: skip
+    assert record["devices"]["refused_by_code"] == {"POLICY_REFUSED": 2, "REPORT_COLLECTED": 3}
+    sent = record["communication"]  # of every device that was asked, whether it answered or not
+    assert (sent["downlink_bytes_per_device"], sent["uplink_bytes_per_device"]) == (12.0, 6.0)
     assert record["reconstruction"]["posterior"]["figure"] == figures[0]  # a method's notes: the first repeat's
     assert record["simulation_seeded"] is False
     searched = replace(setup, settings=replace(setup.settings, collections=5))
@@ -88,6 +105,22 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
     assert (privacy["collections"], privacy["searched"]) == (3, 5)
     digests = [hashlib.sha256(repeat.split.test.astype("<i8").tobytes()).hexdigest() for repeat in setup.repeats]
     assert record["dataset"]["scored_sha256"] == digests and len(set(digests)) == 3
+
+
+@pytest.mark.parametrize("method", ["fedavg-mlp", "silo-fedavg-gcn", "isolate"])
+def test_the_figure_of_a_training_in_rounds_is_the_devices(method: str) -> None:
+    """Each person is scored with data that nobody else has: tables have it as the device's, and no curator's."""
+    settings = {"rounds": "2"} if method != "isolate" else {"local_steps": "2"}
+    record = simulate(RunOptions(method=method, clients=60, settings=settings, repeats=2, reference=False, nulls=False,
+                                 out=None)).record  # fmt: skip
+    figures, tests = record["accuracy"], record["accuracy"]["per_repeat"]
+    assert figures["curator"] is None and figures["device"] == pytest.approx(sum(tests) / 2)
+    assert figures["device_std"] == pytest.approx(abs(tests[0] - tests[1]) / 2**0.5) == figures["std"]
+    row = row_of(record, "")
+    assert (row["curator"], row["device"], row["device_std"]) == (None, figures["device"], figures["device_std"])
+    (shown,) = table_of(groups_of([record]))
+    assert shown["curator %"] == NONE
+    assert shown["device (alone)"] == points(figures["device"]) + plus_minus(figures["device_std"])
 
 
 def _privacy(**given: Any) -> dict[str, Any]:
@@ -113,10 +146,67 @@ def test_what_the_same_people_are_asked_again_with_fresh_noise_adds_up(vary: str
             continue
         assert level["value"] == pytest.approx(3 * alone["value"]), name
         assert level["of_one"] == {"value": alone["value"], "delta": 0.0, "of": 3}, name
+        assert level["kind"] == alone["kind"] == "exact", name
     life, once = privacy["lifetime_per_device"], privacy["alone"]["lifetime_per_device"]
     assert life["user"]["max"] == pytest.approx(privacy["holds"]["user"]["value"])
     assert life["user"]["mean"] == pytest.approx(3 * once["user"]["mean"]) and life["complete"]
     assert any("3 times" in reason for reason in privacy["why_they_differ"])
+
+
+@pytest.mark.parametrize(("method", "collections"), [("fp-ldpgen", 3), ("hogs", 1)])
+def test_under_one_noise_seed_a_question_of_several_stages_counts_every_time(method: str, collections: int) -> None:
+    """Repeats that differ in their split alone have one noise seed: the same question gives the same bytes.
+
+    A later stage is grouped by a training on other labels, so it asks something else.
+    """
+    privacy = _privacy(method=method, epsilon=4.0, repeats_vary="split", seeds={"noise": 5})
+    assert privacy["collections"] == collections
+    for name, level in privacy["holds"].items():
+        alone = privacy["alone"]["holds"][name]
+        if alone["value"] is not None:
+            assert level["value"] == pytest.approx(collections * alone["value"]), name
+            # stages of one draw: nobody says that some people attain the sum
+            assert (alone["kind"], level["kind"]) == ("exact", "exact" if collections == 1 else "bound"), name
+    once = privacy["alone"]["lifetime_per_device"]["user"]["max"]
+    assert privacy["lifetime_per_device"]["user"]["max"] == pytest.approx(collections * once)
+
+
+@pytest.mark.parametrize("noise", [None, 5], ids=["os", "seed"])
+def test_reports_that_were_kept_are_those_of_one_collection(noise: int | None, tmp_path: Path) -> None:
+    """Three repeats that read them lose what the first run lost, whatever their seeds are."""
+    given: dict[str, Any] = {"method": "hogs", "clients": 40, "settings": {"epochs": "1"}, "reference": False,
+                             "nulls": False, "seeds": {"noise": noise}}  # fmt: skip
+    first = simulate(RunOptions(**given, out=tmp_path, save_reports=True))
+    kept = tmp_path / first.folder.name / "reports"
+    again = simulate(RunOptions(**given, out=None, from_reports=kept, repeats=3, repeats_vary="all")).record
+    assert again["privacy"]["collections"] == 1
+    assert again["privacy"]["holds"] == first.record["privacy"]["holds"]
+
+
+@pytest.mark.parametrize(
+    ("given", "exact"),
+    [({"method": "hogs"}, False), ({"method": "hogs", "public_features": True}, True), ({"method": "raw"}, True)],
+)
+def test_features_have_no_error_where_they_are_public_or_read_in_clear(given: dict[str, Any], exact: bool) -> None:
+    options = RunOptions(clients=40, settings={"epochs": "1"}, reference=False, nulls=False, out=None, **given)
+    error = simulate(options).record["reconstruction"]["feature_mae"]
+    assert error == 0.0 if exact else error > 0.05
+
+
+def test_several_collections_lose_what_a_person_who_is_in_all_of_them_loses() -> None:
+    """Labels of 10 people, and then of 10 others: everybody's list was reported twice, and each label once."""
+    setup = set_up(RunOptions(method="hogs", clients=40, private_labels=True, eps_labels=1.0, epsilon=4.0, out=None))
+    run, rest = run_of(setup.method), np.arange(30, 40)
+    first, second = (
+        run.questions(setup, Split(people[:6], people[6:], rest), "c") for people in np.split(np.arange(20), 2)
+    )
+    once = run.guarantee_of(setup, [first]).holds
+    for collections, times in (([first, second], 1), ([first, first], 2)):
+        held = run.guarantee_of(setup, collections)
+        assert held.collections == 2 and held.holds["label"].value == pytest.approx(times * 1.0)
+        for name in ("bit_adjacency", "relationship", "vector"):
+            assert held.holds[name].value == pytest.approx(2 * once[name].value)
+        assert held.holds["user"].value == pytest.approx(2 * (once["user"].value - 1.0) + times * 1.0)
 
 
 def test_an_owner_that_answers_again_loses_what_three_times_the_queries_lose() -> None:
@@ -203,6 +293,8 @@ def test_hand_worked_errors(path_of_four: Population) -> None:
     found = reconstruction(graph(wrong, [[0, 1, 0], [1, 2, 3]]), path_of_four)
     assert found["edge_precision"] == found["edge_recall"] == pytest.approx(2 / 3)
     assert found["feature_mae"] == pytest.approx(0.5 / 8)
+    few = reconstruction(graph(wrong, [[0, 0], [1, 3]]), path_of_four)  # one of its two edges is one of the three
+    assert (few["edge_precision"], few["edge_recall"], few["edges"]) == (0.5, pytest.approx(1 / 3), 2)
     assert reconstruction(graph(wrong, [[0], [1]]), path_of_four, own_features=True)["feature_mae"] == 0
 
 
@@ -268,12 +360,24 @@ def test_a_row_has_claimed_and_held_and_nulls() -> None:
     assert (row["cell"], row["claimed"], row["holds_relationship"], row["holds_label_status"]) == (
         3, 8.0, 14.4, "unprotected",
     )  # fmt: skip
+    assert (row["holds_relationship_of_one"], row["holds_relationship_delta"]) == (None, 0.0)
+    assert (row["margin"], row["margin_low"], row["margin_high"]) == (-0.176, -0.189, -0.162)
     assert (row["shuffled_adjacency"], row["standing"], row["nonprivate_test"]) == (0.3311, "below", 0.8511)
     assert (row["answered"], row["edges_kept"], row["folder"]) == (2900, 10238.0, "hogs-0")
     found = dict(figures(record))
     assert (found["test"], found["graph_alone"], found["holds_user"]) == (0.6124, 0.7884, 21797.6)
     assert not {"cell", "epsilon", "noise_seed", "std", "holds_label", "method"} & set(found)
     assert all(type(value) is float for value in found.values())
+
+
+def test_a_row_has_the_loss_of_all_collections_and_beside_it_that_of_one() -> None:
+    """Each figure of a level in its own column: three collections, each of loss 2 at delta 1e-6."""
+    level = Level("bounded", 6.0, 3e-6, of_one=OfOne(2.0, 1e-6, 3)).to_dict()
+    holds = {**RECORD["privacy"]["holds"], "user": level}
+    row = row_of({**RECORD, "privacy": {**RECORD["privacy"], "holds": holds, "collections": 3}}, "")
+    found = {name: row[name] for name in row if name.startswith("holds_user") or name == "collections"}
+    assert found == {"holds_user": 6.0, "holds_user_status": "bounded", "holds_user_delta": 3e-6,
+                     "holds_user_of_one": 2.0, "collections": 3}  # fmt: skip
 
 
 def test_a_column_has_one_type_and_the_last_ones_stay_last() -> None:

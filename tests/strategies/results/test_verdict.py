@@ -52,6 +52,18 @@ def test_nulls_have_the_form_of_the_contract() -> None:
     assert alone == {"chance": {"test": 0.2}, "graph_alone": None, "features_alone": None, "shuffled": {}}
 
 
+def test_the_figure_of_a_device_alone_is_that_without_any_report() -> None:
+    """Beside its own figure, which is .9 and .7, and only where every repeat has one."""
+    several = repeats(HOGS, HOGS)
+    for repeat, device, alone in zip(several, (0.9, 0.7), (0.5, 0.4), strict=True):
+        repeat.device, repeat.alone = right(device), right(alone)
+    found = nulls_section(several)
+    assert found is not None
+    assert found["device_alone"] == {"test": pytest.approx(0.45), "std": pytest.approx(0.1 / 2**0.5)}
+    several[1].alone = None
+    assert "device_alone" not in (nulls_section(several) or {})
+
+
 def test_nothing_without_null_models() -> None:
     assert nulls_section(repeats({"own": 0.5})) is None and verdict_section(repeats({"own": 0.5})) is None
 

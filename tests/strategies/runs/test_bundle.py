@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ldpsim.curator.device_bundle import BundleParts
 from ldpsim.devices.data.population import Population
-from ldpsim.strategies import RunOptions
+from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.runs.one_report import OneReportRun
@@ -54,3 +55,23 @@ def test_other_private_data_behind_the_same_reports_give_the_same_bundle(
     labels[public] = (labels[public] + 1) % people.facts.classes
     if given["method"] in ("hogs", "sbp"):  # elsewhere no label is public
         assert _text(scene, replace(people, labels=labels), reports, monkeypatch) != made
+
+
+@pytest.mark.parametrize(
+    ("given", "calibrated"), [(VOTE, True), ({"method": "sbp"}, False), ({"method": "hogs"}, False)]
+)
+def test_what_was_not_fitted_to_validation_labels_gets_a_temperature(
+    given: dict[str, Any], calibrated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network, and `sbp`, learn from training labels; what `vote` says is fitted to all labels."""
+    heard: list[bool] = []
+    after = BundleParts.after
+
+    def noted(self: BundleParts, *said: Any, calibrated: bool) -> Any:
+        heard.append(calibrated)
+        return after(self, *said, calibrated=calibrated)
+
+    monkeypatch.setattr(BundleParts, "after", noted)
+    settings = {"epochs": "2"} if given["method"] == "hogs" else {}
+    simulate(RunOptions(clients=120, reference=False, nulls=False, out=None, settings=settings, **given))
+    assert heard == [calibrated]

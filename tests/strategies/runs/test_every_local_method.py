@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.curator.defences import DEFENCES, defend
+from ldpsim.curator.defences import DEFENCES, Defended, defend
 from ldpsim.curator.methods import OwnerMethod, Reference, find, table
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rows import silenced
 from ldpsim.devices import mechanisms
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.runs.run import public_knowledge
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.set_up import run_of, set_up, temporary_scene
 from ldpsim.strategies.setup.read_options import read_alone
 from tests.curator.reports.kinds import Flags, Unequal
 from tests.devices.mechanisms.test_of_another_package import Entry
@@ -89,6 +90,20 @@ def _is_local(name: str) -> bool:
     return not issubclass(kind, OwnerMethod | Reference) and "rounds" not in {entry.name for entry in fields(kind)}  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", ["rgnn", "lpgnn", "vote", "hogs", "sbp"])
+@pytest.mark.parametrize("asked", [False, True])
+def test_labels_that_people_are_asked_for_are_not_public(name: str, asked: bool) -> None:
+    """Methods that ask for labels by themselves, --private-labels, and volunteers; those of test people never are."""
+    given = {"volunteers": 0.2} if name == "vote" else {}
+    by_itself = name in ("rgnn", "lpgnn", "vote")
+    more = {"private_labels": True, "eps_labels": 1.0} if asked and not by_itself else {}
+    setup = set_up(_options(name, **given, **more))
+    split, labels = setup.repeats[0].split, setup.population.labels
+    known = public_knowledge(setup.population, split, setup.options, setup.method).labels
+    public = np.zeros(0, np.int64) if by_itself or asked else split.labelled
+    assert np.array_equal(np.flatnonzero(known >= 0), public) and np.array_equal(known[public], labels[public])
+
+
 DEFENDED = [name for name in sorted(table()) if _is_local(name)]
 
 
@@ -144,6 +159,31 @@ def test_null_models_have_the_same_defences(monkeypatch: pytest.MonkeyPatch) -> 
     record = simulate(_options("solitude", defence="both-ends", nulls=True)).record
     shuffled = [name for name in record["nulls"] if name.startswith("shuffled")]
     assert shuffled and len(calls) == 2  # the run, and all data of others
+
+
+@pytest.mark.parametrize("everybody", [False, True])
+def test_nobody_learns_from_the_labels_in_clear_of_flagged_people(
+    everybody: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the method nor a null model; the division stays where no validation person would be left."""
+    setup = set_up(_options("hogs", defence="both-ends", nulls=True))
+    with temporary_scene(setup, 0) as scene:
+        train, val, test = scene.split.train, scene.split.val, scene.split.test
+        guilty = np.concatenate([train[:2], val if everybody else val[1:4], test[:1]])
+
+        def flag(names: Any, reports: Reports, *_: Any) -> Defended:
+            flagged = np.isin(np.arange(60), guilty)
+            return Defended(silenced(reports, flagged), flagged, {})
+
+        monkeypatch.setattr("ldpsim.strategies.runs.one_report.defend", flag)
+        outcome = run_of(setup.method).work(scene)
+    known, graph = outcome.evidence, outcome.graph
+    assert known is not None and graph is not None and outcome.extra["defence"]["flagged"] == sorted(guilty.tolist())
+    assert outcome.reports is not None  # null models with one attribute of others read the rest of them
+    assert np.array_equal(np.flatnonzero(~outcome.reports.answered), np.sort(guilty))
+    left = [part if everybody else np.setdiff1d(part, guilty) for part in (train, val)]
+    assert all(map(np.array_equal, (graph.train, graph.val), left))
+    assert np.array_equal(np.flatnonzero(known.labels.labels >= 0), np.sort(np.concatenate(left)))
 
 
 SPECS = {name: kind.spec for name, kind in table().items()}

@@ -26,12 +26,14 @@ from ldpsim.devices.federated.exchange import read_sums
 from ldpsim.devices.federated.local_steps import Stack
 from ldpsim.devices.federated.members import Members
 from ldpsim.devices.federated.wire import WEIGHTS, record_of
-from ldpsim.devices.training_task import Task
+from ldpsim.devices.mechanisms import Loss
+from ldpsim.devices.training_task import UNPROTECTED, Task
 from ldpsim.strategies import Refused, RunOptions, simulate
 from ldpsim.strategies.federated import EVERYBODY
+from ldpsim.strategies.results.lifetime import TrainingAnswers
 from ldpsim.strategies.runs import in_rounds
-from ldpsim.strategies.runs.in_rounds import Training
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.in_rounds import Trained, Training
+from ldpsim.strategies.runs.set_up import run_of, set_up
 
 SMALL = {"clients": 60, "reference": False, "nulls": False}
 
@@ -137,6 +139,7 @@ def test_ldp_fedavgs_loss_is_the_composition_of_the_answers_in_the_ledgers(tmp_p
     assert math.isclose(held["delta"], sum(loss.delta for loss in own)) and held["delta"] == life["user"]["delta"]
     assert "one Gaussian mechanism" in held["detail"]
     assert any("claimed is the sum" in reason for reason in record["privacy"]["why_they_differ"])
+    assert record["federated"]["answers_per_device"] == {"max": 2, "mean": 2.0}  # 30 of 60 people were asked at all
     with pytest.raises(Refused, match="POLICY_REFUSED"):  # their budget is spent
         run(tmp_path, "ldp-fedavg", settings={"rounds": "8", "fraction": "0.25"}, state=tmp_path / "state", epsilon=4.0)
 
@@ -147,6 +150,62 @@ def test_dp_fedavg_accounts_for_the_rounds_really_run(tmp_path: Path) -> None:
     assert 0 < rounds < 30
     level = record["privacy"]["holds"]["central_node"]
     assert level["value"] == central_epsilon(Rounds(rounds, 30, 30, level["delta"]), multiplier) < 8.0
+
+
+def _trained(people: int, models: int, loss: Loss, counts: list[int]) -> Trained:
+    given = np.zeros(60, np.int64)
+    given[: len(counts)] = counts
+    return Trained(people, models, TrainingAnswers(given, loss, complete=True))
+
+
+def test_a_devices_answers_in_several_trainings_add_up_person_by_person() -> None:
+    """Three devices give 2, 1, 0 and 1, 2, 2 answers: nobody more than 3 in all, at the larger loss of one."""
+    setup = set_up(RunOptions(method="ldp-fedavg", out=None, **SMALL))
+    both = [_trained(30, 5, Loss(0.5, 0.5, 2e-6), [2, 1, 0]), _trained(30, 5, Loss(1.0, 1.0, 1e-6), [1, 2, 2])]
+    guarantee = run_of(setup.method).guarantee_of(setup, both)
+    for name in ("user", "vector", "label", "bit_feature"):
+        level = guarantee.holds[name]
+        assert (level.value, level.delta) == (updates_epsilon(3, 1.0, 2e-6), pytest.approx(6e-6))
+    assert guarantee.collections == 2
+    for certain in ((True, False), (False, True), (False, False)):  # one ledger that cannot be read is enough
+        unsure = [dataclasses.replace(one, certain=sure) for one, sure in zip(both, certain, strict=True)]
+        held = run_of(setup.method).guarantee_of(setup, unsure).holds
+        assert {name: held[name].status for name in ("user", "vector", "bit_adjacency", "central_node")} == {
+            "user": "unprotected", "vector": "unprotected", "bit_adjacency": "not asked", "central_node": "not asked",
+        }  # fmt: skip
+        assert held["user"].value is None and "could not be read" in held["user"].reason
+
+
+def test_the_models_of_several_trainings_lose_what_the_worst_division_of_people_loses() -> None:
+    """5 models in all, with 30 training people in one repeat and 5 in the other, whose delta is .1 and not .01."""
+    setup = set_up(RunOptions(method="dp-fedavg", out=None, **{**SMALL, "settings": {"noise_multiplier": "3"}}))
+    both = [_trained(30, 3, UNPROTECTED, []), _trained(5, 2, UNPROTECTED, [])]
+    of = {people: central_epsilon(Rounds(5, people, people, delta), 3.0) for people, delta in ((30, 0.01), (5, 0.1))}
+    assert of[30] > 1.1 * of[5]
+    for trained in (both, both[::-1]):
+        level = run_of(setup.method).guarantee_of(setup, trained).holds["central_node"]
+        assert (level.value, level.delta) == (of[30], 0.01)
+
+
+def test_what_is_claimed_before_a_training_counts_the_people_who_train() -> None:
+    """80 of 160 people train, and a round draws 40 of them: delta is the largest power of ten below 1 / 80."""
+    settings = {"noise_multiplier": "3", "rounds": "3", "fraction": "0.5"}
+    setup = set_up(RunOptions(method="dp-fedavg", out=None, **{**SMALL, "clients": 160, "settings": settings}))
+    level = run_of(setup.method).guarantee_before(setup, setup.repeats[0].split).holds["central_node"]
+    assert (level.value, level.delta) == (central_epsilon(Rounds(3, 80, 40, 0.01), 3.0), 0.01)
+
+
+def test_a_device_that_trains_alone_learns_its_own_label_and_is_scored_on_the_others(tmp_path: Path) -> None:
+    """Features say nothing: each network names its own class everywhere, and is right about that class's people."""
+    labels = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [60, 30, 10]))
+    np.savez(tmp_path / "people.npz", x=np.ones((100, 2)), edge_index=np.zeros((2, 0), np.int64), labels=labels,
+             num_classes=3)  # fmt: skip
+    options = RunOptions(method="isolate", dataset=str(tmp_path / "people.npz"), out=None, reference=False, nulls=False)
+    split = set_up(options).repeats[0].split
+    accuracy = simulate(options).record["accuracy"]
+    for part, figure in ((split.test, accuracy["test"]), (split.val, accuracy["val"])):
+        right = [np.mean(labels[part] == label) for label in labels[split.train]]
+        assert figure == pytest.approx(np.mean(right)) and 0.2 < figure < 0.8
 
 
 def test_a_central_budget_has_a_limit_at_both_ends() -> None:
@@ -269,6 +328,8 @@ def test_after_fedgcns_exchange_silos_have_the_whole_graphs_rows(population: Pop
     assert {name: phase["rounds"] for name, phase in phases.items()} == {
         "handover": 1, "contribution": 1, "sums": 1, "training": 2,
     }  # fmt: skip
+    for name, each in record.record["federated"]["per_silo"].items():
+        assert each == {key: phases[name][key] / 4 for key in ("downlink_bytes", "uplink_bytes")}
     assert record.record["devices"]["reported"] == 40 and record.record["privacy"]["trust"] == "trusted curator"
     assert record.record["privacy"]["lifetime_per_device"]["user"]["max"] is None
 
@@ -282,10 +343,15 @@ def _people(options: RunOptions) -> Population:
 def test_silos_learn_from_training_people_alone(tmp_path: Path) -> None:
     options = RunOptions(method="silo-fedavg-gcn", clients=40, out=tmp_path, reference=False,
                          settings={"rounds": "1", "silos": "3"})  # fmt: skip
-    folder = simulate(options).folder
+    result = simulate(options)
+    folder = result.folder
     silos = [Members.load(folder / "silos" / f"silo-{number}") for number in range(3)]
     learners = np.concatenate([silo.members[silo.training] for silo in silos])
     setup = set_up(options)
     assert np.array_equal(np.sort(learners), setup.repeats[0].split.train)
     everybody = np.concatenate([silo.members for silo in silos])
     assert np.array_equal(np.sort(everybody), np.arange(40))
+    section, edges = result.record["federated"], setup.population.edges
+    assert section["members"] == [len(silo.members) for silo in silos]
+    inside = sum(int(np.isin(edges, silo.members).all(axis=0).sum()) for silo in silos)
+    assert section["edges_inside"] == inside / edges.shape[1] < 0.5  # three silos of people at random

@@ -13,11 +13,16 @@ import pytest
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.prediction import Bundle
 from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.people.owner_graphs import sparse_features
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
+from ldpsim.strategies.results.outcome import Score
+from ldpsim.strategies.results.rows import row_of
 from ldpsim.strategies.runs import nulls as module
 from ldpsim.strategies.runs import run as run_module
+from ldpsim.strategies.runs.nulls import models_at_once
 from ldpsim.strategies.runs.run import RepeatContext, ask_devices
 from ldpsim.strategies.runs.set_up import set_scene, set_up
 
@@ -100,6 +105,32 @@ def test_the_reference_with_settings_of_its_own_is_one_of_all(every: bool) -> No
     assert found["nonprivate_test"] is not None and (found["nonprivate_test_own_settings"] is not None) == every
 
 
+@pytest.mark.parametrize("labels", [False, True])
+def test_everybody_but_volunteers_is_somebody_else_in_a_shuffle(labels: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Test people are scored, and other people who know their label are asked: none of them keeps what is private."""
+    seen: list[tuple[Any, set[str], Any]] = []
+
+    def noted(people: Any, attributes: Iterable[str], seed: int, **more: Any) -> Any:
+        made = shuffled(people, attributes := list(attributes), seed, **more)
+        seen.append((people, set(attributes), made))
+        return made
+
+    monkeypatch.setattr(module, "shuffled", noted)
+    given = {"method": "vote", "volunteers": 0.2, "private_labels": labels, "all_nulls": False}
+    setup = set_up(options(None, settings={}, **given))
+    nulls_of(settings={}, **given)
+    split = setup.repeats[0].split
+    people, attributes, made = seen[-1]
+    assert attributes == {"adjacency", "features"} | ({"label"} if labels else set())
+    others = np.setdiff1d(np.arange(60), split.labelled)
+    assert np.isin(split.test, others).all() and len(others) > len(split.test)
+    rows, new = (sparse_features(each).toarray() for each in (people, made))
+    assert np.array_equal(rows[split.labelled], new[split.labelled])
+    apart = [person for person in others if (rows == rows[person]).all(axis=1).sum() == 1]  # nobody else has such a row
+    assert len(apart) > 0.9 * len(others) and (rows[apart] != new[apart]).any(axis=1).all()
+    assert sorted(map(tuple, new[others])) == sorted(map(tuple, rows[others]))
+
+
 # ---- what a shuffle takes away -------------------------------------------------------
 
 
@@ -148,6 +179,21 @@ def test_nobody_of_a_state_folder_is_asked_for_a_null(tmp_path: Path, monkeypatc
     assert not pieces & {secrets[start : start + 32] for start in range(0, len(secrets), 32)}
 
 
+@pytest.mark.parametrize("method", ["hogs", "fedavg-mlp"])
+def test_the_same_devices_are_silent_among_the_other_people(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[frozenset[int]] = []
+
+    def noted(setup: Any, number: int, *given: Any) -> RepeatContext:
+        seen.append(setup.repeats[number].silent)
+        return set_scene(setup, number, *given)
+
+    monkeypatch.setattr(module, "set_scene", noted)
+    settings = {"rounds": "2"} if method == "fedavg-mlp" else {"epochs": "2"}
+    given = options(None, method=method, settings=settings, dropout=0.3, all_nulls=False)
+    simulate(given)
+    assert seen == [set_up(given).repeats[0].silent] and seen[0]
+
+
 def rows_in(state: Path) -> int:
     opened = State(state)
     try:
@@ -187,6 +233,37 @@ def test_a_run_that_dies_in_its_null_models_is_continued(
     for part in ("accuracy", "nulls", "verdict"):
         assert again.record[part] == whole[part]
     assert again.record["devices"]["reports_sha256"] == whole["devices"]["reports_sha256"]
+
+
+# ---- devices that predict for themselves ---------------------------------------------
+
+
+def test_a_device_after_the_reports_and_one_alone_have_the_scores_of_their_own_bundles(tmp_path: Path) -> None:
+    """Bundles by hand on people without a friend or a feature: every device names the largest class share."""
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "people.npz", x=np.zeros((60, 1)), edge_index=np.zeros((2, 0), np.int64),
+             labels=rng.permutation(np.repeat([0, 1, 2], [30, 20, 10])), num_classes=3)  # fmt: skip
+    setup = set_up(options(tmp_path, method="hogs", dataset=str(tmp_path / "people.npz"), clients=None))
+    scene = set_scene(setup, 0, tmp_path, tmp_path / "state", quiet)
+    labels, nobody = setup.population.labels[scene.split.test], np.zeros((60, 3))
+    first, second = (Bundle.of(nobody, shares, 0.5) for shares in np.array([[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]))
+    scores = module.devices_scores(scene, (first, second))
+    for found, named in zip(scores, (0, 2), strict=True):
+        assert found is not None and found.test == np.mean(labels == named)
+        assert found.right.tolist() == (labels == named).tolist()
+    assert scores[0] != scores[1] and scores[0].test != scores[1].test
+    assert module.devices_scores(scene, (first, None))[1] is None is module.devices_scores(scene, None)[0]
+    scene.end_collection()
+
+
+def test_both_scores_of_devices_stand_in_their_places_in_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = iter([(Score(0.9), Score(0.2)), (Score(0.7), Score(0.4))])
+    monkeypatch.setattr("ldpsim.strategies.runs.simulate.devices_scores", lambda *_: next(given))
+    record = simulate(options(None, method="hogs", repeats=2, all_nulls=False)).record
+    assert record["accuracy"]["device"] == pytest.approx(0.8)
+    assert record["nulls"]["device_alone"]["test"] == pytest.approx(0.3)
+    row = row_of(record, "")
+    assert (row["device"], row["device_alone"]) == (pytest.approx(0.8), pytest.approx(0.3))
 
 
 # ---- each kind of run ----------------------------------------------------------------
@@ -260,6 +337,20 @@ def test_models_side_by_side_are_the_models_one_after_another(
     for part in ("accuracy", "reference"):
         assert alone[part] == beside[part]
     assert {**alone["nulls"], "seconds": 0} == {**beside["nulls"], "seconds": 0}
+
+
+def test_what_may_draw_from_torchs_own_state_trains_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network of a person's own, a method of another package, and what is not trained by the curator."""
+    monkeypatch.setattr(module, "trainings_at_once", lambda size: 3)
+    setup, in_rounds = (
+        set_up(options(None, method="hogs")),
+        options(None, method="fedavg-mlp", settings={"rounds": "2"}),
+    )
+    assert [models_at_once(setup), models_at_once(set_up(in_rounds))] == [3, 1]
+    for known in ("NETWORKS", "BUILT_IN"):
+        with monkeypatch.context() as nothing:
+            nothing.setattr(module, known, {})
+            assert models_at_once(setup) == 1
 
 
 @pytest.mark.parametrize(("workers", "repeats"), [(1, 1), (2, 1), (2, 2)])

@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ldpsim.curator.methods import PrivGnn
+from ldpsim.curator.owner.teachers.answering import Teaching
+from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import Refused, RunOptions, simulate
 from ldpsim.strategies.people.owner_graphs import divide, handed_lists
+from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.rounds.batches import read_records
-from ldpsim.strategies.runs import graph_owner
+from ldpsim.strategies.runs import graph_owner, nulls, owner
 from ldpsim.strategies.runs import set_up as set_up_module
-from ldpsim.strategies.runs.set_up import set_up, temporary_scene
+from ldpsim.strategies.runs.set_up import run_of, set_up, temporary_scene
 
 QUICK = {"queries": "45", "K": "15", "epochs": "6", "hidden": "8"}
 
@@ -78,6 +82,108 @@ def test_the_student_learns_from_the_released_labels_alone(
     assert again.record["reference"] == first.record["reference"]  # B1 learns from private people alone
     model = "model.safetensors"
     assert (again.folder / model).read_bytes() == (first.folder / model).read_bytes()
+
+
+def test_the_accuracy_of_labels_is_that_of_the_people_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody's one feature tells the label: the features of those asked about say what is right."""
+    labels = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [80, 50, 30]))
+    np.savez(tmp_path / "people.npz", x=np.eye(3)[labels], edge_index=np.zeros((2, 0), np.int64), labels=labels,
+             num_classes=3)  # fmt: skip
+    seen: dict[str, Any] = {}
+    order, release = owner.query_order, PrivGnn.labels
+
+    def ordered(public: Any, *given: Any, **more: Any) -> Any:
+        seen["classes"] = public.features.argmax(axis=1)[found := order(public, *given, **more)]
+        return found
+
+    def released(self: PrivGnn, values: np.ndarray, **more: Any) -> Any:
+        seen["taught"], seen["labels"] = values.argmax(axis=1), release(self, values, **more)
+        return seen["labels"]
+
+    monkeypatch.setattr(owner, "query_order", ordered)
+    monkeypatch.setattr(PrivGnn, "labels", released)
+    given = replace(options(None, settings={"lambda_": "1"}), clients=None, dataset=str(tmp_path / "people.npz"))
+    section = simulate(given).record["teachers"]
+    truth = seen["classes"][:45]
+    for name, said in (("pseudo_label_accuracy", seen["labels"]), ("teacher_accuracy", seen["taught"])):
+        assert section[name] == pytest.approx(np.mean(said == truth)) and 0 < section[name] < 1
+
+
+def test_null_models_of_an_owner_know_the_released_labels_of_those_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here the owner releases the truth, which the one feature tells: 45 of 48 candidates have their own label."""
+    labels = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [80, 50, 30]))
+    np.savez(tmp_path / "people.npz", x=np.eye(3)[labels], edge_index=np.zeros((2, 0), np.int64), labels=labels,
+             num_classes=3)  # fmt: skip
+    order, truth = owner.query_order, []
+
+    def ordered(public: Any, *given: Any, **more: Any) -> Any:
+        truth.append(public.features.argmax(axis=1)[found := order(public, *given, **more)])
+        return found
+
+    monkeypatch.setattr(owner, "query_order", ordered)
+    monkeypatch.setattr(PrivGnn, "labels", lambda self, values, **_: truth[-1][: len(values)])
+    setup = set_up(replace(options(None, nulls=True), clients=None, dataset=str(tmp_path / "people.npz")))
+    with temporary_scene(setup, 0) as scene:
+        outcome = run_of(setup.method).work(scene)
+    assert outcome.evidence is not None and outcome.extra["teachers"]["pseudo_label_accuracy"] == 1.0
+    known, division = outcome.evidence.labels.labels, scene.split
+    asked = np.flatnonzero(known >= 0)
+    assert len(asked) == 45 and np.isin(asked, division.candidates).all()
+    assert np.array_equal(known[asked], labels[asked])
+    assert outcome.evidence.reported == {"label"}
+
+
+def test_an_account_before_a_release_is_about_the_private_people() -> None:
+    """Of 240 people 96 are private and 144 public: delta is the largest power of ten below 1 / 96."""
+    setup = set_up(replace(options(None), clients=240))
+    split = setup.repeats[0].split
+    account = run_of(setup.method).released_before(setup, split)
+    assert (len(split.private), len(split.public), account.release.delta) == (96, 144, 0.01)
+
+
+def test_finished_teachers_are_counted_by_query(tmp_path: Path) -> None:
+    """45 queries are chunks of 20, 20 and 5."""
+    nothing = PlainGraph.build(np.zeros((45, 1)), np.zeros((2, 0), np.int64), np.zeros(45, np.int64))
+    teaching = Teaching(classes=3, noise_seed=0, training_seed=0)
+    room = owner.Classroom.open(tmp_path, nothing, nothing, teaching, np.arange(45))
+    for chunks, first, most in (((), 0, 0), ((2,), 0, 5), ((0,), 20, 20), ((0, 2), 20, 25), ((0, 1, 2), 30, 45)):
+        for chunk in range(3):
+            room.path(chunk).unlink(missing_ok=True)
+        for chunk in chunks:
+            room.path(chunk).touch()
+        assert (room.trained(30), room.trained(45)) == (first, most)
+
+
+def test_private_people_alone_are_others_in_a_shuffle(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Any, Any]] = []
+
+    def noted(people: Population, *given: Any, **more: Any) -> Population:
+        made = shuffled(people, *given, **more)
+        seen.append((people.labels, made.labels))
+        assert np.array_equal(more["among"], set_up(asked).repeats[0].split.private)
+        return made
+
+    monkeypatch.setattr(nulls, "shuffled", noted)
+    asked = options(None, "pate-g", settings={"teachers": "3"}, nulls=True, reference=False)
+    simulate(asked)
+    division = set_up(asked).repeats[0].split
+    ((before, after),) = seen
+    assert np.array_equal(before[division.public], after[division.public])
+    assert (before[division.private] != after[division.private]).mean() > 0.5
+
+
+@pytest.mark.parametrize(("method", "settings"), [("privgnn", QUICK), ("fedavg-mlp", {}), ("dp-fedavg", {})])
+def test_losses_are_attained_by_somebody_who_is_in_all_repeats(method: str, settings: dict[str, str]) -> None:
+    """Repeats on one division have the same people; of others nobody says that one person is in each."""
+    for vary, attained in (("noise", True), ("split", False), ("all", False)):
+        setup = set_up(RunOptions(method=method, clients=160, out=None, repeats=2, repeats_vary=vary,
+                                  settings=settings, seeds={"noise": None}))  # fmt: skip
+        assert run_of(setup.method).attains(setup, [0, 1]) is attained
+        assert run_of(setup.method).attains(setup, [1]) is True
 
 
 def divide_of(out: Path) -> Any:
