@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from ldpsim.cli import options as o
+from ldpsim.cli.help import App, Group
 from ldpsim.cli.output import echo
 
-curator = typer.Typer(help="The key of a curator, and the Flower app that asks devices.", no_args_is_help=True)
+curator = App(cls=Group, help="Make a curator's key, sign collections, write the Flower app.", no_args_is_help=True)
 
 
 @curator.callback()
@@ -20,10 +21,10 @@ def root() -> None:
 
 @curator.command()
 def keygen(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="File of the secret key; the public one is FILE.pub.")],
-    debug: o.PlainDebug = False,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="Secret key; the public one is FILE.pub")],
+    debug: o.Debug = False,
 ) -> None:
-    """Make a key pair. Keep FILE; give FILE.pub to the people, who pin it at enrolment."""
+    """Make a key pair: keep FILE, give FILE.pub to the people."""
     from ldpsim.devices.curator_key import generate
 
     public = generate(path)
@@ -34,14 +35,14 @@ def keygen(
 
 @curator.command()
 def sign(
-    config: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Configuration of the run; `facts` is a path.")],
-    curator_key: Annotated[Path, o.plain_option("--curator-key", "Secret key of the curator.", "FILE")],
+    config: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Settings of the run; `facts` is a path")],
+    curator_key: Annotated[Path, o.plain_option("--curator-key", "Secret key of the curator", "FILE")],
     collection: Annotated[
-        str | None, o.plain_option("--collection", "Id of the collection; default: FILE.toml's, or a new one.", "ID")
+        str | None, o.plain_option("--collection", "Id of the collection", "ID", show_default="FILE.toml's or new")
     ] = None,
-    debug: o.PlainDebug = False,
+    debug: o.Debug = False,
 ) -> None:
-    """Sign the terms of one collection: print the configuration for `flwr run`, with facts and terms as text.
+    """Sign the terms of one collection: print the settings for `flwr run`.
 
     Do this where the key lives. The key stays there; what is printed holds no secret.
     """
@@ -65,10 +66,10 @@ def sign(
 
 @curator.command("app")
 def write_app(
-    path: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to create.")],
-    debug: o.PlainDebug = False,
+    path: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to create")],
+    debug: o.Debug = False,
 ) -> None:
-    """Write the Flower app of the installed version into a new folder, for `flwr run DIR`."""
+    """Write the Flower app of this version into a new folder, for `flwr run`."""
     from ldpsim.strategies.engines.flower import app_folder
     from ldpsim.strategies.flower_app.alone import default_config
 

@@ -45,43 +45,43 @@ def plan(
         list[str] | None,
         typer.Argument(
             metavar="[METHOD]...",
-            help="Methods (see `ldpsim methods`); none: all that people answer by themselves.",
+            help="Methods; `ldpsim methods` lists them; none: all",
             autocompletion=completion.methods,
         ),
     ] = None,
     like: Annotated[
         str,
         o.in_panel(
-            None,
+            POPULATION,
             "--like",
-            "People like those of a data set, or of your own .npz.",
+            "Facts of a data set or your .npz",
             "NAME|FILE",
             autocompletion=completion.datasets,
         ),
     ] = "generated",
-    mean_degree: Annotated[float | None, _fact("--mean-degree", "Mean number of neighbours.", "K")] = None,
-    homophily: Annotated[float | None, _fact("--homophily", "Share of edges inside a class.", "H")] = None,
-    classes: Annotated[int | None, _fact("--number-of-classes", "Number of classes.", "C", max=_LARGEST)] = None,
-    features: Annotated[int | None, _fact("--number-of-features", "Number of features.", "D", max=_LARGEST)] = None,
-    feature_rate: Annotated[
-        float | None, _fact("--feature-rate", "Share of a person's features that are not 0.", "R")
-    ] = None,
+    mean_degree: Annotated[float | None, _fact("--mean-degree", "Mean number of friends", "K")] = None,
+    homophily: Annotated[float | None, _fact("--homophily", "Share of friendships inside a class", "H")] = None,
+    classes: Annotated[int | None, _fact("--number-of-classes", "Number of classes", "C", max=_LARGEST)] = None,
+    features: Annotated[int | None, _fact("--number-of-features", "Number of features", "D", max=_LARGEST)] = None,
+    feature_rate: Annotated[float | None, _fact("--feature-rate", "Share of features that are not 0", "R")] = None,
     level: Annotated[
         str,
-        _wish("--level", "Level that the plan is about.", "LEVEL", show_default=True, autocompletion=completion.levels),
+        _wish("--level", "Level that the plan is about", "LEVEL", show_default=True, autocompletion=completion.levels),
     ] = "user",
-    holds: Annotated[float | None, _wish("--holds", "Solve for budgets at which X holds there.", "X")] = None,
-    max_attack: Annotated[
-        float | None, _wish("--max-attack", "Largest chance of a right guess at that level.", "P")
-    ] = None,
-    max_bytes: Annotated[float | None, _wish("--max-bytes", "Most bytes a device, both ways.", "B")] = None,
+    holds: Annotated[float | None, _wish("--holds", "Budgets at which X holds there", "X")] = None,
+    max_attack: Annotated[float | None, _wish("--max-attack", "Largest chance of a right guess there", "P")] = None,
+    max_bytes: Annotated[float | None, _wish("--max-bytes", "Most bytes a device, both ways", "B")] = None,
     *,
     options: RunOptions,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Compute on paper what each method would protect and cost. Nobody is asked or enrolled."""
+    """Compute on paper what each method protects and costs.
+
+    ldpsim plan --clients 50000 --level user --holds 4
+    ldpsim plan hogs vote --like cora --clients 50000
+    """
     values = {"mean_degree": mean_degree, "homophily": homophily, "classes": classes, "features": features}
     with working(silent=quiet or as_json) as progress:
         with large_imports():

@@ -46,8 +46,7 @@ RELEASED = ["mlp", "--released-model", "--quiet"]
 READING: dict[str, dict[str, list[str]]] = {
     "run": {
         "--volunteers": ["--method", "vote", *RUN], "--eps-labels": ["--private-labels", *RUN],
-        "--false-alarm": ["--defence", "all", *RUN],
-        **{name: ["--method", "privgnn", *RUN] for name in ("--queries", "--gamma", "--lambda", "--delta")},
+        "--false-alarm": ["--defence", "all", *RUN], "--set": ["--method", "privgnn", *RUN],
     },
     "plan": {"--eps-labels": ["hogs", "--private-labels", *PLAIN],
              "--volunteers": ["vote", "--private-labels", *PLAIN],
@@ -58,7 +57,8 @@ READING: dict[str, dict[str, list[str]]] = {
 }  # fmt: skip
 # Texts that hold numbers: the option, and a pattern of its value.
 TEXTS = {
-    "run": [("--feature-share", "{}"), ("--noise-seed", "{}"), *(("--cap", f"{level}={{}}") for level in
+    "run": [*(("--set", f"{name}={{}} --set epochs=1") for name in ("queries", "gamma", "lambda_", "delta")),
+            ("--feature-share", "{}"), ("--noise-seed", "{}"), *(("--cap", f"{level}={{}}") for level in
             ("bit", "vector", "user"))],
     "stress": [("--asks", "{}")],
     "poison": [("--shares", "{}"), ("--epsilon", "{}")],

@@ -43,7 +43,7 @@ def test_one_method_lists_the_options_and_parameters_that_it_reads(name: str) ->
     about = json.loads(CliRunner().invoke(app, ["methods", name, "--json"]).stdout)
     shown = CliRunner(env={"COLUMNS": "80"}).invoke(app, ["methods", name])
     assert shown.exit_code == 0 and max(map(len, shown.stdout.splitlines())) <= 80
-    assert all(word in shown.stdout for word in (*about["options"], *about["rare"], *about["parameters"]))
+    assert all(word in shown.stdout for word in (*about["options"], *about["parameters"]))
 
 
 def test_what_a_method_lists() -> None:

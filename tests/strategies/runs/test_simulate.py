@@ -67,7 +67,7 @@ def test_a_run_with_a_key_enrols_devices_that_answer_nobody_else(tmp_path: Path)
         simulate(options(tmp_path / "other", state=tmp_path / "people"))
     with pytest.raises(Refused, match="REPORT_COLLECTED 60"):
         simulate(options(tmp_path / "more", state=tmp_path / "people", collector_key=tmp_path / "key"))
-    with pytest.raises(ValueError, match="--curator-key .*: ldp-fedavg does not read it"):
+    with pytest.raises(ValueError, match="ldp-fedavg collects updates, not reports: it takes no --curator-key"):
         simulate(options(tmp_path, method="ldp-fedavg", settings={}, collector_key=tmp_path / "key"))
 
 
