@@ -71,6 +71,14 @@ def no_network(run: RunOptions, method: Method) -> str:
     return f"{method.spec.name} trains no network, and there is none without noise beside --no-reference"
 
 
+def _fact(run: RunOptions, method: Method) -> str:
+    return "" if run.dataset == "generated" else f"the people of {run.dataset} have their own facts"
+
+
+_FACT: dict[str, Any] = {"hashed": "in force", "unread": _fact}
+FACTS = ("mean_degree", "homophily", "classes", "features", "feature_rate")  # of generated people
+
+
 def _of_clear_features(run: RunOptions, method: Method) -> str:
     return "features are public (--public-features)" if run.public_features else ""
 
@@ -177,6 +185,26 @@ class RunOptions:
         None, "People; a sample of real data", POPULATION, "N", shown="all; generated: 3000", hashed="in force",
         column=False, allows=lambda n: 4 <= n <= _most_people(),
         must="at least 4 devices are needed, at most 2^31 - 1 are possible",
+    )  # fmt: skip
+    mean_degree: float | None = option(
+        None, "Friends of a generated person", POPULATION, "K", shown="5", label="mean degree",
+        allows=lambda degree: 0 < degree <= _most_people(), must="must be above 0", **_FACT,
+    )  # fmt: skip
+    homophily: float | None = option(
+        None, "Share of their friendships inside a class", POPULATION, "H", shown="0.76",
+        allows=lambda share: 0 <= share <= 1, must="must be a share, 0 to 1", **_FACT,
+    )  # fmt: skip
+    classes: int | None = option(
+        None, "Classes of generated people", POPULATION, "C", shown="6", flag="--number-of-classes", column=False,
+        allows=lambda count: 2 <= count <= _most_people(), must="must be 2 or more", **_FACT,
+    )  # fmt: skip
+    features: int | None = option(
+        None, "Features of generated people", POPULATION, "D", shown="600", flag="--number-of-features", column=False,
+        allows=lambda count: 1 <= count <= _most_people(), must="must be 1 or more", **_FACT,
+    )  # fmt: skip
+    feature_rate: float | None = option(
+        None, "Share of them that are not 0", POPULATION, "R", shown="0.027", label="feature rate",
+        allows=lambda rate: 0 < rate <= 1, must="must be a share, above 0 and at most 1", **_FACT,
     )  # fmt: skip
     data_dir: Path | None = option(
         None, "Folder of the raw data", POPULATION, "DIR", shown="$LDPSIM_DATA", envvar="LDPSIM_DATA", **_MINE

@@ -30,9 +30,15 @@ def listing(folder: Path) -> dict[str, bytes]:
 
 def test_a_run_writes_a_whole_result(tmp_path: Path) -> None:
     result = simulate(options(tmp_path, reference=True))
-    assert {"bundle.json", "config.toml", "log.txt", "model.safetensors", "result.json", "state"} == {
-        p.name for p in result.folder.iterdir()
-    }
+    assert {
+        "bundle.json",
+        "config.toml",
+        "deployment.toml",
+        "log.txt",
+        "model.safetensors",
+        "result.json",
+        "state",
+    } == {p.name for p in result.folder.iterdir()}
     record = json.loads((result.folder / "result.json").read_text())
     assert record == json.loads(json.dumps(result.record))
     devices = record["devices"]
