@@ -1,6 +1,6 @@
 # Everything here works on a fresh clone: the environment is made first and kept in .venv.
-#   make run      the main simulation, with its result in runs/
-#   make test     the tests; real data are used where LDPSIM_DATA names their folder
+#   make run      the main simulation, with its result in runs/; installs what a run needs
+#   make test     the tests; real data are used where LDPSIM_DATA names their folder; installs the tools of tests and pages
 #   make gpu      the tests on a CUDA device; without one they are skipped
 #   make wheel    the wheel and the source package, in dist/
 #   make wheel-test  that wheel in a fresh environment outside the checkout: its commands, engines, extras, and the
@@ -19,28 +19,33 @@
 #                 one is told in twenty lines
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
 #   make tables-quick: one column of each table, in runs/
-# PYTHON names another interpreter (3.11 or newer), PIP_ARGS adds to `pip install`, for example
-#   make run PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
-# for a PyTorch without CUDA; TEST_ARGS adds to pytest, for example TEST_ARGS="-n 0 -x" for one process.
+# PYTHON names another interpreter (3.11 or newer), TEST_ARGS adds to pytest, for example TEST_ARGS="-n 0 -x" for one
+# process. PIP_ARGS adds to `pip install`, which then installs in the place of uv (install.sh).
 
 PYTHON ?= python3
 VENV ?= .venv
 PIP_ARGS ?=
 TEST_ARGS ?=
 BIN := $(VENV)/bin
+RUN_READY := $(VENV)/.run-ready
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
 .PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest lint-docker lint docs bench torture tables tables-quick
 .PHONY: clean faults
 
-$(READY): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing ldpsim and its tools into $(VENV), once: PyTorch is the largest, and it takes minutes."
-	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[dev,docs]'
-	touch $@
+$(RUN_READY) $(READY): export PYTHON := $(PYTHON)
+$(RUN_READY) $(READY): export VENV := $(VENV)
+$(RUN_READY) $(READY): export PIP_ARGS := $(PIP_ARGS)
+$(RUN_READY): pyproject.toml constraints.txt
+	@./install.sh
+	@touch $@
 
-run: $(READY)
+$(READY): $(RUN_READY)
+	@./install.sh dev docs
+	@touch $@
+
+run: $(RUN_READY)
 	$(BIN)/ldpsim run --clients 3000 --method hogs --feature-share 0.3
 
 # The tests' networks are small: more threads would only wait for one another.

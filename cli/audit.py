@@ -142,40 +142,41 @@ def _bound(value: float | None) -> str:
 Names = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="NAME...",
-        help="Mechanisms, methods, noise; or module:function, any Python randomiser.",
+        metavar="[NAME...]",
+        help="Mechanism, method, noise or module:function",
         autocompletion=completion.audited,
     ),
 ]
-All = Annotated[bool, o.plain_option("--all", "Every mechanism and method, and the noise.")]
-Trials = Annotated[int, o.plain_option("--trials", "Trials per side of every lower bound.", "N")]
-Confidence = Annotated[float, o.plain_option("--confidence", "Confidence of all lower bounds together.", "C")]
-_THEIRS = "Any Python randomiser (module:function)"
+All = Annotated[bool, o.plain_option("--all", "Every mechanism and method, and the noise")]
+Trials = Annotated[int, o.plain_option("--trials", "Trials per side of every lower bound", "N")]
+Confidence = Annotated[float, o.plain_option("--confidence", "Confidence of all bounds together", "C")]
+_THEIRS = "A Python randomiser (module:function)"
 Domain = Annotated[
     str | None,
-    o.in_panel(_THEIRS, "--domain", "Values: 0:7, a,b,c, a JSON list or module:function.", "D"),
+    o.in_panel(_THEIRS, "--domain", "0:7, a,b,c, a JSON list or module:function", "D"),
 ]
-Claims = Annotated[float | None, o.in_panel(_THEIRS, "--claims", "Claimed epsilon.", "EPS")]
-Delta = Annotated[float, o.in_panel(_THEIRS, "--delta", "Delta of the claim.", "D")]
+Claims = Annotated[float | None, o.in_panel(_THEIRS, "--claims", "Claimed epsilon", "EPS")]
+Delta = Annotated[float, o.in_panel(_THEIRS, "--delta", "Delta of the claim", "D")]
 StatedLaw = Annotated[
     str | None,
     o.in_panel(
         _THEIRS,
         "--law",
-        "Function from a value to {report: probability}; default: its attribute law.",
-        "module:function",
+        "module:function, value to probabilities",
+        "FUNC",
+        show_default="its attribute law",
     ),
 ]
-_RELEASED = "A published model (METHOD --released-model)"
-Released = Annotated[bool, o.in_panel(_RELEASED, "--released-model", "Attack the model that a run publishes.")]
-_SHADOWS = "Runs of the method; one half attacks the other."
+_RELEASED = "A published model"
+Released = Annotated[bool, o.in_panel(_RELEASED, "--released-model", "Attack the model that a run publishes")]
+_SHADOWS = "Runs; one half attacks the other"
 Shadows = Annotated[int | None, o.in_panel(_RELEASED, "--shadows", _SHADOWS, "N", show_default="32")]
 Epsilon = Annotated[
-    float | None, o.plain_option("--epsilon", "Budget of methods, as of a run.", "X", show_default="a small one")
+    float | None, o.plain_option("--epsilon", "Budget of methods, as of a run", "X", show_default="a small one")
 ]
-Settings = Annotated[list[str] | None, o.plain_option("--set", "A parameter of methods, as of a run.", "KEY=VALUE")]
-Out = Annotated[Path | None, o.in_panel(OUTPUT, "--out", "Also a page of the rows.", "FILE.html")]
-Workers = Annotated[int, o.plain_option("--workers", "Number of processes.", "N", show_default="cores")]
+Settings = Annotated[list[str] | None, o.plain_option("--set", "Parameter of methods, as of a run", "KEY=VALUE")]
+Out = Annotated[Path | None, o.in_panel(OUTPUT, "--out", "Write a page of the rows, too", "FILE.html")]
+Workers = Annotated[int, o.plain_option("--workers", "Number of processes", "N", show_default="cores")]
 
 
 def audit(
@@ -198,7 +199,7 @@ def audit(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Audit mechanisms and methods: claimed loss, exact loss, and a lower bound from trials.
+    """Check claimed losses: the exact loss, and a lower bound from trials.
 
     ldpsim audit multi_bit hogs noise
     ldpsim audit vote --epsilon 4 --set batches=1 --out vote.html

@@ -16,31 +16,35 @@ from ldpsim.strategies.setup.option_spec import BUDGET, MODEL, RUNNING
 from ldpsim.strategies.setup.options import RunOptions
 
 PAGE = "compare.html"
-_MATCH = o.in_panel(BUDGET, "--match", "Solve for budgets at which X holds at LEVEL.", "LEVEL X",
-                    show_default="each method's own", autocompletion=completion.levels)  # fmt: skip
+_MATCH = o.in_panel(BUDGET, "--match", "Budgets at which X holds at LEVEL: person, ...", "LEVEL X",
+                    autocompletion=completion.levels)  # fmt: skip
 
 
-@o.with_run_options(leave_out=("method", "reference", "engine", "from_reports"))
+@o.with_run_options(leave_out=("method", "reference", "all_nulls", "engine", "state", "from_reports"))
 def compare(
     methods: Annotated[
         list[str],
-        typer.Argument(metavar="METHOD...", help="Methods (see `ldpsim methods`).", autocompletion=completion.methods),
+        typer.Argument(
+            metavar="METHOD...", help="Methods; `ldpsim methods` lists them", autocompletion=completion.methods
+        ),
     ],
     match: Annotated[tuple[str, float] | None, _MATCH] = None,
     *,
+    engine: Annotated[str, o.in_panel(RUNNING, "--engine", "Runner of methods", "auto|local|ray")] = "auto",
     options: RunOptions,
     reference: Annotated[
-        bool, o.in_panel(MODEL, "--reference/--no-reference", "Train each method's network without noise, too.")
+        bool, o.in_panel(MODEL, "--reference/--no-reference", "Train each network without noise, too")
     ] = False,
-    engine: Annotated[
-        str, o.in_panel(RUNNING, "--engine", "Where methods run: processes, or Ray.", "auto|local|ray")
-    ] = "auto",
     track: o.Track = None,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Run several methods on the same people with the same splits, and compare them."""
+    """Run several methods on the same people and compare them.
+
+    ldpsim compare hogs sbp vote raw --clients 3000
+    ldpsim compare hogs vote raw --dataset cora --match person 4
+    """
     with working(silent=quiet or as_json) as progress:
         with large_imports():
             from ldpsim.cli.report.gather import gather

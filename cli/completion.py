@@ -62,6 +62,12 @@ def _adversaries() -> Iterable[str]:
     return (*PLAIN, *ADVERSARIES, "help")
 
 
+def _protections() -> Iterable[str]:
+    from ldpsim.strategies.attacks.stress.campaign import PROTECTIONS
+
+    return PROTECTIONS
+
+
 def _faults() -> Iterable[str]:
     from ldpsim.strategies.attacks.adversaries.faults import FAULTS
 
@@ -82,7 +88,7 @@ def _defences() -> Iterable[str]:
 
 methods, datasets, audited = from_names(_methods), from_names(_datasets), from_names(_audited)
 levels, caps = from_names(_levels), from_names(lambda: ("bit", "vector", "user"), end="=")
-adversaries, faults = from_names(_adversaries), from_names(_faults)
+adversaries, faults, protections = from_names(_adversaries), from_names(_faults), from_names(_protections)
 attacks, defences = from_names(_attacks), from_names(_defences)
 # Option of a run -> its completion.
 OF_A_RUN = {"method": methods, "dataset": datasets, "caps": caps, "defence": defences}

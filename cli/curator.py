@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from ldpsim.cli import options as o
+from ldpsim.cli.help import App, Group
 from ldpsim.cli.output import echo
 
-curator = typer.Typer(help="The key of a curator, and the Flower app that asks devices.", no_args_is_help=True)
+curator = App(cls=Group, help="Make a curator's key, sign collections, write the Flower app.", no_args_is_help=True)
 
 _LARGEST_BUNDLE = 1 << 26  # bytes
 
@@ -22,10 +23,10 @@ def root() -> None:
 
 @curator.command()
 def keygen(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="File of the secret key; the public one is FILE.pub.")],
-    debug: o.PlainDebug = False,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="Secret key; the public one is FILE.pub")],
+    debug: o.Debug = False,
 ) -> None:
-    """Make a key pair. Keep FILE; give FILE.pub to the people, who pin it at enrolment."""
+    """Make a key pair: keep FILE, give FILE.pub to the people."""
     from ldpsim.devices.curator_key import generate
 
     public = generate(path)
@@ -36,17 +37,17 @@ def keygen(
 
 @curator.command()
 def sign(
-    config: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Configuration of the run; `facts` is a path.")],
-    curator_key: Annotated[Path, o.plain_option("--curator-key", "Secret key of the curator.", "FILE")],
+    config: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Settings of the run; `facts` is a path")],
+    curator_key: Annotated[Path, o.plain_option("--curator-key", "Secret key of the curator", "FILE")],
     collection: Annotated[
-        str | None, o.plain_option("--collection", "Id of the collection; default: FILE.toml's, or a new one.", "ID")
+        str | None, o.plain_option("--collection", "Id of the collection", "ID", show_default="FILE.toml's or new")
     ] = None,
     packages: Annotated[
-        bool, typer.Option("--import-packages", help="Import the installed package of a method or mechanism.")
+        bool, typer.Option("--import-packages", help="Import the package of an installed method")
     ] = False,
-    debug: o.PlainDebug = False,
+    debug: o.Debug = False,
 ) -> None:
-    """Sign the terms of one collection: print the configuration for `flwr run`, with facts and terms as text.
+    """Sign the terms of one collection: print the settings for `flwr run`.
 
     Do this where the key lives. The key stays there; what is printed holds no secret. No code that FILE.toml names is
     imported, a network least of all.
@@ -72,9 +73,9 @@ def sign(
 
 @curator.command("sign-model")
 def sign_model(
-    bundle: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle of a run: its bundle.json.")],
-    curator_key: Annotated[Path, o.plain_option("--curator-key", "Secret key of the curator.", "FILE")],
-    debug: o.PlainDebug = False,
+    bundle: Annotated[Path, typer.Argument(metavar="FILE", help="A run's bundle.json")],
+    curator_key: Annotated[Path, o.plain_option("--curator-key", "Secret key of the curator", "FILE")],
+    debug: o.Debug = False,
 ) -> None:
     """Sign what devices predict from: print the file for `ldpsim device predict --bundle`.
 
@@ -97,10 +98,10 @@ def sign_model(
 
 @curator.command("app")
 def write_app(
-    path: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to create.")],
-    debug: o.PlainDebug = False,
+    path: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to create")],
+    debug: o.Debug = False,
 ) -> None:
-    """Write the Flower app of the installed version into a new folder, for `flwr run DIR`."""
+    """Write the Flower app of this version into a new folder, for `flwr run`."""
     from ldpsim.strategies.engines.flower import app_folder
     from ldpsim.strategies.flower_app.alone import default_config
 

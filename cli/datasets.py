@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from ldpsim.cli import options as o
 from ldpsim.cli.output import console, print_json, text_table
 
 
 def datasets(
-    data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", metavar="DIR", envvar="LDPSIM_DATA", help="Folder of the raw data.")
-    ] = None,
-    as_json: o.PlainJson = False,
+    data_dir: o.DataDir = None,
+    as_json: o.AsJson = False,
 ) -> None:
-    """List the data sets: sizes, whether they are on disk, and who the people are."""
+    """List the data sets: sizes, people, and whether they are on disk."""
     from ldpsim.devices.datasets import describe
 
     rows = describe(data_dir)

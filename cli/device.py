@@ -11,6 +11,7 @@ import typer
 
 from ldpsim.cli import completion
 from ldpsim.cli import options as o
+from ldpsim.cli.help import App, Group
 from ldpsim.cli.output import echo
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
@@ -71,18 +72,15 @@ def _read_policy(path: Path | None, population: Population) -> Policy:
     return policy
 
 
-device = typer.Typer(help="A device that lives in a vault: its data, secret and ledger in a process of its own.",
-                     no_args_is_help=True)  # fmt: skip
-StateFolder = Annotated[Path, o.plain_option("--state", "Folder of the devices; it must be private.", "DIR")]
+device = App(cls=Group, help="Enrol and serve devices in a process of their own (a vault).", no_args_is_help=True)
+StateFolder = Annotated[Path, o.plain_option("--state", "Folder of the devices; it must be private", "DIR")]
 CuratorFile = Annotated[
     Path | None,
-    o.plain_option("--curator-key", "Public key of the one curator to answer (at enrolment).", "FILE.pub"),
+    o.plain_option("--curator-key", "Public key of the one curator to answer", "FILE.pub"),
 ]
 SheetFile = Annotated[
     Path | None,
-    o.plain_option(
-        "--sheet", "Write what the devices are asked, in words and odds; default: print it on stderr.", "FILE.md|.html"
-    ),
+    o.plain_option("--sheet", "What is asked, in words and odds", "FILE.md|.html", show_default="printed on stderr"),
 ]
 ANYBODY = "any curator can spend the devices' one answer: none is pinned (--curator-key FILE.pub)"
 
@@ -90,22 +88,20 @@ ANYBODY = "any curator can spend the devices' one answer: none is pinned (--cura
 @device.command()
 def enrol(
     state: StateFolder,
-    data: Annotated[Path, o.plain_option("--data", "The people's data, .json or .npz.", "FILE")],
+    data: Annotated[Path, o.plain_option("--data", "The people's data, .json or .npz", "FILE")],
     policy: Annotated[
         Path | None,
-        o.plain_option("--policy", "Policy that they agree to (ldpsim device policy); default: HoGS.", "FILE"),
+        o.plain_option("--policy", "Policy of `ldpsim device policy`", "FILE", show_default="HoGS"),
     ] = None,
     counters: Annotated[
         str | None,
-        o.plain_option("--counters", "Counters of answers, kept apart: a folder here or postgresql://...", "PLACE"),
+        o.plain_option("--counters", "Counters kept apart: a folder or postgresql://...", "PLACE"),
     ] = None,
-    curator_key: Annotated[
-        Path | None, o.plain_option("--curator-key", "Public key of the one curator to answer.", "FILE.pub")
-    ] = None,
+    curator_key: CuratorFile = None,
     sheet: SheetFile = None,
-    debug: o.PlainDebug = False,
+    debug: o.Debug = False,
 ) -> None:
-    """Enrol devices in a private folder, once: data, a new secret, a policy and an empty ledger.
+    """Enrol devices in a private folder, once: data, secret, policy, ledger.
 
     Before that it tells what they will answer, and how well it can be guessed.
     """
@@ -139,19 +135,17 @@ def enrol(
 @device.command()
 def serve(
     state: StateFolder,
-    socket: Annotated[Path, o.plain_option("--socket", "Local socket to answer on.", "PATH")],
-    group: Annotated[
-        str | None, o.plain_option("--group", "Group that may ask too; default: nobody else.", "NAME")
-    ] = None,
+    socket: Annotated[Path, o.plain_option("--socket", "Local socket to answer on", "PATH")],
+    group: Annotated[str | None, o.plain_option("--group", "Group that may ask, too", "NAME")] = None,
     connections: Annotated[
         int,
         typer.Option(
-            "--connections", min=1, max=4096, help="Largest number of connections: half of one user, 16 of one process."
+            "--connections", min=1, max=4096, metavar="N", help="Connections: half of one user, 16 of one process"
         ),
     ] = 512,
-    debug: o.PlainDebug = False,
+    debug: o.Debug = False,
 ) -> None:
-    """Answer queries over a local socket until SIGTERM."""
+    """Answer questions over a local socket until SIGTERM."""
     from ldpsim.devices.enrolment.state import State, is_enrolled
     from ldpsim.devices.vault.folder import check_socket_path, harden, listening, served_alone
     from ldpsim.devices.vault.server import Vault
@@ -226,10 +220,10 @@ _CRAFTED = "somebody may have made it so that a class tells who is in a list"
 @device.command()
 def predict(
     state: StateFolder,
-    bundle: Annotated[Path, o.plain_option("--bundle", "What the curator signed and published.", "FILE")],
-    debug: o.PlainDebug = False,
+    bundle: Annotated[Path, o.plain_option("--bundle", "What the curator signed and published", "FILE")],
+    debug: o.Debug = False,
 ) -> None:
-    """Print the class of each person here, from a curator's bundle and the person's own data; nothing leaves.
+    """Print the class of each person here; nothing leaves the device.
 
     A line has the person's number and the number of the class. It is as private as the person's list. Devices that pin
     a curator's key take what it signed alone (ldpsim curator sign-model).
@@ -278,28 +272,24 @@ def _signed_model(path: Path, facts: PublicFacts, curator: str | None) -> bytes:
 
 @device.command()
 def policy(
-    facts: Annotated[Path, o.plain_option("--facts", "Public facts.", "FILE")],
+    facts: Annotated[Path, o.plain_option("--facts", "Public facts", "FILE")],
     method: Annotated[
-        str, o.plain_option("--method", "Method of the question.", "NAME", autocompletion=completion.methods)
+        str, o.plain_option("--method", "Method of the question", "NAME", autocompletion=completion.methods)
     ] = "hogs",
-    epsilon: Annotated[float | None, o.plain_option("--epsilon", "Total budget.", "X")] = None,
+    epsilon: Annotated[float | None, o.plain_option("--epsilon", "Total budget", "X")] = None,
     eps_labels: Annotated[
-        float | None, o.plain_option("--eps-labels", "Budget of the label, if no label is public.", "X")
+        float | None, o.plain_option("--eps-labels", "Part for the label, if no label is public", "X")
     ] = None,
     on_requery: Annotated[
-        str, o.plain_option("--on-requery", "Answer to a question of another collection.", "refuse|replay")
+        str, o.plain_option("--on-requery", "If another collection asks", "refuse|replay")
     ] = "refuse",
-    cap: Annotated[
-        list[str] | None, o.plain_option("--cap", "bit, vector or user; may be repeated.", "LEVEL=X")
-    ] = None,
+    cap: Annotated[list[str] | None, o.plain_option("--cap", "Largest loss of bit, vector or user", "LEVEL=X")] = None,
     curator_key: CuratorFile = None,
-    only_this: Annotated[
-        bool, typer.Option("--only-this", help="Accept this question and no other inside the caps.")
-    ] = False,
+    only_this: Annotated[bool, typer.Option("--only-this", help="Accept no other question inside the caps")] = False,
     sheet: SheetFile = None,
-    debug: o.PlainDebug = False,
+    debug: o.Debug = False,
 ) -> None:
-    """Print the policy of a device that answers one question of a method once, with its caps on the loss.
+    """Print the policy of a device that answers one question once.
 
     It also tells what the devices are asked, what is in clear, and how well the answers can be guessed.
     """

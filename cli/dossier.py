@@ -17,18 +17,21 @@ FILES = ("dossier.html", "dossier.md")
 
 
 def dossier(
-    folder: Annotated[Path, typer.Argument(metavar="RUN|COMPARISON", help="Folder of a run or a comparison.")],
+    folder: Annotated[Path, typer.Argument(metavar="RUN|COMPARISON", help="Folder of a run or a comparison")],
     out: Annotated[
-        Path | None, o.in_panel(OUTPUT, "--out", "Folder of the two files.", "DIR", show_default="that of the subject")
+        Path | None, o.in_panel(OUTPUT, "--out", "Folder of the two files", "DIR", show_default="that of the result")
     ] = None,
     method: Annotated[
-        str | None, o.in_panel(OUTPUT, "--method", "The method that it is about.", "NAME", show_default="the first")
+        str | None, o.in_panel(OUTPUT, "--method", "The method that it is about", "NAME", show_default="the first")
     ] = None,
-    as_json: Annotated[bool, o.in_panel(OUTPUT, "--json", "The files' paths as one JSON document.")] = False,
+    as_json: Annotated[bool, o.in_panel(OUTPUT, "--json", "Print the paths as one JSON document")] = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Write a dossier: data, necessity, risks, measures, what remains, with the source of each figure."""
+    """Write what a data protection officer needs, with sources.
+
+    ldpsim dossier runs/compare-generated-0123456789ab
+    """
     from ldpsim.cli.documents import write_document
     from ldpsim.strategies.results.folder import prepare
 

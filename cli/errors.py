@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import typer
-from typer.core import TyperGroup
 
+from ldpsim.cli.help import Group
 from ldpsim.cli.output import echo
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def interrupted_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class OneLineErrors(TyperGroup):
+class OneLineErrors(Group):
     """Command group that reports every failure in one line; with ``--debug`` also a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -134,8 +134,7 @@ class OneLineErrors(TyperGroup):
             with interrupted_by_sigterm():
                 code = super().main(*args, **{**extra, "standalone_mode": False})
         except click.exceptions.NoArgsIsHelpError as error:
-            if error.message:  # empty if Typer has printed the help with Rich
-                echo(error.message)
+            echo(click.unstyle(error.message))
             code = MISTAKE
         except click.ClickException as error:
             say(one_line(error.format_message()).rstrip(".") + _hint(error))

@@ -30,23 +30,21 @@ def _range(text: str) -> tuple[float, float]:
 @o.with_options(ImportOptions, class_names=of_commas, feature_range=_range)
 def import_data(
     sources: Annotated[
-        list[Path], typer.Argument(metavar="SOURCE...", help="Edge list, .csv, .gml, .graphml, .npz or .pt.")
+        list[Path], typer.Argument(metavar="SOURCE...", help="Edge list, .csv, .gml, .graphml, .npz or .pt")
     ],
     options: ImportOptions,
     out: Annotated[
-        Path | None, o.plain_option("--out", "File to write; left out: the summary alone.", "FILE.npz")
+        Path | None, o.plain_option("--out", "File to write; without it the summary alone", "FILE.npz")
     ] = None,
-    ids: Annotated[
-        Path | None, o.plain_option("--ids", "Write each person's number and name, too.", "FILE.csv")
-    ] = None,
+    ids: Annotated[Path | None, o.plain_option("--ids", "Write each person's number and name", "FILE.csv")] = None,
     vaults: Annotated[
-        Path | None, o.plain_option("--vaults", "Write a deployment's public facts and each device's record.", "DIR")
+        Path | None, o.plain_option("--vaults", "Write public facts and each device's record", "DIR")
     ] = None,
-    force: Annotated[bool, o.plain_option("--force", "Replace files that are there.")] = False,
-    as_json: o.PlainJson = False,
-    debug: o.PlainDebug = False,
+    force: Annotated[bool, o.plain_option("--force", "Replace files that are there")] = False,
+    as_json: o.AsJson = False,
+    debug: o.Debug = False,
 ) -> None:
-    """Turn an edge list, CSV, GML, GraphML, PyG, DGL or other npz files into one checked FILE.npz for --dataset.
+    """Turn graph files (CSV, GML, GraphML, PyG, DGL) into one .npz.
 
     ldpsim import edges.csv people.csv --out mine.npz
     """

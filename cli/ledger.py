@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ldpsim.cli import options as o
+from ldpsim.cli.help import App, Group
 from ldpsim.cli.output import console, print_json, text_table
 from ldpsim.cli.words import IN_CLEAR, epsilon
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 Parts = Sequence[tuple["Answer", "Part"]]  # each attribute of each answer, and each answer of a training
 Lifetime = dict[str, dict[str, float | None]]  # level -> largest and mean loss; None means unprotected
-ledger = typer.Typer(help="Show what devices have released, and what they have lost.", no_args_is_help=True)
+ledger = App(cls=Group, help="Show what devices released, and what they lost.", no_args_is_help=True)
 
 
 def states_in(folder: Path) -> list[State]:
@@ -93,12 +94,12 @@ def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
 
 @ledger.command()
 def show(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Runs' folders, or state folders.")],
-    device: Annotated[int | None, o.plain_option("--device", "One device, release by release.", "I")] = None,
-    as_json: o.PlainJson = False,
-    debug: o.PlainDebug = False,
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of runs or of devices")],
+    device: Annotated[int | None, o.plain_option("--device", "One device, release by release", "I")] = None,
+    as_json: o.AsJson = False,
+    debug: o.Debug = False,
 ) -> None:
-    """Show the releases of devices: time, attribute, loss by level, and the policy with its caps."""
+    """Show the releases of devices: time, attribute, loss by level, caps."""
     accounts = [
         (state, *read_account(state, device)) for folder in dict.fromkeys(folders) for state in states_in(folder)
     ]

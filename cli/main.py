@@ -17,6 +17,7 @@ from ldpsim.cli.device import device
 from ldpsim.cli.doctor.command import doctor
 from ldpsim.cli.dossier import dossier
 from ldpsim.cli.errors import OneLineErrors
+from ldpsim.cli.help import App
 from ldpsim.cli.import_data import import_data
 from ldpsim.cli.ledger import ledger
 from ldpsim.cli.methods import methods
@@ -39,13 +40,13 @@ class Argument(TyperArgument):
 
 
 typer.main.TyperArgument = Argument  # type: ignore[attr-defined]  # Typer below 0.21 has no option for it
-app = typer.Typer(
+app = App(
     name="ldpsim",
     cls=OneLineErrors,
     no_args_is_help=True,
     suggest_commands=False,  # click names the nearest commands itself
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 
@@ -70,19 +71,20 @@ def _print_version(value: bool) -> None:
 @app.callback()
 def root(
     show_version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Simulate a graph whose people answer one private question each, and see what it was worth and what it cost.
+    """Train graph networks on locally private reports; show accuracy, privacy and cost.
 
-    Start with:  ldpsim run --clients 3000 --method hogs
+    `ldpsim COMMAND --help` lists the options of a command.
 
-    A failure is one line; --debug after a command shows its traceback.
+    ldpsim run --clients 3000 --method hogs
+    ldpsim compare hogs sbp vote raw --clients 3000
     """
 
 
 RESERVED = {"import_data": "import"}  # a word of Python's is no name of a function
-SIMULATE, READ, ATTACK, DEVICES = "Simulate", "Look up", "Attack and account", "Devices"
+SIMULATE, READ, ATTACK, DEPLOY = "Simulate", "Look up", "Attack and audit", "Deploy"
 
 # Commands under their headings in --help, most used first.
 for panel, commands in (
@@ -93,7 +95,7 @@ for panel, commands in (
     for command in commands:
         app.command(RESERVED.get(command.__name__), rich_help_panel=panel)(command)
 for name, group in (("ledger", ledger), ("device", device), ("curator", curator)):
-    app.add_typer(group, name=name, rich_help_panel=DEVICES)
+    app.add_typer(group, name=name, rich_help_panel=DEPLOY)
 
 
 def open_standard_streams() -> None:

@@ -18,13 +18,16 @@ def methods(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="Show the options and parameters of one.", autocompletion=completion.methods
+            metavar="[NAME]", help="Show the options and parameters of one", autocompletion=completion.methods
         ),
     ] = None,
-    as_json: o.PlainJson = False,
+    as_json: o.AsJson = False,
     debug: o.Debug = False,
 ) -> None:
-    """List the methods: their paper, who must be trusted, and what is private."""
+    """List the methods: paper, who must be trusted, and what is private.
+
+    ldpsim methods hogs
+    """
     shown = rows_of_methods() if name is None else about(name)
     if as_json:
         print_json(shown)
@@ -44,26 +47,21 @@ def rows_of_methods() -> list[dict[str, Any]]:
 def about(name: str) -> dict[str, Any]:
     """Return what a method is and reads, JSON-ready.
 
-    ``options`` are those that only some methods read, ``rare`` those that no ``--help`` lists, ``parameters`` those of
-    ``--set``, with their defaults.
+    ``options`` are those that only some methods read, ``parameters`` those of ``--set``, with their defaults.
 
     Raises:
         ValueError: for an unknown name.
     """
     from ldpsim.curator.methods import find
     from ldpsim.strategies.setup.option_spec import declared
-    from ldpsim.strategies.setup.options import RunOptions, Seeds
+    from ldpsim.strategies.setup.options import RunOptions
 
     method = find(name)
     own = [entry for entry in fields(method) if not entry.metadata.get("unused")]  # type: ignore[arg-type]
-    specs, seeds = declared(RunOptions).values(), declared(Seeds).values()
+    specs = declared(RunOptions).values()
     return {
         **_row(method),
         "options": [spec.option for spec in specs if spec.name in method.spec.options_read],
-        "rare": [
-            *(spec.option for spec in specs if spec.rare),
-            *(f"{spec.option}-seed" for spec in seeds if spec.rare),
-        ],
         "parameters": {entry.name: None if entry.default is MISSING else entry.default for entry in own},
     }
 
@@ -99,7 +97,6 @@ def _show(about: dict[str, Any]) -> None:
         "private": ", ".join(about["private"]) or "nothing",
         "mechanisms": ", ".join(about["mechanisms"]) or "none",
         "options": ", ".join(about["options"]) or "none",
-        "rare": ", ".join(about["rare"]),
         "--set": ", ".join(f"{key}={str(value).lower() if isinstance(value, bool) else value}"
                            for key, value in about["parameters"].items()) or "none",
     }  # fmt: skip
@@ -108,6 +105,4 @@ def _show(about: dict[str, Any]) -> None:
         grid.add_row(heading, escape(text))
     screen = console()
     screen.print(f"[bold]{about['name']}[/bold]", grid)
-    screen.print(
-        "[dim]options: those that only some methods read; rare: not in --help; --set: with the defaults.[/dim]"
-    )
+    screen.print("[dim]options: those that only some methods read; --set: with the defaults.[/dim]")

@@ -22,11 +22,6 @@ from ldpsim.cli.errors import ask_for_debug
 from ldpsim.strategies.setup.option_spec import OUTPUT, OptionSpec, declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 
-# Parameters of an owner's methods that have an option of their own beside --set; --help does not list them.
-OF_AN_OWNER: dict[str, type] = {
-    "queries": int, "gamma": float, "lambda_": float, "delta": float, "sampling": str, "query_selection": str,
-}  # fmt: skip
-
 
 def whole_number(text: str | int) -> int:
     """Read a count: digits, with ``_`` between them if wanted, or a form such as 1e8.
@@ -63,8 +58,8 @@ def plain_option(flags: str, help: str, metavar: str | None = None, **more: Any)
     return typer.Option(*flags.split(), help=help, metavar=metavar, **more)
 
 
-def in_panel(panel: str | None, flags: str, help: str, metavar: str | None = None, **more: Any) -> Any:
-    """Return a Typer option under a heading of ``--help``; None for the options that come first."""
+def in_panel(panel: str, flags: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return a Typer option under a heading of ``--help``."""
     return plain_option(flags, help, metavar, rich_help_panel=panel, **more)
 
 
@@ -72,10 +67,12 @@ def _typer_option(name: str, spec: OptionSpec, **more: Any) -> Any:
     metavar = spec.metavar or "|".join(spec.values) or None
     if name in completion.OF_A_RUN:
         more["autocompletion"] = completion.OF_A_RUN[name]
+    elif spec.values:
+        more["autocompletion"] = completion.from_names(lambda: spec.values)
     if name == "clients":
         more["parser"] = whole_number
-    panel, flag = None if spec.common else spec.panel, spec.flag or f"--{name.replace('_', '-')}"
-    return in_panel(panel, flag, spec.help, metavar, show_default=spec.shown or True, envvar=spec.envvar, **more)
+    flag = spec.flag or f"--{name.replace('_', '-')}"
+    return in_panel(spec.panel, flag, spec.help, metavar, show_default=spec.shown or True, envvar=spec.envvar, **more)
 
 
 def _shared(name: str) -> Any:
@@ -90,37 +87,30 @@ Workers = Annotated[int | None, _shared("workers")]
 RayAddress = Annotated[str | None, _shared("ray_address")]
 Out = Annotated[Path, _shared("out")]
 
-_FROM_FILE = "Take what is not given here from a run's config.toml, but no paths."
+_FROM_FILE = "Read defaults from a config.toml (paths are ignored)"
 Config = Annotated[
     Path | None,
     in_panel(OUTPUT, "--config", _FROM_FILE, "FILE", callback=read_config, is_eager=True),
 ]
-_TRACK = "Log to mlflow:URI, wandb or tensorboard:DIR; repeatable."
-Track = Annotated[list[str] | None, in_panel(OUTPUT, "--track", _TRACK, "TRACKER", show_default="nowhere")]
-AsJson = Annotated[bool, in_panel(OUTPUT, "--json", "The result as one JSON document on standard output.")]
-Details = Annotated[bool, in_panel(OUTPUT, "--details -v", "Print all tables below the verdict.")]
-Quiet = Annotated[bool, in_panel(OUTPUT, "--quiet -q", "Print nothing but the path of the result.")]
-PlainJson = Annotated[bool, plain_option("--json", "Print one JSON document.")]  # of a help without headings
-# Every command has it, and the help of the whole program says so.
+_TRACK = "Log to mlflow:URI, wandb or tensorboard:DIR"
+Track = Annotated[list[str] | None, in_panel(OUTPUT, "--track", _TRACK, "TRACKER")]
+AsJson = Annotated[bool, in_panel(OUTPUT, "--json", "Print the result as one JSON document")]
+Details = Annotated[bool, in_panel(OUTPUT, "--details -v", "Print all tables")]
+Quiet = Annotated[bool, in_panel(OUTPUT, "--quiet -q", "Print nothing but the path of the result")]
 Debug = Annotated[
-    bool,
-    typer.Option("--debug", help="Show a failure's traceback.", callback=ask_for_debug, is_eager=True, hidden=True),
+    bool, in_panel(OUTPUT, "--debug", "Show the traceback of a failure", callback=ask_for_debug, is_eager=True)
 ]
-PlainDebug = Debug
 
 Function = Callable[..., None]
 
 
-def with_run_options(*, leave_out: Sequence[str] = (), listed: bool = False) -> Callable[[Function], Function]:
+def with_run_options(*, leave_out: Sequence[str] = ()) -> Callable[[Function], Function]:
     """Give a command the options of a run, in place of its parameter ``options``.
 
     Args:
         leave_out: Options that the command does not have.
-        listed: Whether ``--help`` lists them, but for the rare ones; else it names ``ldpsim run --help``.
     """
-    made = [one for one in _of_a_run(listed) if one.name.removeprefix("no_") not in leave_out]
-    note = "" if listed else "\n\nIt reads the options of a run, too: see `ldpsim run --help`."
-    return _with_options(made, _options, note)
+    return _with_options([one for one in _of_a_run() if one.name.removeprefix("no_") not in leave_out], _options)
 
 
 def with_options(kind: type, **readers: Callable[[str], Any]) -> Callable[[Function], Function]:
@@ -146,7 +136,7 @@ def with_options(kind: type, **readers: Callable[[str], Any]) -> Callable[[Funct
 
 
 def _with_options(
-    made: Sequence[inspect.Parameter], read: Callable[[Mapping[str, Any]], Any], note: str = ""
+    made: Sequence[inspect.Parameter], read: Callable[[Mapping[str, Any]], Any]
 ) -> Callable[[Function], Function]:
     """Return the decorator of a command: these options stand in place of its parameter ``options``."""
 
@@ -160,7 +150,6 @@ def _with_options(
             values = {one.name: arguments.pop(one.name) for one in made if one.name in arguments}
             function(**arguments, options=read(values))
 
-        command.__doc__ = inspect.cleandoc(function.__doc__ or "") + note
         command.__signature__ = inspect.Signature(several)  # type: ignore[attr-defined]
         command.__annotations__ = {one.name: one.annotation for one in several}
         return command
@@ -168,7 +157,7 @@ def _with_options(
     return decorate
 
 
-def _of_a_run(listed: bool) -> Iterator[inspect.Parameter]:
+def _of_a_run() -> Iterator[inspect.Parameter]:
     for spec in declared(RunOptions).values():
         several = {f"{seed.name}_seed": seed for seed in declared(Seeds).values()} if spec.name == "seeds" else {}
         for name, one in (several or {spec.name: spec}).items():
@@ -181,10 +170,7 @@ def _of_a_run(listed: bool) -> Iterator[inspect.Parameter]:
                 name, kind, default = f"no_{name}", bool, False
             elif len(one.types) > 1:  # a number or a word: see OptionSpec.read
                 kind = str | None
-            yield _parameter(name, kind, default, _typer_option(name, one, hidden=one.rare or not listed))
-    for name, kind in OF_AN_OWNER.items():
-        flag = f"--{name.strip('_').replace('_', '-')}"
-        yield _parameter(name, kind | None, None, plain_option(flag, "See `ldpsim methods privgnn`.", hidden=True))
+            yield _parameter(name, kind, default, _typer_option(name, one))
 
 
 def _parameter(name: str, kind: Any, default: Any, option: Any) -> inspect.Parameter:
@@ -202,8 +188,7 @@ def _options(arguments: Mapping[str, Any]) -> RunOptions:
             values[name] = not arguments[f"no_{name}"]
         elif name in arguments:
             values[name] = read_table(spec, arguments[name]) if spec.is_table else spec.read(arguments[name])
-    owner = {name: str(arguments[name]) for name in OF_AN_OWNER if arguments.get(name) is not None}
-    return RunOptions(**{**values, "settings": {**values.get("settings", {}), **owner}})
+    return RunOptions(**values)
 
 
 def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:

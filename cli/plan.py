@@ -1,11 +1,10 @@
-"""``ldpsim plan``: decide before anybody is asked."""
+"""``ldpsim plan``: what methods protect and cost, computed before anybody is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,158 +13,119 @@ from ldpsim.cli import options as o
 from ldpsim.cli.imports import large_imports
 from ldpsim.cli.output import console, echo, print_json, text_table, working
 from ldpsim.cli.screen import NARROW
-from ldpsim.cli.words import bytes_, guessed, planned_loss, size
-from ldpsim.strategies.setup.option_spec import POPULATION
-from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.cli.words import NONE, bytes_, epsilon, guessed, planned_loss
+from ldpsim.curator import options as of_methods
+from ldpsim.strategies.setup.option_spec import BUDGET, POPULATION, declared
+from ldpsim.strategies.setup.options import FACTS, RunOptions
 
 if TYPE_CHECKING:
     from ldpsim.strategies.planning.plan import Plan, PlanRow
 
-_WISHES = "Wishes"
-_DEFAULT = "of --like"
-_IN_CLEAR = ("", "some labels", "part of all", "all records")  # by how much of an ordinary record is
-_LARGEST = (1 << 31) - 1  # of a number that is read; what a plan takes is much less
-# Options of a run that a plan does not read; `--like` is its data set.
-_NOT_READ = ("method", "dataset", "tuned", "defence", "false_alarm", "state", "from_reports", "save_reports",
-             "collector_key", "engine", "ray_address", "dropout", "caps", "on_requery", "device", "force",
-             "repeats_vary")  # fmt: skip
+_SHARED = ("nothing", "some labels", "part of all", "all records")  # in clear of an ordinary person
+# Options of a run that a plan reads; `--like` is its data set.
+_READ = (of_methods.BUDGET | of_methods.NETWORK | {"label_rate", "volunteers", "clients", "data_dir", "settings", "out",
+         *FACTS})  # fmt: skip
+_LIKE = o.in_panel(POPULATION, "--like", "Facts of a data set or your .npz", "NAME|FILE",
+                   autocompletion=completion.datasets)  # fmt: skip
+_LEVEL = o.in_panel(BUDGET, "--level", "Level that the plan is about", "LEVEL", autocompletion=completion.levels)
+_HOLDS = o.in_panel(BUDGET, "--holds", "Solve for budgets at which X holds there", "X")
+_ATTACK = o.in_panel(BUDGET, "--max-attack", "The same: the chance of a right guess is P", "P")
 
 
-def _fact(flag: str, help: str, metavar: str, **more: Any) -> Any:
-    return o.in_panel(POPULATION, flag, help, metavar, show_default=_DEFAULT, **more)
-
-
-def _wish(flag: str, help: str, metavar: str, **more: Any) -> Any:
-    return o.in_panel(_WISHES, flag, help, metavar, **{"show_default": "none", **more})
-
-
-@o.with_run_options(leave_out=_NOT_READ)
+@o.with_run_options(leave_out=[name for name in declared(RunOptions) if name not in _READ])
 def plan(
     methods: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[METHOD]...",
-            help="Methods (see `ldpsim methods`); none: all that people answer by themselves.",
+            help="Methods; `ldpsim methods` lists them; none: all",
             autocompletion=completion.methods,
         ),
     ] = None,
-    like: Annotated[
-        str,
-        o.in_panel(
-            None,
-            "--like",
-            "People like those of a data set, or of your own .npz.",
-            "NAME|FILE",
-            autocompletion=completion.datasets,
-        ),
-    ] = "generated",
-    mean_degree: Annotated[float | None, _fact("--mean-degree", "Mean number of neighbours.", "K")] = None,
-    homophily: Annotated[float | None, _fact("--homophily", "Share of edges inside a class.", "H")] = None,
-    classes: Annotated[int | None, _fact("--number-of-classes", "Number of classes.", "C", max=_LARGEST)] = None,
-    features: Annotated[int | None, _fact("--number-of-features", "Number of features.", "D", max=_LARGEST)] = None,
-    feature_rate: Annotated[
-        float | None, _fact("--feature-rate", "Share of a person's features that are not 0.", "R")
-    ] = None,
-    level: Annotated[
-        str,
-        _wish("--level", "Level that the plan is about.", "LEVEL", show_default=True, autocompletion=completion.levels),
-    ] = "user",
-    holds: Annotated[float | None, _wish("--holds", "Solve for budgets at which X holds there.", "X")] = None,
-    max_attack: Annotated[
-        float | None, _wish("--max-attack", "Largest chance of a right guess at that level.", "P")
-    ] = None,
-    max_bytes: Annotated[float | None, _wish("--max-bytes", "Most bytes a device, both ways.", "B")] = None,
+    like: Annotated[str, _LIKE] = "generated",
+    level: Annotated[str, _LEVEL] = "person",
+    holds: Annotated[float | None, _HOLDS] = None,
+    max_attack: Annotated[float | None, _ATTACK] = None,
     *,
     options: RunOptions,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Compute on paper what each method would protect and cost. Nobody is asked or enrolled."""
-    values = {"mean_degree": mean_degree, "homophily": homophily, "classes": classes, "features": features}
+    """Compute on paper what each method protects and costs.
+
+    The last line is the comparison that measures these methods on people like yours.
+
+    ldpsim plan --clients 50000 --mean-degree 12 --level person --holds 4
+    ldpsim plan hogs vote --like cora --clients 50000
+    """
     with working(silent=quiet or as_json) as progress:
         with large_imports():
-            from ldpsim.strategies.planning.plan import Wishes, make_plan, planned_people
+            from ldpsim.strategies.planning.plan import TargetLoss, make_plan
 
-        overrides = {name: value for name, value in values.items() if value is not None}
-        facts, runs = planned_people(replace(options, dataset=like), overrides, feature_rate)
-        made = make_plan(methods or (), facts, Wishes(level, holds, max_bytes, max_attack), runs, progress=progress)
-        files = written(made, options.out) if options.out is not None else ()
+        made = make_plan(methods or (), TargetLoss(level, holds, max_attack), replace(options, dataset=like),
+                         progress=progress)  # fmt: skip
+        file = made.write(options.out) if options.out is not None else None
     if as_json:
         print_json(made.to_dict())
+    elif quiet:
+        echo(str(file))
     else:
-        _show(made, files)
+        _show(made, file)
 
 
-def written(made: Plan, out: Path) -> tuple[Path, ...]:
-    """Write the files of a plan and its page; return their paths, the page first."""
-    from ldpsim.cli.report.plan_page import write_plan_page
-    from ldpsim.strategies.planning.files import PAGE, undeployable, write_files
-
-    files = write_files(made, out)
-    if made.choice is not None and (reason := undeployable(made.choice)):
-        echo(f"No deployment.toml: {reason}.", err=True)
-    write_plan_page(files[0].parent / PAGE, made)
-    return (files[0].parent / PAGE, *files)
-
-
-def _show(made: Plan, files: Sequence[Path]) -> None:
+def _show(made: Plan, file: Path | None) -> None:
     from rich.markup import escape
 
-    from ldpsim.strategies.planning.plan import RULE
-    from ldpsim.strategies.results.in_words import level_term
+    from ldpsim.strategies.planning.plan import PEOPLE
+    from ldpsim.strategies.results.in_words import guess, level_term
 
-    screen, facts, choice = console(), made.facts, made.choice
+    screen, facts, target = console(), made.facts, made.target
     screen.print(
-        f"[bold]{facts.n:,} people on paper[/bold]: mean degree {facts.mean_degree:g}, homophily {facts.homophily:g}, "
-        f"{facts.classes} classes, {facts.features} features ({facts.words:g} a person)"
+        f"[bold]{facts.n:,} people on paper[/bold]: {facts.mean_degree:g} friends each, "
+        f"{100 * facts.homophily:.3g} % of friendships inside a class, {facts.classes} classes, "
+        f"{facts.features} features ({facts.words:.3g} of them not 0)"
     )
-    narrow = screen.width < NARROW
-    level = level_term(made.wishes.level)
-    table = text_table("method", f">{level}", ">bytes") if narrow else text_table(
-        "method", f">{level}", ">guess", ">down", ">up", ">memory", "in clear", gap=1
-    )  # fmt: skip
+    if target.loss is not None:
+        best = guessed(guess(target.loss, 0.0))
+        screen.print(
+            f"Budgets at which {epsilon(target.loss)} holds for {level_term(target.level)}: of two equally likely "
+            f"values the right one is guessed with a chance of {best} at most."
+        )
+    levels = list(dict.fromkeys([target.level] if screen.width < NARROW else ["relationship", "user", target.level]))
+    terms = [f">{level_term(level).removeprefix('a ')}" for level in levels]
+    budget, rest = ([], []) if screen.width < NARROW else ([">budget"], ["memory", "in clear"])
+    table = text_table("method", *budget, *terms, ">bytes", *rest, gap=1)
     for row in made.rows:
-        table.add_row(*_cells(row, narrow))
+        cells = _cells(row, levels)
+        table.add_row(*(cells if rest else [cells[0], *cells[2:-2]]))
     screen.print(table)
+    of_rest = " memory: a run on this machine, within a factor of 2. in clear: of an ordinary person." if rest else ""
     screen.print(
-        f"[dim]{level}, by epsilon; guess: the best guess between two possible values of it, 50 % is chance. *: the "
-        "rest of the record is public. c: held by a trusted curator. down, up: bytes of a device. memory: of a run, "
-        f"within a factor of 1.5. Order: {RULE}.[/dim]"
+        "[dim]An epsilon for each level. *: the rest of the record is public. c: a person in records that a trusted "
+        f"server has. bytes: of a device, both ways.{of_rest}[/dim]"
     )
     reasons: dict[str, list[str]] = {}
     for name, why in [*((row.name, why) for row in made.rows for why in row.why), *made.failures.items()]:
         reasons.setdefault(why, []).append(name)
     for why, names in reasons.items():
         screen.print(f"  [dim]{escape(', '.join(names))}: {escape(why)}[/dim]")
-    if choice is None:
-        screen.print(f"[yellow]Choice: {escape(made.why)}.[/yellow]")
-    else:
-        weak = choice.protection("bad")
-        if weak:  # before anything that reads as praise
-            screen.print(f"[yellow]Not protected by the choice: {escape(weak)}.[/yellow]")
-        tone = "yellow" if weak else "green"
-        screen.print(
-            f"[{tone} bold]Choice: {escape(choice.name)}[/{tone} bold] (asks {escape(choice.asks)}): "
-            f"{escape(made.why)}."
-        )
-        if protected := choice.protection("good", "open"):
-            screen.print(f"  Protected: {escape(protected)}.")
-        screen.print("Its worth is not measured. Rehearse it on people like yours:")
-        screen.print(f"  {choice.command}", markup=False, soft_wrap=True)
-    for place, path in enumerate(files):
-        echo(f"{'Written to' if not place else '       and'} {path}")
+    if file is not None:
+        echo(f"Written to {file}")
+    if unsolved := [row.name for row in made.rows if not row.solved]:
+        screen.print(f"[dim]Not compared, as no budget gives this loss in a comparison: {', '.join(unsolved)}.[/dim]")
+    if made.command:
+        screen.print(f"Accuracy is measured, not computed. On {min(PEOPLE, facts.n):,} people like these:")
+        screen.print(f"  {made.command}", markup=False, soft_wrap=True)
 
 
-def _cells(row: PlanRow, narrow: bool) -> list[str]:
-    entry, figures = row.at_level, row.figures
-    mark = "*" if entry["public"] else "c" if entry["level"] == "central_node" else ""
-    held = planned_loss(entry) + ("" if entry["value"] is None else mark)
+def _cells(row: PlanRow, levels: list[str]) -> list[str]:
+    figures = row.figures
+    budget = NONE if row.setting is None else f"{row.setting[0]} {row.setting[1]:.3g}".strip()
+    held = []
+    for entry in map(row.at, levels):
+        mark = "*" if entry["public"] else "c" if entry["level"] == "central_node" else ""
+        held.append(planned_loss(entry) + ("" if entry["value"] is None else mark))
+    memory = figures["memory"] if figures["memory"] != "does not fit" else f"[red]{figures['memory']}[/red]"
     name = f"[dim]{row.name}[/dim]" if row.why else row.name
-    if narrow:
-        return [name, held, bytes_(figures["bytes_per_device"])]
-    best = "" if "best_guess" not in entry else guessed(entry["best_guess"])
-    memory = size(figures["memory_bytes"])
-    memory = memory if figures["fits"] else f"[red]{memory}[/red]"
-    return [name, held, best, bytes_(figures["bytes"]["down"]), bytes_(figures["bytes"]["up"]), memory,
-            _IN_CLEAR[row.openness]]  # fmt: skip
+    return [name, budget, *held, bytes_(figures["bytes_per_device"]), memory, _SHARED[row.shared]]

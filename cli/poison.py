@@ -14,30 +14,33 @@ from ldpsim.cli.errors import end_if_any_failed
 from ldpsim.cli.imports import large_imports
 from ldpsim.cli.output import WIDTH, console, echo, print_json, show_failures, text_table, working
 from ldpsim.cli.words import NONE, plus_minus, points
-from ldpsim.strategies.setup.option_spec import RUNNING
+from ldpsim.strategies.setup.option_spec import BUDGET, RUNNING
 from ldpsim.strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
     from ldpsim.strategies.attacks.campaign import CampaignResult
 
 LYING = "Lying devices"
-_ATTACK = o.in_panel(LYING, "--attack", "Attack; repeatable, `help` lists them.", "NAME", show_default="all that fit",
+_ATTACK = o.in_panel(LYING, "--attack", "Attack; `help` lists them", "NAME", show_default="all that fit",
                      autocompletion=completion.attacks)  # fmt: skip
-_SHARES = o.in_panel(LYING, "--shares", "Shares of all people who lie; 0 is always run.", "P,P,...")
-_JOIN = o.in_panel(LYING, "--join", "Liars are accounts that join, in place of people who are there.")
-_DEFENCE = o.in_panel(LYING, "--defence", "Defence to run beside none; repeatable, or all.", "NAME",
-                      show_default="none", autocompletion=completion.defences)  # fmt: skip
-_EPSILON = o.in_panel(None, "--epsilon", "Total budgets, in each method's own sense.", "X,X,...",
-                      show_default="each method's own")  # fmt: skip
+_SHARES = o.in_panel(LYING, "--shares", "Shares of all people who lie", "P,P,...")
+_JOIN = o.in_panel(LYING, "--join", "Liars are accounts that join")
+_DEFENCE = o.in_panel(LYING, "--defence", "Defence to run beside none; all: each", "NAME",
+                      autocompletion=completion.defences)  # fmt: skip
+_EPSILON = o.in_panel(BUDGET, "--epsilon", "Total budgets, as papers count them", "X,X,...",
+                      show_default="the method's")  # fmt: skip
 
 
 @o.with_run_options(
-    leave_out=("method", "epsilon", "reference", "engine", "state", "from_reports", "save_reports", "dropout", "caps",
-               "on_requery", "collector_key", "defence", "false_alarm"))  # fmt: skip
+    leave_out=("method", "epsilon", "reference", "all_nulls", "groups", "engine", "state", "from_reports",
+               "save_reports", "dropout", "caps", "on_requery", "collector_key", "defence",
+               "false_alarm"))  # fmt: skip
 def poison(
     methods: Annotated[
         list[str],
-        typer.Argument(metavar="METHOD...", help="Methods (see `ldpsim methods`).", autocompletion=completion.methods),
+        typer.Argument(
+            metavar="METHOD...", help="Methods; `ldpsim methods` lists them", autocompletion=completion.methods
+        ),
     ],
     attack: Annotated[list[str] | None, _ATTACK] = None,
     shares: Annotated[str, _SHARES] = "0.01,0.05,0.2",
@@ -45,17 +48,16 @@ def poison(
     defence: Annotated[list[str] | None, _DEFENCE] = None,
     *,
     epsilon: Annotated[str | None, _EPSILON] = None,
+    engine: Annotated[str, o.in_panel(RUNNING, "--engine", "Runner of devices", "auto|local|ray")] = "auto",
     options: RunOptions,
-    engine: Annotated[
-        str, o.in_panel(RUNNING, "--engine", "Where the devices of a cell run.", "auto|local|ray")
-    ] = "auto",
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Let a share of the devices lie, and measure what it costs the honest ones.
+    """Let a share of devices lie, and measure what it costs the others.
 
     ldpsim poison hogs rgnn --dataset cora --shares 0.05,0.2
+    ldpsim poison hogs --clients 3000 --attack pairs --defence both-ends
     """
     if attack and "help" in attack:
         from ldpsim.strategies.attacks.poison.lies import ATTACKS

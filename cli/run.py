@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from ldpsim.cli import options as o
 from ldpsim.cli.errors import FAILED, REFUSED, Failure
 from ldpsim.cli.imports import large_imports
@@ -16,24 +14,28 @@ from ldpsim.strategies.results.numbers import percent
 from ldpsim.strategies.setup.option_spec import OUTPUT
 from ldpsim.strategies.setup.options import RunOptions
 
-_AGAIN = "Run a finished command once more, on fresh devices."  # what shows an earlier result names it
-_GRAPH = "Save the graph: .npz, .graphml or .csv; a form alone: in the folder."
+_AGAIN = "Run a finished command once more, on new devices"
+_GRAPH = "Save the graph; npz alone: in the run's folder"
 
 
-@o.with_run_options(listed=True)
+@o.with_run_options()
 def run(
     config: o.Config = None,
     *,
     options: RunOptions,
     save_graph: Annotated[str | None, o.in_panel(OUTPUT, "--save-graph", _GRAPH, "FILE|FORM")] = None,
     track: o.Track = None,
-    again: Annotated[bool, typer.Option("--again", help=_AGAIN, hidden=True)] = False,
+    again: Annotated[bool, o.in_panel(OUTPUT, "--again", _AGAIN)] = False,
     details: o.Details = False,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Run one simulation: devices answer once, a curator rebuilds the graph and trains a network on it."""
+    """Run one simulation: private reports, a graph of them, a network.
+
+    ldpsim run --clients 3000 --method hogs --feature-share 0.3
+    ldpsim run --method vote --dataset cora --epsilon 4 --volunteers 0.1
+    """
     with working(silent=quiet or as_json) as progress:
         with large_imports():
             from ldpsim.strategies import Refused, RunFailed, simulate

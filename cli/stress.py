@@ -14,22 +14,22 @@ from ldpsim.cli.words import percent, points
 
 Protection = Annotated[
     list[str] | None,
-    o.plain_option("--protection", "Protection of the devices; repeatable.", "none|context-state|refuse|replay|pinned",
-        show_default="all"),
+    o.plain_option("--protection", "none, context-state, refuse, replay, pinned", "NAME",
+        show_default="all", autocompletion=completion.protections),
 ]  # fmt: skip
 Adversary = Annotated[
     list[str] | None,
-    o.plain_option("--adversary", "Adversary; repeatable, `help` lists them.", "NAME", show_default="all",
+    o.plain_option("--adversary", "Adversary; `help` lists them", "NAME", show_default="all",
         autocompletion=completion.adversaries),
 ]  # fmt: skip
 Fault = Annotated[
     list[str] | None,
-    o.plain_option("--fault", "Fault in the devices' state; repeatable, `help` lists them.", "NAME",
+    o.plain_option("--fault", "Fault in the state; `help` lists them", "NAME",
         show_default="all", autocompletion=completion.faults),
 ]  # fmt: skip
-Asks = Annotated[str, o.plain_option("--asks", "Numbers of asks after which recovery is measured.", "N,N,...")]
-EpsilonBit = Annotated[float, o.plain_option("--epsilon-bit", "Loss of one value of any attribute.", "E")]
-Workers = Annotated[int, o.plain_option("--workers", "Number of comparisons at a time.", "N", show_default="cores")]
+Asks = Annotated[str, o.plain_option("--asks", "Numbers of questions before a measurement", "N,N,...")]
+EpsilonBit = Annotated[float, o.plain_option("--epsilon-bit", "Loss of one value of any attribute", "E")]
+Workers = Annotated[int, o.plain_option("--workers", "Number of comparisons at a time", "N", show_default="cores")]
 
 
 def stress(
@@ -48,8 +48,9 @@ def stress(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Let curators ask repeatedly, and measure what they recover with and without protection.
+    """Let curators ask repeatedly, and measure what they recover.
 
+    ldpsim stress --clients 200
     ldpsim stress --dataset cora --clients 200 --asks 1,25 --protection refuse
     """
     from ldpsim.strategies.engines.pool import available_cores

@@ -16,35 +16,35 @@ from ldpsim.cli.imports import large_imports
 from ldpsim.cli.output import console, echo, print_json, show_failures, working
 from ldpsim.strategies.setup.option_spec import OUTPUT, POPULATION, RUNNING
 
-_GRID = "Values of an option, instead of those in the file: one cell each."
+_GRID = "Values of an option: one run each"
 
 
 def sweep(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE.toml", help="The grid; docs/commands/sweep.md has its form.", show_default=False),
+        typer.Argument(metavar="FILE.toml", help="The grid; -g replaces values of it", show_default=False),
     ] = None,
     grid: Annotated[
         list[str] | None,
         typer.Option("--grid", "-g", help=_GRID, metavar="KEY=V1,V2", rich_help_panel=POPULATION, show_default=False),
     ] = None,
-    engine: Annotated[
-        str, o.in_panel(RUNNING, "--engine", "Where cells run: processes, or Ray.", "auto|local|ray")
-    ] = "auto",
+    engine: Annotated[str, o.in_panel(RUNNING, "--engine", "Runner of runs", "auto|local|ray")] = "auto",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
     data_dir: o.DataDir = None,
-    out: Annotated[Path, o.in_panel(OUTPUT, "--out", "Where the sweep's folder, sweep-<FILE>, is made.", "DIR")] = Path(
-        "runs"
-    ),
+    out: Annotated[Path, o.in_panel(OUTPUT, "--out", "Parent of the folder sweep-FILE", "DIR")] = Path("runs"),
     track: o.Track = None,
-    as_json: Annotated[
-        bool, o.in_panel(OUTPUT, "--json", "The table as one JSON document on standard output.")
-    ] = False,
-    quiet: Annotated[bool, o.in_panel(OUTPUT, "--quiet", "Print nothing but the path of the table.")] = False,
+    as_json: Annotated[bool, o.in_panel(OUTPUT, "--json", "Print the table as one JSON document")] = False,
+    quiet: Annotated[bool, o.in_panel(OUTPUT, "--quiet -q", "Print nothing but the path of the table")] = False,
     debug: o.Debug = False,
 ) -> None:
-    """Run a grid of simulations; cells with a result do not run again."""
+    """Run a grid of simulations; finished ones are kept.
+
+    KEY is an option of `ldpsim run` with _ for -, such as eps_features, or settings.NAME for a parameter of --set.
+
+    ldpsim sweep grid.toml
+    ldpsim sweep -g method=hogs,vote -g epsilon=2,4,8 -g clients=1000
+    """
     values = lists("--grid", grid)
     if file is None and not values:
         raise ValueError("nothing to run: name a FILE.toml, or give values with -g KEY=V1,V2")

@@ -18,26 +18,32 @@ from ldpsim.strategies.setup.option_spec import MODEL, OUTPUT
 from ldpsim.strategies.setup.options import RunOptions
 
 _SHOWN = 10
-_GRID = o.in_panel(MODEL, "--grid", "Values of a parameter that the curator uses.", "KEY=V1,V2",
-                   show_default="a small one for the method")  # fmt: skip
+_GRID = o.in_panel(MODEL, "--grid", "Values of a parameter of the curator", "KEY=V1,V2",
+                   show_default="a small one")  # fmt: skip
 
 
 @o.with_run_options(
-    leave_out=("method", "tuned", "reference", "engine", "workers", "ray_address", "state", "on_requery",
-               "caps", "out", "save_reports", "from_reports", *o.OF_AN_OWNER))  # fmt: skip
+    leave_out=("method", "tuned", "reference", "nulls", "all_nulls", "groups", "engine", "workers", "ray_address",
+               "state", "on_requery", "caps", "collector_key", "out", "save_reports", "from_reports"))  # fmt: skip
 def tune(
     method: Annotated[
         str,
-        typer.Argument(metavar="METHOD", help="A method (see `ldpsim methods`).", autocompletion=completion.methods),
+        typer.Argument(metavar="METHOD", help="Method; `ldpsim methods` lists them", autocompletion=completion.methods),
     ],
     *,
-    options: RunOptions,
     grid: Annotated[list[str] | None, _GRID] = None,
+    options: RunOptions,
     as_json: o.AsJson = False,
-    quiet: Annotated[bool, o.in_panel(OUTPUT, "--quiet", "Print nothing but the setting, as TOML.")] = False,
+    quiet: Annotated[bool, o.in_panel(OUTPUT, "--quiet -q", "Print nothing but the setting, as TOML")] = False,
     debug: o.Debug = False,
 ) -> None:
-    """Compare settings of a method on one set of reports, by validation accuracy as the curator sees it."""
+    """Find settings of a method on one set of reports.
+
+    The search compares them by validation accuracy, as the curator sees it.
+
+    ldpsim tune hogs --clients 3000
+    ldpsim tune hogs --dataset cora --epsilon 4 --grid tau=.5,.7,.9 --repeats 3
+    """
     wanted = lists("--grid", grid)
     options = replace(options, method=method, reference=False, out=None)
     with working(silent=quiet or as_json) as progress:

@@ -237,7 +237,7 @@ def page(name: str) -> str:
         f"# `{name}`",
         f"{kind.spec.paper}" + (f" ([paper]({link}))." if link else "."),
         f"Trust: {guarantee.trust}. Private: {private}. Mechanisms: {mechanisms}.",
-        f"```sh\nldpsim run --method {name}{' --queries 500' if issubclass(kind, LabelAnswers) else ''}\n```",
+        f"```sh\nldpsim run --method {name}{' --set queries=500' if issubclass(kind, LabelAnswers) else ''}\n```",
         f"```{{eval-rst}}\n{chr(10).join(structured(about(kind).splitlines()))}\n```",
         "## What holds",
         f"For the default question ({PEOPLE:,} people of `generated`{spent}). "

@@ -161,23 +161,19 @@ def plan(methods: Sequence[str] = (), options: RunOptions | None = None, /, **gi
     Args:
         methods: Their names; empty for all that people answer by themselves.
         options: Options of every method; None: the defaults.
-        given: Options by name; ``like``, a data set of people like those of the plan; wishes (the fields of
-            :class:`ldpsim.strategies.planning.plan.Wishes`: ``level``, ``holds``, ``max_bytes``, ``max_attack``);
-            facts of made-up people (``mean_degree``, ``homophily``, ``classes``, ``features``, ``feature_rate``); and
-            ``progress``.
+        given: Options by name, with the facts of generated people among them; ``like``, a data set of people like
+            those of the plan; the fields of :class:`ldpsim.strategies.planning.plan.TargetLoss` (``level``, ``holds``,
+            ``max_attack``); and ``progress``.
 
     Raises:
-        ValueError: one line, for options, wishes or facts that are unknown or do not fit.
+        ValueError: one line, for options or a target that are unknown or do not fit.
     """
-    from ldpsim.strategies.planning.plan import FACTS, Wishes, make_plan, planned_people
+    from ldpsim.strategies.planning.plan import TargetLoss, make_plan
 
-    wishes = {name: given.pop(name) for name in [one.name for one in fields(Wishes)] if name in given}
-    facts = {name: given.pop(name) for name in FACTS if name in given}
-    rate = given.pop("feature_rate", None)
+    target = {entry.name: given.pop(entry.name) for entry in fields(TargetLoss) if entry.name in given}
     like = {"dataset": given.pop("like")} if "like" in given else {}
     made, others = _divided(options, {**given, **like}, make_plan)
-    found, people = planned_people(made, facts, rate)
-    return make_plan(methods, found, Wishes(**wishes), people, **others)
+    return make_plan(methods, TargetLoss(**target), made, **others)
 
 
 def _divided(

@@ -75,9 +75,9 @@ def test_a_comparison_and_a_sweep_are_data_frames(tmp_path: Path) -> None:
         ldpsim.sweep({"grid": {"epsilom": [1]}}, tmp_path / "wrong")
 
 
-def test_a_plan_asks_nobody_and_takes_wishes_and_facts_by_name() -> None:
+def test_a_plan_asks_nobody_and_takes_its_target_and_facts_by_name() -> None:
     made = ldpsim.plan(["hogs", "vote"], clients=500, holds=4.0, homophily=0.9)
-    assert made.facts.n == 500 and made.facts.homophily == 0.9 and made.wishes.level == "user"
+    assert made.facts.n == 500 and made.facts.homophily == 0.9 and made.target.level == "user"
     assert {row.name for row in made.rows} == {"hogs", "vote"}
     with pytest.raises(ValueError, match="^homophilly: there is no such option"):
         ldpsim.plan(["hogs"], homophilly=0.9)

@@ -20,14 +20,14 @@ _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}  # the most se
 
 
 def doctor(
-    out: Annotated[Path, o.plain_option("--out", "Folder of results.", "DIR")] = Path("runs"),
+    out: Annotated[Path, o.plain_option("--out", "Folder of results", "DIR")] = Path("runs"),
     state: Annotated[
-        Path | None, o.plain_option("--state", "Folder of enrolled devices; default: that of --out.", "DIR")
+        Path | None, o.plain_option("--state", "Folder of enrolled devices", "DIR", show_default="that of --out")
     ] = None,
-    as_json: o.PlainJson = False,
-    debug: o.PlainDebug = False,
+    as_json: o.AsJson = False,
+    debug: o.Debug = False,
 ) -> None:
-    """Check this installation and this machine; exit 1 if there is a problem."""
+    """Check this installation and this machine; exit 1 for a problem."""
     findings = list(_findings(out, out if state is None else state))
     worst = max((finding.status for finding in findings), key=list(_COLOURS).index)
     if as_json:

@@ -18,26 +18,25 @@ from ldpsim.strategies.setup.option_spec import OUTPUT
 
 
 def report(
-    folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Folders of runs, sweeps or comparisons, or above them.")
-    ],
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of results, or above them")],
     out: Annotated[
         Path | None,
-        o.in_panel(OUTPUT, "--out", "The page.", "FILE", show_default="report.html in DIR; of several: here"),
+        o.in_panel(OUTPUT, "--out", "The page", "FILE", show_default="DIR/report.html"),
     ] = None,
     latex: Annotated[
-        Path | None, o.in_panel(OUTPUT, "--latex", "Also a table of means over the seeds for LaTeX.", "FILE.tex")
+        Path | None, o.in_panel(OUTPUT, "--latex", "Write a LaTeX table of means, too", "FILE.tex")
     ] = None,
     registry: Annotated[
-        bool, o.in_panel(OUTPUT, "--registry", "Also draft records of one run for OpenDP's Deployments Registry.")
+        bool, o.in_panel(OUTPUT, "--registry", "Draft records for OpenDP's Deployments Registry")
     ] = False,
-    as_json: Annotated[
-        bool, o.in_panel(OUTPUT, "--json", "The results and the page's path as one JSON document.")
-    ] = False,
+    as_json: Annotated[bool, o.in_panel(OUTPUT, "--json", "Print the results as one JSON document")] = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Write one HTML page from finished results; nothing is run, and the page asks no network."""
+    """Write one HTML page of finished results; the page works offline.
+
+    ldpsim report runs
+    """
     with Progress(shown=not (quiet or as_json)) as progress:
         progress("reading", None)
         from ldpsim.cli.report.gather import gather

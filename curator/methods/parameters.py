@@ -8,6 +8,7 @@ from typing import Any
 
 from ldpsim.curator.setting_error import LEAST, MOST, MOST_STEPS, SettingError
 
+UNREAD = "does not read it"  # after the name of a method: why it refuses a parameter or an option
 ABOVE_0 = object()  # every number above 0, in :func:`parameter`
 Range = tuple[Callable[[Any], bool], str]  # whether a value is in it, and what a value must be
 
@@ -33,20 +34,17 @@ NUMBER: Range = (lambda value: value == 0 or LEAST <= value <= MOST), f"must be 
 FRACTION: Range = (lambda value: 0 < value <= 1), "must be above 0 and at most 1"
 
 
-def parameter(
-    default: Any, values: Range | None = None, /, *, option: str = "", hashed: str = "always", **beside: Any
-) -> Any:
+def parameter(default: Any, values: Range | None = None, /, *, hashed: str = "always", **beside: Any) -> Any:
     """Declare a parameter of a method: the values that it may have, and the values of others beside which it is read.
 
     Args:
         default: Its default.
         values: Its range; None: any value of the type.
-        option: The option of its own that sets it; else ``--set`` does.
         hashed: ``unless default`` for a parameter that stored hashes do not have.
         beside: Name of a parameter, or of an option of the run -> its values beside which this one is read,
             :data:`ABOVE_0` for every number above 0.
     """
-    return field(default=default, metadata={"values": values, "option": option, "hashed": hashed, "beside": beside})
+    return field(default=default, metadata={"values": values, "hashed": hashed, "beside": beside})
 
 
 def check_values(method: Any) -> None:
@@ -54,8 +52,8 @@ def check_values(method: Any) -> None:
     for entry in fields(method):
         allowed, value = entry.metadata.get("values"), getattr(method, entry.name)
         if allowed is not None and not allowed[0](value):
-            text, option = f"{value:g}" if isinstance(value, float) else value, entry.metadata["option"]
-            raise SettingError(text, allowed[1], option) if option else SettingError(f"{entry.name}={text}", allowed[1])
+            text = f"{value:g}" if isinstance(value, float) else value
+            raise SettingError(f"{entry.name}={text}", allowed[1])
 
 
 def unused(default: Any) -> Any:
@@ -89,7 +87,7 @@ def unread_parameters(method: Any, options: Mapping[str, Any]) -> dict[str, str]
     reasons = {}
     for entry in fields(method):
         if entry.metadata.get("unused"):
-            reasons[entry.name] = f"{method.spec.name} does not read it"
+            reasons[entry.name] = f"{method.spec.name} {UNREAD}"
         for name, values in entry.metadata.get("beside", {}).items():
             value = getattr(method, name) if hasattr(method, name) and name not in options else options[name]
             if not ((value or 0) > 0 if values is ABOVE_0 else value in values):

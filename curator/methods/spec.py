@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ldpsim.curator import options as o
 
 if TYPE_CHECKING:
-    from ldpsim.curator.methods.memory import MemoryLaw
     from ldpsim.devices.facts import PublicFacts
 
 Grid = Mapping[str, tuple[Any, ...]]  # parameter -> values
@@ -53,8 +52,7 @@ class MethodSpec:
         halves: Attribute -> parameters with which answers are about this attribute alone. Beside volunteers, an answer
             about several attributes has null models that ask in this way: the rest was worth the difference.
         own_budget: Parameter that sets how much it learns of a person, and its symbol in a table; None: it is epsilon.
-        least_posterior: Smallest P_ij of the pairs that it holds at once as likely links; None: it holds none.
-        memory: Law of the memory of the curator's work; None where no law was tried.
+        memory: Kind of its rule of memory (:mod:`ldpsim.curator.methods.memory`).
     """
 
     name: str = ""
@@ -85,8 +83,7 @@ class MethodSpec:
     learns_from_validation: bool = False
     halves: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     own_budget: tuple[str, str] | None = None
-    least_posterior: float | None = None
-    memory: MemoryLaw | None = None
+    memory: str = "reports"
 
     @property
     def in_rounds(self) -> bool:

@@ -52,7 +52,9 @@ class Rounds:
         if self.rounds < 1 or not 1 <= self.sample <= self.people:
             raise ValueError(f"{self.rounds} rounds of {self.sample} devices out of {self.people}")
         if not 0 < self.delta < 1 / self.people:
-            raise ValueError(f"--delta {self.delta:g}: must be above 0 and below 1 / {self.people} training devices")
+            raise ValueError(
+                f"--set delta={self.delta:g}: must be above 0 and below 1 / {self.people} training devices"
+            )
 
     @property
     def rate(self) -> float:

@@ -7,6 +7,7 @@ this imports neither torch nor PyG nor scipy; the readers do that themselves.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def load(
     data_dir: Path | None = None,
     clients: int | None = None,
     seed: int = 0,
+    facts: Mapping[str, Any] | None = None,
     option: str = "--dataset",
 ) -> Population:
     """Return a population.
@@ -49,6 +51,7 @@ def load(
         clients: Number of people: the size of the generated graph, or of an induced_population
             sample; None: all (generated: 3,000).
         seed: Seed of the generated graph or the sample (the population seed).
+        facts: Arguments of :func:`generated.with_facts` for generated people; None or empty: the usual ones.
         option: Option that messages name.
 
     Raises:
@@ -61,7 +64,7 @@ def load(
         n = maker.CLIENTS if clients is None else clients
         if n < SMALLEST_GENERATED:
             raise ValueError(f"--clients {n}: the generated graph has at least {SMALLEST_GENERATED} nodes")
-        return maker.generate(n, seed=seed)
+        return maker.with_facts(n, seed=seed, **facts) if facts else maker.generate(n, seed=seed)
     population = _read(name_or_path, data_dir, option)
     return population if clients is None else induced_sample(population, clients, seed)
 

@@ -21,6 +21,7 @@ in the last bit between processors.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,14 @@ CLIENTS = 3000
 FEATURES = 600
 CLASSES = 6
 MEAN_DEGREE = 5.0
+HOMOPHILY = 0.76
+WORDS = 16.4  # different words of a person, on average
 EDGES = round(CLIENTS * MEAN_DEGREE / 2)
 _CHUNK = 65536
 _SMALLEST_TOPIC = 5
 _ROUNDS = 60
+_LEAST_DRAWN = 200  # people of a graph whose words are counted
+_FAVOURITES = 0.05  # share of all words that a class favours; more where people have many of few words
 _HALVINGS = 20  # bits of the exponent in _root_power
 _Ends = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -48,7 +53,7 @@ def generate(
     seed: int = 0,
     mean_degree: float = MEAN_DEGREE,
     exponent: float = 3.0,
-    homophily: float = 0.76,
+    homophily: float = HOMOPHILY,
     unequal: float = 3.0,
     topics: int = 12,
     topical: float = 0.6,
@@ -58,7 +63,7 @@ def generate(
     class_words: float = 0.12,
     topic_words: float = 0.65,
     shared: float = 1.0,
-    favourites: float = 0.05,
+    favourites: float = _FAVOURITES,
     name: str = "generated",
 ) -> Population:
     """Make a population of ``n`` people; equal arguments give equal populations.
@@ -96,6 +101,48 @@ def generate(
         name, n=n, d=d, edges=edges, feature_indptr=indptr, feature_indices=indices, feature_values=None,
         labels=labels, classes=classes,
     )  # fmt: skip
+
+
+def usual_words(d: int, rate: float | None) -> float:
+    """Return the mean number of different words of a person, of ``d``; ``rate`` is their share, None: as usual.
+
+    >>> usual_words(600, None), usual_words(50, 0.2)
+    (16.4, 10.0)
+    """
+    usual = WORDS if d == FEATURES else max(1.0, WORDS / FEATURES * d)
+    return min(usual if rate is None else max(1.0, rate * d), d)
+
+
+def with_facts(n: int, d: int, classes: int, mean_degree: float, homophily: float, words: float, *, seed: int,
+               ) -> Population:  # fmt: skip
+    """Make a population with public facts of other people.
+
+    Args:
+        n, d, classes, mean_degree, homophily, seed: As in :func:`generate`.
+        words: Mean number of different words of a person.
+    """
+    degree = min(mean_degree, n / 4)
+    drawn = _words_drawn(d, classes, degree, homophily, words)
+    return _with_words(n, d, classes, degree, homophily, words, drawn, seed)
+
+
+@lru_cache(maxsize=16)
+def _words_drawn(d: int, classes: int, mean_degree: float, homophily: float, words: float) -> int:
+    """Return the number of words to draw so that people have the wanted number of different ones."""
+    drawn = max(1, round(words))
+    for _ in range(3):
+        n = _LEAST_DRAWN + 2 * classes
+        people = _with_words(n, d, classes, min(mean_degree, n / 4), homophily, words, drawn, 0)
+        drawn = max(1, round(drawn * words * len(people) / len(people.feature_indices)))
+    return min(drawn, 4 * d)
+
+
+def _with_words(
+    n: int, d: int, classes: int, mean_degree: float, homophily: float, words: float, drawn: int, seed: int
+) -> Population:
+    favourites = min(1.0, max(_FAVOURITES, 1.5 * words / d))
+    return generate(n, d, classes, seed=seed, mean_degree=mean_degree, homophily=homophily, words=drawn,
+                    favourites=favourites)  # fmt: skip
 
 
 def heterophilous(n: int = CLIENTS, *, seed: int = 0, **changes: Any) -> Population:

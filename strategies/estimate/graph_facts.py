@@ -10,6 +10,7 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import generated
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import facts_of
 
 LEAST_PEOPLE = 20  # of a generated graph
 
@@ -37,8 +38,8 @@ class GraphFacts:
     features: int = generated.FEATURES
     classes: int = generated.CLASSES
     mean_degree: float = generated.MEAN_DEGREE
-    homophily: float = 0.76
-    words: float = 16.4
+    homophily: float = generated.HOMOPHILY
+    words: float = generated.WORDS
 
     def __post_init__(self) -> None:
         for option, value, fine, must in (
@@ -48,7 +49,7 @@ class GraphFacts:
              "must be 2 or more, and at most --clients"),
             ("--mean-degree", self.mean_degree, 0 < self.mean_degree < self.n, "must be above 0 and below --clients"),
             ("--homophily", self.homophily, 0 <= self.homophily <= 1, "must be a share, 0 to 1"),
-            ("--feature-rate as a number of features", self.words, 1 <= self.words <= self.features,
+            ("--feature-rate, as a number of features", self.words, 1 <= self.words <= self.features,
              "must be 1 or more, and at most --number-of-features"),
         ):  # fmt: skip
             if not fine:
@@ -72,7 +73,8 @@ def known_before(options: RunOptions) -> GraphFacts | None:
     """Return the facts that are known before the people are made or read; None for a file that is not read yet."""
     n = options.clients
     if options.dataset == "generated":
-        return GraphFacts(n or generated.CLIENTS)
+        facts = facts_of(options)
+        return GraphFacts(n or generated.CLIENTS, features=facts.pop("d"), **facts)
     entry = datasets.TABLE.get(options.dataset)
     if entry is None:
         return None

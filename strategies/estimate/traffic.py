@@ -26,8 +26,6 @@ from ldpsim.strategies.estimate.row_sizes import expected_bytes
 
 _SAMPLED = 48  # people whose reports are encoded
 _LEAST = 60  # people of the made-up graph, where there are as many
-_LEAST_DRAWN = 200  # and of one whose words are counted
-_FAVOURITES = 0.05  # share of all words that a class favours; more where people have many of few words
 
 
 @dataclass(frozen=True)
@@ -106,20 +104,5 @@ def _people(facts: GraphFacts) -> Population:
 
 def miniature(facts: GraphFacts, n: int, *, seed: int) -> Population:
     """Make a generated graph of ``n`` people with the degree, homophily, classes and feature rate of the facts."""
-    return _generated(facts, n, _drawn(facts), seed)
-
-
-@lru_cache(maxsize=16)
-def _drawn(facts: GraphFacts) -> int:
-    """Return the number of words to draw so that people have the wanted number of different ones."""
-    words = max(1, round(facts.words))
-    for _ in range(3):
-        people = _generated(facts, _LEAST_DRAWN + 2 * facts.classes, words, seed=0)
-        words = max(1, round(words * facts.words * len(people) / len(people.feature_indices)))
-    return min(words, 4 * facts.features)
-
-
-def _generated(facts: GraphFacts, n: int, words: int, seed: int) -> Population:
-    favourites = min(1.0, max(_FAVOURITES, 1.5 * facts.words / facts.features))
-    return generated.generate(n, facts.features, facts.classes, seed=seed, mean_degree=min(facts.mean_degree, n / 4),
-                              homophily=facts.homophily, words=words, favourites=favourites)  # fmt: skip
+    return generated.with_facts(n, facts.features, facts.classes, facts.mean_degree, facts.homophily, facts.words,
+                                seed=seed)  # fmt: skip

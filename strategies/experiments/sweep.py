@@ -33,7 +33,7 @@ from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.folder import read_result
 from ldpsim.strategies.results.numbers import count
 from ldpsim.strategies.results.rows import Row, data_frame, failed_row, row_of, write_table
-from ldpsim.strategies.setup.options import RunOptions, check_ray_address
+from ldpsim.strategies.setup.options import FACTS, RunOptions, check_ray_address
 from ldpsim.strategies.tracking.targets import check_targets
 
 if TYPE_CHECKING:
@@ -246,7 +246,9 @@ def _digests(cells: Sequence[Cell], pool: Pool, progress: Progress) -> list[str 
     for place, cell in enumerate(cells):
         options = cell.options
         drawn = options.dataset in datasets.GENERATED or options.clients is not None
-        people = options.dataset, options.data_dir, options.clients, options.seeds_of(0).population if drawn else None
+        facts = tuple(getattr(options, name) for name in FACTS)
+        seed = options.seeds_of(0).population if drawn else None
+        people = options.dataset, options.data_dir, options.clients, facts, seed
         together.setdefault(people, []).append(place)
     groups = {people: [cells[place].options for place in places] for people, places in together.items()}
     digests: dict[int, str | Failed] = {}

@@ -66,21 +66,6 @@ def options_given(config: Mapping[str, Any]) -> dict[str, Any]:
     return {spec.name: _read(spec, config[spec.key]) for spec in flower if config.get(spec.key)}
 
 
-def as_config(options: RunOptions, names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return these options of a run in the form of a configuration.
-
-    >>> as_config(RunOptions(epsilon=4.0, settings={"tau": "0.7", "l": "1"}), {"epsilon": 4.0, "settings": {}})
-    {'epsilon': 4.0, 'settings': 'tau=0.7,l=1'}
-    """
-    config = {}
-    for name in names:
-        spec, value = declared(RunOptions)[name], getattr(options, name)
-        if spec.is_table:
-            value = ",".join(f"{key}={entry}" for key, entry in value.items())
-        config[spec.key] = str(value) if len(spec.types) > 1 else value
-    return config
-
-
 def _read(spec: OptionSpec, entry: Any) -> Any:
     if spec.is_table:
         pairs = [text.partition("=") for text in str(entry).split(",")]

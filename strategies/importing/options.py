@@ -49,38 +49,33 @@ class ImportOptions:
         masks: ``keep`` or ``drop``: training, validation and test people of the files.
     """
 
-    source: str | None = option(None, "Column of an edge's first end.", COLUMNS, "NAME", shown="source")
-    target: str | None = option(None, "Column of an edge's second end.", COLUMNS, "NAME", shown="target")
-    id: str | None = option(None, "Column of a person's name.", COLUMNS, "NAME", shown="id")
-    label: str | None = option(None, "Column or attribute of the class.", COLUMNS, "NAME", shown="label")
-    ignore: tuple[str, ...] = option(
-        (), "Column or attribute to leave out (repeatable).", COLUMNS, "NAME", several=True, shown="none"
-    )
+    source: str | None = option(None, "Column of an edge's first end", COLUMNS, "NAME", shown="source")
+    target: str | None = option(None, "Column of an edge's second end", COLUMNS, "NAME", shown="target")
+    id: str | None = option(None, "Column of a person's name", COLUMNS, "NAME", shown="id")
+    label: str | None = option(None, "Column or attribute of the class", COLUMNS, "NAME", shown="label")
+    ignore: tuple[str, ...] = option((), "Column or attribute to leave out; repeatable", COLUMNS, "NAME", several=True)
     one_hot: tuple[str, ...] = option(
-        (), "Column of text: each value becomes a feature of 0 and 1. NAME=A,B,... states its values (repeatable).",
-        COLUMNS, "NAME", several=True, shown="none",
+        (), "Column of text (NAME=A,B,... for its values)", COLUMNS, "NAME", several=True,
     )  # fmt: skip
-    class_names: tuple[str, ...] = option((), "Public list of classes.", PEOPLE, "A,B,...", shown="those of the labels")
+    class_names: tuple[str, ...] = option((), "Public list of classes", PEOPLE, "A,B,...", shown="of the labels")
     feature_range: tuple[float, float] | None = option(
-        None, "Public range of each feature.", FEATURES, "LOW,HIGH", shown="0,1"
+        None, "Public range of each feature", FEATURES, "LOW,HIGH", shown="0,1"
     )
-    decimal: str = option(".", "Sign before decimals.", FEATURES, "SIGN", values=(".", ","))
+    decimal: str = option(".", "Sign before decimals", FEATURES, "SIGN", values=(".", ","))
     scale: str | None = option(
-        None, "Cut at the range, 1 where not 0, or by range of the data (a release).", FEATURES,
-        values=("clip", "binary", "minmax"), shown="values outside are refused",
+        None, "clip, binary, or minmax (a release)", FEATURES, "HOW", values=("clip", "binary", "minmax"),
+        shown="refuse outside",
     )  # fmt: skip
     missing: str = option(
-        REFUSE, "Empty cells of features: 0, the column's mean (a release), or leave the person out.", FEATURES,
-        values=(REFUSE, "zero", "mean", "drop"),
+        REFUSE, "Empty cells: zero, mean (a release), drop", FEATURES, "HOW", values=(REFUSE, "zero", "mean", "drop"),
     )  # fmt: skip
     duplicates: str = option(
-        REFUSE, "Person with several rows: take the first or the last.", PEOPLE, values=(REFUSE, "first", "last")
+        REFUSE, "Person with several rows: first or last", PEOPLE, "HOW", values=(REFUSE, "first", "last")
     )
     without_row: str = option(
-        REFUSE, "People of an edge without a row of features: leave them out, or keep them with empty cells.", PEOPLE,
-        values=(REFUSE, "drop", "keep"),
+        REFUSE, "People of edges alone: drop or keep", PEOPLE, "HOW", values=(REFUSE, "drop", "keep"),
     )  # fmt: skip
-    masks: str = option("keep", "Training, validation and test people of the file.", PEOPLE, values=("keep", "drop"))
+    masks: str = option("keep", "Training, validation and test people", PEOPLE, values=("keep", "drop"))
 
     def __post_init__(self) -> None:
         set_checked(self)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ldpsim.curator.methods import find
 from ldpsim.strategies.foreign_text import number, text
+from ldpsim.strategies.results.in_words import level_term
 from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.option_spec import DEVICES, OptionSpec, declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
@@ -42,13 +43,32 @@ def comparison_of(options: RunOptions) -> str:
     left out, since a comparison enrols its own. The folder of the data is left out where the environment names it.
     ``--tuned`` is left out, since few methods have stored settings.
     """
-    config, others = configuration(options), _COMPARED[find(options.method).spec.trained_by].split()
+    others = _COMPARED[find(options.method).spec.trained_by].split()
+    return comparison(list(dict.fromkeys([options.method, *others])), options)
+
+
+def comparison(methods: Sequence[str], options: RunOptions, match: tuple[str, float] | None = None) -> str:
+    """Return ``ldpsim compare METHOD...``, quoted for a shell, with the options as :func:`comparison_of` has them.
+
+    Args:
+        methods: The methods.
+        options: The options; that of the method is not read.
+        match: Level, and the loss that shall hold there.
+    """
+    config = configuration(options)
 
     def wanted(spec: OptionSpec) -> bool:
         elsewhere = spec.name in ("method", "tuned") or str(config[spec.name]) == os.environ.get(spec.envvar or "")
         return not elsewhere and spec.panel != DEVICES and (not spec.personal or spec.name in _PLACES)
 
-    return _quoted(["ldpsim", "compare", *dict.fromkeys([options.method, *others])], config, wanted)
+    matching = [] if match is None else ["--match", _level_word(match[0]), _word(match[1])]
+    return _quoted(["ldpsim", "compare", *methods, *matching], config, wanted)
+
+
+def _level_word(level: str) -> str:
+    """Return the name of a level on the command line: the word that people read, if it is one."""
+    word = level_term(level).removeprefix("a ")
+    return level if " " in word else word
 
 
 def _quoted(words: list[str], config: Mapping[str, Any], wanted: Callable[[OptionSpec], bool]) -> str:

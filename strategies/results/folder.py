@@ -1,10 +1,10 @@
 """Folder of a run: its name, its files, and the continuation of an interrupted run.
 
 ``<out>/<method>-<dataset>-<config_hash>-<seed>/`` has result.json, model.safetensors,
-config.toml and log.txt, and the devices unless ``--state`` names another folder. A run holds the
-lock of its folder. A folder without a result and without a lock belongs to an interrupted run: the
-same command continues in it. A folder with a result, or with a lock, is not changed: the next
-number is taken.
+config.toml and log.txt, deployment.toml where the Flower app can ask the same, and the
+devices unless ``--state`` names another folder. A run holds the lock of its folder. A folder
+without a result and without a lock belongs to an interrupted run: the same command continues in
+it. A folder with a result, or with a lock, is not changed: the next number is taken.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ from ldpsim.curator.owner.teachers.answering import Teaching, posteriors, query_
 from ldpsim.curator.owner.teachers.graph import PlainGraph, save_array
 from ldpsim.curator.owner.teachers.student import Student, train_network
 from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.array_types import checked_array
 from ldpsim.devices.atomic_files import close_to_others, write_atomically
 from ldpsim.devices.data.population import Population
@@ -129,10 +130,7 @@ class Classroom:
             ValueError: for more queries than there are nodes to ask about.
         """
         if not 1 <= queries <= len(self.order):
-            raise ValueError(
-                f"--queries {queries}: must be 1 to {len(self.order)}, the number of public nodes that may be "
-                "asked about"
-            )
+            raise SettingError(f"queries={queries}", f"must be 1 to {len(self.order)}, the number of public nodes")
         chunks = range(-(-queries // CHUNK))
         missing = [chunk for chunk in chunks if not self.path(chunk).is_file()]
         for done, _ in enumerate(self._train(missing, workers, ray_address), start=len(chunks) - len(missing) + 1):

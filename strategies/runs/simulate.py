@@ -30,6 +30,7 @@ from ldpsim.devices.enrolment.state import State, is_enrolled, used_alone
 from ldpsim.devices.ledger.rows import LedgerDamaged
 from ldpsim.strategies.engines.usage import cpu_seconds
 from ldpsim.strategies.group_accuracy.section import groups_section
+from ldpsim.strategies.outputs.deployment import DEPLOYMENT, deployment
 from ldpsim.strategies.outputs.graph import ResultGraph, UnwrittenGraph, check_graph_file, is_form
 from ldpsim.strategies.outputs.run_result import RunResult
 from ldpsim.strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
@@ -140,6 +141,8 @@ def simulate(
                 run_folder.write_model(folder, model.state_dict())
             if (bundle := repeats[-1].bundle) is not None:
                 write_atomically(folder / run_folder.BUNDLE, bundle[0].as_text().encode())
+            if (text := deployment(setup, record)) is not None:
+                write_atomically(folder / DEPLOYMENT, text)
             run_folder.write_result(folder, record)
             run_folder.remove_unfinished(folder)
             log.info("result written")

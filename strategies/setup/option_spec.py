@@ -16,8 +16,9 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-POPULATION, BUDGET, MODEL = "Population", "Budget", "Model"
-REPETITION, RUNNING, DEVICES, OUTPUT = "Repetition", "Running", "Devices", "Output"
+POPULATION, BUDGET, DEVICES, MODEL, OUTPUT, RUNNING = PANELS = (
+    "What to simulate", "Privacy", "Devices", "Model", "Output", "Engine",
+)  # fmt: skip
 
 Allows = Callable[[Any], bool]
 Unread = Callable[[Any, Any], str]
@@ -42,10 +43,8 @@ class OptionSpec:
     """One option.
 
     Args:
-        help: One line for ``--help``.
+        help: Text for ``--help``, without a full stop: with the option and its default one line of 80 columns.
         panel: Heading in ``--help``.
-        common: Whether it is one of the few that most runs need: ``--help`` has it above all headings.
-        rare: Whether ``--help`` leaves it out; ``ldpsim methods NAME`` and the pages of the methods list it.
         metavar: Form of a value in ``--help``; empty for the allowed values.
         values: Allowed values; empty for any.
         allows: Whether a value is allowed; not called for None.
@@ -67,8 +66,6 @@ class OptionSpec:
 
     help: str
     panel: str
-    common: bool = False
-    rare: bool = False
     metavar: str = ""
     values: tuple[str, ...] = ()
     allows: Allows | None = None

@@ -22,7 +22,6 @@ from ldpsim.strategies.setup.option_spec import (
     MODEL,
     OUTPUT,
     POPULATION,
-    REPETITION,
     RUNNING,
     declared,
     option,
@@ -36,7 +35,8 @@ if TYPE_CHECKING:
 GNNS = ("gcn", "sage", "gat")
 AUTO = "auto"  # the feature share is chosen from public facts
 MOST_EPSILON = 1e6  # far beyond any budget that leaves noise; square roots and powers of it do not overflow
-_OWN = "the method's own"
+_OWN = "the method's"
+_SEEDED = "from --seed"
 _SEED_BOUND = 1 << 63
 _SEED = "must be 0 or more and below 2^63"
 _PART: dict[str, Any] = {
@@ -71,12 +71,20 @@ def no_network(run: RunOptions, method: Method) -> str:
     return f"{method.spec.name} trains no network, and there is none without noise beside --no-reference"
 
 
+def _fact(run: RunOptions, method: Method) -> str:
+    return "" if run.dataset == "generated" else f"the people of {run.dataset} have their own facts"
+
+
+_FACT: dict[str, Any] = {"hashed": "in force", "unread": _fact}
+FACTS = ("mean_degree", "homophily", "classes", "features", "feature_rate")  # of generated people
+
+
 def _of_clear_features(run: RunOptions, method: Method) -> str:
-    return "features are public beside --public-features" if run.public_features else ""
+    return "features are public (--public-features)" if run.public_features else ""
 
 
 def _epsilon(run: RunOptions, method: Method) -> str:
-    """Epsilon is divided among parts; each finer budget stands in the place of one."""
+    """``--eps-*`` replace a part of ``--epsilon``."""
     force, asks_features = method.in_force(), run.feature_share != 0
     if run.feature_share is None and force.auto_share:
         asks_features = run.eps_adjacency is None  # beside a finer budget there is no whole to choose a share of
@@ -84,18 +92,19 @@ def _epsilon(run: RunOptions, method: Method) -> str:
         asks_features = True
     asks_features = not run.public_features and (run.eps_features is not None or asks_features)
     parts = [part for part in force.finer if part != "eps_features" or asks_features]
-    return _all_given(run, parts, "no part of it is left")
+    return _all_given(run, parts)
 
 
 def _feature_share(run: RunOptions, method: Method) -> str:
     if run.feature_share == AUTO and not method.in_force().auto_share:
-        return f"{method.spec.name} has no rule for its share; give a number"
-    return _of_clear_features(run, method) or _all_given(run, method.in_force().finer, "nothing is left to divide")
+        return f"give a number, as {method.spec.name} has no rule for its share"
+    return _of_clear_features(run, method) or _all_given(run, method.in_force().finer)
 
 
-def _all_given(run: RunOptions, parts: Sequence[str], reason: str) -> str:
+def _all_given(run: RunOptions, parts: Sequence[str]) -> str:
     flags = " and ".join(f"--{part.replace('_', '-')}" for part in parts)
-    return f"{reason} beside {flags}" if parts and all(getattr(run, part) is not None for part in parts) else ""
+    words = f"{flags} set every part" if len(parts) > 1 else f"{flags} sets all of it"
+    return words if parts and all(getattr(run, part) is not None for part in parts) else ""
 
 
 def _eps_labels(run: RunOptions, method: Method) -> str:
@@ -130,10 +139,10 @@ class Seeds:
     True
     """
 
-    population: int = option(help="Seed of the graph.", panel=REPETITION, metavar="N", rare=True)
-    split: int = option(help="Seed of the split.", panel=REPETITION, metavar="N", rare=True)
-    noise: int | None = option(help="Seed of secrets and noise; os: real secrets.", panel=REPETITION, metavar="N|os")
-    training: int = option(help="Seed of the training.", panel=REPETITION, metavar="N", rare=True)
+    population: int = option(help="Seed of the graph", panel=POPULATION, metavar="N", shown=_SEEDED)
+    split: int = option(help="Seed of the split", panel=POPULATION, metavar="N", shown=_SEEDED)
+    noise: int | None = option(help="Seed of the noise; os: real secrets", panel=BUDGET, metavar="N|os", shown=_SEEDED)
+    training: int = option(help="Seed of the training", panel=POPULATION, metavar="N", shown=_SEEDED)
 
     @classmethod
     def derive(cls, seed: int, **seeds: int | None) -> Seeds:
@@ -166,145 +175,154 @@ class RunOptions:
     """
 
     method: str = option(
-        "hogs",
-        "A method (see `ldpsim methods`).",
-        MODEL,
-        "NAME",
-        common=True,
-        hashed="always",
-        column=False,
-        flower=True,
-    )
+        "hogs", "Method; `ldpsim methods` lists them", POPULATION, "NAME", hashed="always", column=False, flower=True,
+    )  # fmt: skip
     dataset: str = option(
-        "generated", "A data set (see `ldpsim datasets`) or your own .npz.", POPULATION, "NAME|FILE", common=True,
-        hashed="in force", column=False, flower=True,
+        "generated", "Name (`ldpsim datasets`) or your .npz", POPULATION, "NAME|FILE", hashed="in force",
+        column=False, flower=True,
     )  # fmt: skip
     clients: int | None = option(
-        None, "Number of devices; of real data a random sample.", POPULATION, "N", shown="all; generated: 3000",
-        common=True, hashed="in force", column=False, allows=lambda n: 4 <= n <= _most_people(),
+        None, "People; a sample of real data", POPULATION, "N", shown="all; generated: 3000", hashed="in force",
+        column=False, allows=lambda n: 4 <= n <= _most_people(),
         must="at least 4 devices are needed, at most 2^31 - 1 are possible",
     )  # fmt: skip
-    data_dir: Path | None = option(None, "Folder of the raw data.", POPULATION, "DIR", envvar="LDPSIM_DATA", **_MINE)
+    mean_degree: float | None = option(
+        None, "Friends of a generated person", POPULATION, "K", shown="5", label="mean degree",
+        allows=lambda degree: 0 < degree <= _most_people(), must="must be above 0", **_FACT,
+    )  # fmt: skip
+    homophily: float | None = option(
+        None, "Share of their friendships inside a class", POPULATION, "H", shown="0.76",
+        allows=lambda share: 0 <= share <= 1, must="must be a share, 0 to 1", **_FACT,
+    )  # fmt: skip
+    classes: int | None = option(
+        None, "Classes of generated people", POPULATION, "C", shown="6", flag="--number-of-classes", column=False,
+        allows=lambda count: 2 <= count <= _most_people(), must="must be 2 or more", **_FACT,
+    )  # fmt: skip
+    features: int | None = option(
+        None, "Features of generated people", POPULATION, "D", shown="600", flag="--number-of-features", column=False,
+        allows=lambda count: 1 <= count <= _most_people(), must="must be 1 or more", **_FACT,
+    )  # fmt: skip
+    feature_rate: float | None = option(
+        None, "Share of them that are not 0", POPULATION, "R", shown="0.027", label="feature rate",
+        allows=lambda rate: 0 < rate <= 1, must="must be a share, above 0 and at most 1", **_FACT,
+    )  # fmt: skip
+    data_dir: Path | None = option(
+        None, "Folder of the raw data", POPULATION, "DIR", shown="$LDPSIM_DATA", envvar="LDPSIM_DATA", **_MINE
+    )
     split: str = option(
-        "random", "Division into training, validation and test.", POPULATION, values=("random", "split42", "file"),
+        "random", "Division: random, split42 or file", POPULATION, "NAME", values=("random", "split42", "file"),
         hashed="always", flower=True,
     )  # fmt: skip
     label_rate: float | None = option(
-        None, "Training people whose label is known, as a share of all people.", POPULATION, "R", rare=True,
+        None, "Share of all people whose label trains", POPULATION, "R", shown="the split's",
         allows=lambda rate: 0 < rate <= 1, must="must be above 0 and at most 1", hashed="always",
     )  # fmt: skip
     volunteers: float | None = option(
-        None, "Share who give label and features in clear; no other label is public.", POPULATION, "R", shown="none",
-        allows=lambda share: 0 < share < 1, must="must be above 0 and below 1", common=True, flower=True,
+        None, "Share who give label and features without noise", POPULATION, "R",
+        allows=lambda share: 0 < share < 1, must="must be above 0 and below 1", flower=True,
         excludes=((o.LABELS - {"private_labels"}) | {"label_rate", "public_features"},
                   "volunteers give theirs in clear, and nobody else"),
     )  # fmt: skip
     epsilon: float | None = option(
-        None, "Total budget, in the method's own sense.", BUDGET, "X", common=True, shown=_OWN, label="ε", flower=True,
+        None, "Total budget, as its paper counts it", BUDGET, "X", shown=_OWN, label="ε", flower=True,
         allows=lambda epsilon: 0 < epsilon <= MOST_EPSILON, hashed="in force", unread=_epsilon,
         must=f"the total budget must be a number above 0 and at most {MOST_EPSILON:,.0f}",
     )  # fmt: skip
     eps_adjacency: float | None = option(
-        None, "Budget of one entry of a neighbour list.", BUDGET, "X", label="ε edges", flower=True, **_PART
+        None, "Part of it for one entry of a neighbour list", BUDGET, "X", label="ε edges", flower=True, **_PART
     )
     eps_features: float | None = option(
-        None, "Budget of the features, in the method's own sense.", BUDGET, "X", label="ε features", flower=True,
+        None, "Part for the features, as its paper counts it", BUDGET, "X", label="ε features", flower=True,
         unread=_of_clear_features, **_PART,
     )  # fmt: skip
     eps_labels: float | None = option(
-        None, "Budget of the label.", BUDGET, "X", label="ε labels", flower=True, unread=_eps_labels, **_PART
+        None, "Part for the label", BUDGET, "X", label="ε labels", flower=True, unread=_eps_labels, **_PART
     )
     feature_share: float | str | None = option(
-        None, "Share of epsilon for the features; 0: they are not asked.", BUDGET, "S|auto", shown=_OWN, flower=True,
+        None, "Share of it for features; 0: none", BUDGET, "S|auto", shown=_OWN, flower=True,
         allows=lambda share: share == AUTO or (not isinstance(share, str) and 0 <= share < 1), hashed="in force",
         must="must be auto, or a number of 0 or more and below 1", unread=_feature_share,
     )  # fmt: skip
-    public_features: bool = option(
-        False, "Features are public; all of epsilon goes to the adjacency.", BUDGET, hashed="in force"
-    )
+    public_features: bool = option(False, "Features are public; epsilon is for edges alone", BUDGET, hashed="in force")
     private_labels: bool = option(
-        False, "Ask for labels under noise, or take them as public.", BUDGET, flag="--private-labels/--public-labels",
+        False, "Ask for labels under noise", BUDGET, shown="labels are public", flag="--private-labels/--public-labels",
         hashed="in force", unread=_private_labels,
     )  # fmt: skip
     label_mechanism: str = option(
-        "grr", "Mechanism of a label report: grr, subset_selection, or another package's.", BUDGET, "NAME", rare=True,
+        "grr", "Noise of a label: grr or subset_selection", BUDGET, "NAME",
         hashed="in force", label="labels by", unread=_label_mechanism, flower=True,
     )  # fmt: skip
     reporting: str = option(
-        "both", "Whether both ends of a pair report it.", BUDGET, values=("both", "one-end"), hashed="in force",
+        "both", "Which ends report a friendship", BUDGET, values=("both", "one-end"), hashed="in force",
         flower=True,
     )  # fmt: skip
     gnn: str | None = option(
-        None, "The network, or a class of your own.", MODEL, "gcn|sage|gat|PACKAGE:CLASS", shown=_OWN,
+        None, "gcn, sage, gat or your PACKAGE:CLASS", MODEL, "NAME", shown=_OWN,
         hashed="in force", column=False, flower=True, allows=_is_network, unread=no_network,
         must=f"must be one of {', '.join(GNNS)}, or a class of your own as package:Class",
     )  # fmt: skip
-    tuned: bool = option(False, "Take the stored hyper-parameters for this method and data.", MODEL, hashed="in force")
+    tuned: bool = option(False, "Take stored settings for this method and data", MODEL, hashed="in force")
     settings: Mapping[str, str] = option(
-        {}, "Parameter of the method (see `ldpsim methods NAME`) or the training.", MODEL, "KEY=VALUE", flag="--set",
+        {}, "Parameter; `ldpsim methods NAME` lists them", MODEL, "KEY=VALUE", flag="--set",
         hashed="in force", column=False, flower=True,
     )  # fmt: skip
     device: str = option(
-        "auto", "Where the network trains.", MODEL, values=("auto", "cpu", "cuda"), hashed="always", personal=True
+        "auto", "Where the network trains", MODEL, values=("auto", "cpu", "cuda"), hashed="always", personal=True
     )
-    defence: str = option("none", "Against lying devices: none, all, or names.", MODEL, "NAME", several=True)
+    defence: str = option("none", "Check of reports: none, all, duplicates, ...", MODEL, "NAME", several=True)
     false_alarm: float = option(
-        1e-3, "Chance that a defence excludes any honest person.", MODEL, "P", rare=True, unread=_false_alarm,
+        1e-3, "Chance that it excludes any honest person", MODEL, "P", unread=_false_alarm,
         allows=lambda chance: 0 < chance <= 0.5, must="must be above 0 and at most 0.5",
     )  # fmt: skip
-    reference: bool = option(True, "Do not train the reference without noise.", MODEL, flag="--no-reference", **_MINE)
-    nulls: bool = option(True, "Do not take the null models.", MODEL, flag="--no-nulls", **_MINE)
-    all_nulls: bool = option(False, "Take every null model, those of single attributes too.", MODEL, **_MINE)
-    groups: bool = option(
-        True, "Do not give accuracy by groups of people.", MODEL, flag="--no-groups", rare=True, **_MINE
-    )
+    reference: bool = option(True, "No training of the network without noise", MODEL, flag="--no-reference", **_MINE)
+    nulls: bool = option(True, "No simpler models beside the result", MODEL, flag="--no-nulls", **_MINE)
+    all_nulls: bool = option(False, "All simpler models, which takes longer", MODEL, **_MINE)
+    groups: bool = option(True, "No accuracy by groups of people", MODEL, flag="--no-groups", **_MINE)
     seed: int = option(
-        0, "Number from which the four seeds are derived.", REPETITION, "N", common=True, hashed="in force",
-        flower=True, allows=lambda seed: 0 <= seed < _SEED_BOUND, must=_SEED,
+        0, "Number from which all seeds are derived", POPULATION, "N", hashed="in force", flower=True,
+        allows=lambda seed: 0 <= seed < _SEED_BOUND, must=_SEED,
     )  # fmt: skip
     seeds: Mapping[str, int | None] = option(
-        {}, "Named seeds that are not derived.", REPETITION, hashed="in force", column=False
+        {}, "Named seeds that are not derived", POPULATION, hashed="in force", column=False
     )
     repeats: int = option(
-        1, "Number of repeats, each with new devices.", REPETITION, "N", common=True, hashed="always", **up_to(1000)
+        1, "Number of repeats, each with new devices", POPULATION, "N", hashed="always", **up_to(1000)
     )
     repeats_vary: str = option(
-        "all", "What changes between repeats.", REPETITION, values=("noise", "split", "all"), rare=True,
+        "all", "What repeats change: noise, split or all", POPULATION, "PART", values=("noise", "split", "all"),
         hashed="always", unread=_repeats_vary,
     )  # fmt: skip
     engine: str = option(
-        "auto", "Where the devices run; their reports are the same.", RUNNING, idle=("local",),
+        "auto", "Runner of devices: local, ray or flower", RUNNING, "NAME", idle=("local",),
         values=("auto", "local", "ray", "flower"), **_MINE,
     )  # fmt: skip
     workers: int | None = option(
-        None, "Number of processes.", RUNNING, "N", shown="as cores allow", **_MINE, **up_to(4096)
+        None, "Number of processes", RUNNING, "N", shown="as cores allow", **_MINE, **up_to(4096)
     )
-    ray_address: str | None = option(None, "Address of a Ray cluster.", RUNNING, "A", rare=True, **_MINE)
-    force: bool = option(False, "Start a run even if its estimate exceeds the memory.", RUNNING, rare=True, **_MINE)
+    ray_address: str | None = option(None, "Address of a Ray cluster", RUNNING, "A", **_MINE)
+    force: bool = option(False, "Run even if the memory seems too small", RUNNING, **_MINE)
     dropout: float = option(
-        0.0, "Share of the devices that never answer.", RUNNING, "P", allows=lambda share: 0 <= share < 1,
+        0.0, "Share of devices that never report", POPULATION, "P", allows=lambda share: 0 <= share < 1,
         must="must be 0 or more and below 1", hashed="always",
     )  # fmt: skip
     state: Path | None = option(
-        None, "Folder of enrolled devices; in an empty one they are enrolled.", DEVICES, "DIR",
-        shown="inside the run's folder", **_MINE,
+        None, "Folder of devices; made in an empty one", DEVICES, "DIR", shown="the run's", **_MINE,
     )  # fmt: skip
     on_requery: str = option(
-        "refuse", "What new devices do when asked again.", DEVICES, values=("refuse", "replay"), hashed="always",
+        "refuse", "If asked again: refuse or replay", DEVICES, "NAME", values=("refuse", "replay"), hashed="always",
         column=False,
     )  # fmt: skip
     caps: Mapping[str, float] = option(
-        {}, "Largest loss new devices ever allow: bit, vector or user.", DEVICES, "LEVEL=X", flag="--cap",
-        shown="this query's loss", hashed="always", column=False,
+        {}, "Largest loss of bit, vector, user", DEVICES, "LEVEL=X", flag="--cap",
+        shown="the question's", hashed="always", column=False,
     )  # fmt: skip
     collector_key: Path | None = option(
-        None, "Sign questions with this key; new devices answer no other curator.", DEVICES, "FILE", rare=True,
-        shown="unsigned", flag="--curator-key", **_MINE,
+        None, "Sign with this key; devices answer no other", DEVICES, "FILE", flag="--curator-key", **_MINE,
     )  # fmt: skip
-    out: Path | None = option(Path("runs"), "Parent of the run's folder.", OUTPUT, "DIR", common=True, **_MINE)
-    save_reports: bool = option(False, "Keep the reports in the run's folder.", OUTPUT, **_MINE)
+    out: Path | None = option(Path("runs"), "Parent of the run's folder", OUTPUT, "DIR", **_MINE)
+    save_reports: bool = option(False, "Keep the reports in the run's folder", OUTPUT, **_MINE)
     from_reports: Path | None = option(
-        None, "Work on kept reports; nobody is asked.", OUTPUT, "DIR", **_MINE,
+        None, "Reuse reports of --save-reports", OUTPUT, "DIR", **_MINE,
         excludes=(o.ASKING, "nobody is asked beside --from-reports"),
     )  # fmt: skip
 

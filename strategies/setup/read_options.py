@@ -11,16 +11,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from ldpsim.curator.methods import Method, find, table
-from ldpsim.curator.methods.parameters import unread_parameters
+from ldpsim.curator.methods import Method, find
+from ldpsim.curator.methods.parameters import UNREAD, unread_parameters
 from ldpsim.curator.names import nearest
-from ldpsim.curator.options import OF_METHODS
+from ldpsim.curator.options import BUDGET, OF_METHODS, REPORTS, SPLIT
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions, no_network
 from ldpsim.strategies.setup.settings import TRAINING, unfit_training
 
 SET = "settings."  # before the name of a parameter, as in a sweep file
 _OPTIONS = declared(RunOptions)
+_SHOWN = 3  # reasons in one line
+# Attribute -> options about reports of it, and the word for it.
+_ABOUT = {"adjacency": {"eps_adjacency", "reporting"}, "features": {"eps_features", "feature_share"}}
+_WORDS = {"adjacency": "friendships", "features": "features"}
+# Option -> why another method does not read it.
+_WHY = {
+    **dict.fromkeys(SPLIT, "divides the people by itself"),
+    "feature_share": "divides epsilon by itself",
+    "gnn": "trains a network of its own",
+    "private_labels": "asks for labels in any case",
+    "reporting": "has one form of a friendship's report",
+}
 _EXCLUDING = [spec for spec in reversed(_OPTIONS.values()) if spec.excludes[0]]
 
 
@@ -32,7 +44,7 @@ def check_read(options: RunOptions, method: Method) -> None:
         method: Its method, with the parameters in force.
 
     Raises:
-        ValueError: one line with the option, the reason, and the methods that read it.
+        ValueError: one line with the reason and the option.
     """
     check_any_reads(options, {options.method: unread(options, method)})
 
@@ -53,13 +65,35 @@ def unread(options: RunOptions, method: Method) -> dict[str, str]:
 
 def _reason(name: str, options: RunOptions, method: Method) -> str:
     if name in OF_METHODS and name not in method.in_force().options_read:
-        setting = method.spec.read_with.get(name)
-        return f"{method.spec.name} does not read it" + (f" without --set {setting}" if setting else "")
+        return _reason_of_method(name, method)
     for by in _EXCLUDING:
         if name in by.excludes[0] and by.is_given(getattr(options, by.name)):
             return by.excludes[1]
     reason = _OPTIONS[name].unread
     return reason(options, method) if reason else ""
+
+
+def _reason_of_method(name: str, method: Method) -> str:
+    """Return why a method does not read an option, beginning with the name of the method."""
+    spec = method.spec
+    asked = {part for part, names in _ABOUT.items() if name in names and spec.trained_by == "curator"}
+    if setting := spec.read_with.get(name):
+        why = f"{UNREAD} without --set {setting}"
+    elif name in BUDGET and not spec.private:
+        why = "is not private"
+    elif name == "epsilon":
+        why = f"has its budget in --set {spec.own_budget[0] if spec.own_budget else 'noise_multiplier'}"
+    elif name in REPORTS and (spec.trained_by == "alone" or not (spec.private or spec.in_rounds)):
+        why = "asks no devices"
+    elif name in BUDGET | REPORTS and spec.trained_by != "curator":
+        why = f"collects {'updates' if spec.in_rounds else 'records'}, not reports"
+    elif name == "public_features":
+        why = "has public features in any case" if spec.public_features else "needs private features"
+    elif unasked := asked - {*spec.private}:
+        why = f"asks nobody for {_WORDS[unasked.pop()]}"
+    else:
+        why = _WHY.get(name, UNREAD)
+    return f"{spec.name} {why}"
 
 
 def _reason_of_training(key: str, options: RunOptions, method: Method) -> str:
@@ -74,7 +108,7 @@ def _reason_of_training(key: str, options: RunOptions, method: Method) -> str:
         options.reference and of_reference
     ):
         return ""
-    return f"{spec.name} does not read it" + (" beside --no-reference" if of_reference else "")
+    return f"{spec.name} {UNREAD}" + (" beside --no-reference" if of_reference else "")
 
 
 def read_alone(options: RunOptions) -> tuple[RunOptions, Mapping[str, str]]:
@@ -112,14 +146,31 @@ def check_any_reads(options: RunOptions, reasons: Mapping[str, Mapping[str, str]
         reasons: Method -> the options that it does not read, and why.
 
     Raises:
-        ValueError: one line with the option and the reasons.
+        ValueError: one line with the reasons and the option.
     """
     for name in [*_given(options), *(SET + key for key in options.settings)]:
         if all(name in unread for unread in reasons.values()):
-            why = "; ".join(dict.fromkeys(unread[name] for unread in reasons.values()))
-            if len(reasons) > 1:
-                why = f"none of {', '.join(reasons)} reads it ({why})"
-            raise ValueError(f"{_said(options, name)}: {why}{_readers(name, reasons)}")
+            raise ValueError(_refusal(options, name, {method: unread[name] for method, unread in reasons.items()}))
+
+
+def _refusal(options: RunOptions, name: str, reasons: Mapping[str, str]) -> str:
+    """Return in words why an option is refused: ``raw is not private: it takes no --epsilon``.
+
+    Args:
+        options: What was given.
+        name: The option, or ``settings.KEY``.
+        reasons: Method -> why it does not read the option.
+    """
+    said = _said(options, name)
+    if len(reasons) > 1:
+        different = list(dict.fromkeys(reasons.values()))
+        more = f"; and {len(different) - _SHOWN} more reasons" if len(different) > _SHOWN else ""
+        return f"none of {', '.join(reasons)} takes {said}: {'; '.join(different[:_SHOWN])}{more}"
+    ((method, why),) = reasons.items()
+    flag = said.partition("=")[0] if name.startswith(SET) else _OPTIONS[name].option
+    if why.startswith(f"{method} {UNREAD}"):
+        return why.replace(UNREAD, f"takes no {flag}", 1)
+    return f"{why}: it takes no {flag}" if why.startswith(f"{method} ") else f"{said} has no effect: {why}"
 
 
 def _said(options: RunOptions, name: str) -> str:
@@ -131,10 +182,3 @@ def _said(options: RunOptions, name: str) -> str:
 
 def _given(options: RunOptions) -> Sequence[str]:
     return [name for name, spec in _OPTIONS.items() if name != "settings" and spec.is_given(getattr(options, name))]
-
-
-def _readers(name: str, but: Iterable[str]) -> str:
-    """Return the methods that read an option, in words; nothing where one of these could read it."""
-    kinds = table() if name in OF_METHODS else {}
-    some = [method for method, kind in kinds.items() if name in kind().in_force().options_read]
-    return f"; it is read by {', '.join(some)}" if some and not {*some} & {*but} else ""

@@ -18,10 +18,11 @@ from ldpsim.curator.methods.base import Budget, Method, Question, questions_aske
 from ldpsim.devices import datasets
 from ldpsim.devices.curator_key import CuratorKey
 from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets import generated
 from ldpsim.devices.enrolment.state import State, foreign_file, is_enrolled
 from ldpsim.devices.facts import Split
 from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.setup.options import RunOptions, Seeds
+from ldpsim.strategies.setup.options import FACTS, RunOptions, Seeds
 from ldpsim.strategies.setup.settings import Settings
 
 Collect = Callable[..., Collected]
@@ -105,8 +106,21 @@ def load_population(options: RunOptions) -> Population:
         ValueError: one line, for data that are unknown, missing or damaged.
     """
     return datasets.load(
-        options.dataset, data_dir=options.data_dir, clients=options.clients, seed=options.seeds_of(0).population
-    )
+        options.dataset, data_dir=options.data_dir, clients=options.clients, seed=options.seeds_of(0).population,
+        facts=facts_of(options) if any(getattr(options, name) is not None for name in FACTS) else None,
+    )  # fmt: skip
+
+
+def facts_of(options: RunOptions) -> dict[str, Any]:
+    """Return the facts of generated people, as :func:`generated.with_facts` takes them."""
+    d = options.features or generated.FEATURES
+    return {
+        "d": d,
+        "classes": options.classes or generated.CLASSES,
+        "mean_degree": options.mean_degree or generated.MEAN_DEGREE,
+        "homophily": generated.HOMOPHILY if options.homophily is None else options.homophily,
+        "words": generated.usual_words(d, options.feature_rate),
+    }
 
 
 def budget_of(options: RunOptions, *, public_features: bool) -> Budget:

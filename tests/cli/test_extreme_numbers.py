@@ -46,19 +46,18 @@ RELEASED = ["mlp", "--released-model", "--quiet"]
 READING: dict[str, dict[str, list[str]]] = {
     "run": {
         "--volunteers": ["--method", "vote", *RUN], "--eps-labels": ["--private-labels", *RUN],
-        "--false-alarm": ["--defence", "all", *RUN],
-        **{name: ["--method", "privgnn", *RUN] for name in ("--queries", "--gamma", "--lambda", "--delta")},
+        "--false-alarm": ["--defence", "all", *RUN], "--set": ["--method", "privgnn", *RUN],
     },
     "plan": {"--eps-labels": ["hogs", "--private-labels", *PLAIN],
-             "--volunteers": ["vote", "--private-labels", *PLAIN],
-             "--repeats": ["hogs", *PLAIN], "--mean-degree": ["hogs", *PLAIN]},
+             "--volunteers": ["vote", "--private-labels", *PLAIN], "--mean-degree": ["hogs", *PLAIN]},
     "audit": {**dict.fromkeys(("--domain", "--claims", "--delta"), FUNCTION),
               "--shadows": RELEASED,
               "--epsilon": ["hogs", "--trials", "100", "--quiet"]},
 }  # fmt: skip
 # Texts that hold numbers: the option, and a pattern of its value.
 TEXTS = {
-    "run": [("--feature-share", "{}"), ("--noise-seed", "{}"), *(("--cap", f"{level}={{}}") for level in
+    "run": [*(("--set", f"{name}={{}} --set epochs=1") for name in ("queries", "gamma", "lambda_", "delta")),
+            ("--feature-share", "{}"), ("--noise-seed", "{}"), *(("--cap", f"{level}={{}}") for level in
             ("bit", "vector", "user"))],
     "stress": [("--asks", "{}")],
     "poison": [("--shares", "{}"), ("--epsilon", "{}")],

@@ -109,7 +109,7 @@ def ldpsim(*words: str) -> Result:
 
 @pytest.mark.parametrize("level", ["person", "a person", "user"])
 def test_a_level_may_be_named_by_its_words(level: str) -> None:
-    assert api.plan(["hogs"], clients=500, holds=4, level=level).wishes.level == "user"
+    assert api.plan(["hogs"], clients=500, holds=4, level=level).target.level == "user"
 
 
 def test_a_finished_command_shows_its_result_until_it_is_asked_again(desk: Path) -> None:

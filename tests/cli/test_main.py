@@ -15,8 +15,6 @@ from typer.testing import CliRunner
 from ldpsim.cli import NO_TELEMETRY
 from ldpsim.cli.errors import Failure, explain
 from ldpsim.cli.main import app
-from ldpsim.strategies.setup.option_spec import declared
-from ldpsim.strategies.setup.options import RunOptions
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,15 +38,6 @@ def test_help_and_checks_import_nothing_heavy(words: list[str]) -> None:
         "print([name for name in heavy if name in sys.modules])"
     )
     assert python(code) == "[]"
-
-
-def test_common_options_come_first_and_rare_ones_are_not_listed() -> None:
-    shown = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(app, ["run", "--help"]).output
-    first, _, rest = shown.partition("─ Output ─")
-    for spec in declared(RunOptions).values():
-        stands = [bool(re.search(rf"^│ {spec.option} ", part, re.M)) for part in (first, rest)]
-        listed = not spec.rare and spec.name != "seeds"
-        assert stands == [listed and spec.common, listed and not spec.common], spec.option
 
 
 def test_nothing_is_told_to_anybody() -> None:

@@ -43,7 +43,7 @@ def test_one_method_lists_the_options_and_parameters_that_it_reads(name: str) ->
     about = json.loads(CliRunner().invoke(app, ["methods", name, "--json"]).stdout)
     shown = CliRunner(env={"COLUMNS": "80"}).invoke(app, ["methods", name])
     assert shown.exit_code == 0 and max(map(len, shown.stdout.splitlines())) <= 80
-    assert all(word in shown.stdout for word in (*about["options"], *about["rare"], *about["parameters"]))
+    assert all(word in shown.stdout for word in (*about["options"], *about["parameters"]))
 
 
 def test_what_a_method_lists() -> None:
@@ -91,25 +91,23 @@ def planned(*arguments: object, out: Path) -> dict:  # type: ignore[type-arg]
 def test_a_plan_depends_on_facts_alone_and_nobody_is_enrolled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for place in ("ldpsim.devices.enrolment.state.enrol", "ldpsim.strategies.runs.set_up.enrol"):
         monkeypatch.setattr(place, lambda *_, **__: pytest.fail("somebody was enrolled"))
-    asked = ("hogs", "lpgnn", "vote", "--clients", "1e8", "--level", "user", "--holds", "4")
-    first, second = (planned(*asked, "--population-seed", seed, out=tmp_path) for seed in (1, 2))
-    for each in (*first["rows"], *second["rows"]):
-        del each["command"]
-    assert first["rows"] == second["rows"] and first["facts"]["n"] == 10**8
-    rows = {row["method"]: row for row in first["rows"]}
-    assert rows["hogs"]["fits"] is False and rows["vote"]["settings"]["epsilon"] == pytest.approx(4)
+    found = planned("hogs", "lpgnn", "vote", "--clients", "1e8", "--level", "person", "--holds", "4", out=tmp_path)
+    assert found["facts"]["n"] == 10**8
+    rows = {row["method"]: row for row in found["rows"]}
+    assert rows["hogs"]["memory"] == "does not fit" and rows["vote"]["settings"]["epsilon"] == pytest.approx(4)
     assert any("a device reads" in why for why in rows["vote"]["why"])
     assert not list(tmp_path.rglob("ledger*"))
 
 
 def test_the_document_has_what_scripts_rely_on(tmp_path: Path) -> None:
     found = planned("hogs", "--clients", "2000", "--mean-degree", "9", "--number-of-features", "50", out=tmp_path)
-    assert {"facts", "rows", "choice", "why"} <= set(found)
+    assert {"facts", "rows", "target", "command"} <= set(found)
     assert found["facts"]["mean_degree"] == 9 and found["facts"]["features"] == 50
     (row,) = found["rows"]
-    assert {"method", "settings", "holds", "bytes_per_device", "memory_bytes", "fits"} <= set(row) and row["fits"]
+    assert {"method", "settings", "holds", "bytes_per_device", "memory"} <= set(row) and row["memory"] == "fits"
     assert row["holds"]["relationship"] == Level("bounded", 14.4, kind="exact").to_dict()
-    assert found["choice"]["method"] == "hogs"
+    wanted = "ldpsim compare hogs --clients 2000 --mean-degree 9 --number-of-features 50 "
+    assert found["command"] == f"{wanted}--out {tmp_path}"
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
@@ -118,9 +116,15 @@ def test_the_table_fits_the_terminal(width: int, tmp_path: Path, monkeypatch: py
     shown = plan("hogs", "vote", "fp-solitude", "pate-m", "--clients", "50000", "--level", "relationship",
                    "--holds", "4", "--out", tmp_path)  # fmt: skip
     assert shown.exit_code == 0 and "fp-solitude" in shown.stdout
-    table = shown.stdout.partition("Its worth is not measured")[0]
+    table = shown.stdout.partition("Written to")[0]
     assert max(map(len, table.splitlines())) <= width and "…" not in table
-    said = " ".join(shown.stdout.split())
-    assert 0 < said.find("Not protected by the choice:") < said.find("Choice: ")  # first what it does not protect
-    assert "Rehearse it on people like yours: ldpsim run --method" in said
-    assert {path.name for path in tmp_path.rglob("plan*/*")} >= {"plan.html", "plan.json"}
+    last = shown.stdout.splitlines()[-1]
+    assert last.startswith("  ldpsim compare ") and f"{4} --clients 2000" in last
+    assert ("does not fit" in table or " fits" in table) is (width > 40)
+    assert [path.name for path in tmp_path.rglob("plan*/*")] == ["plan.json"]
+
+
+def test_quiet_prints_the_path_of_the_plan_and_nothing_else(tmp_path: Path) -> None:
+    shown = plan("vote", "--quiet", "--out", tmp_path)
+    (path,) = tmp_path.rglob("plan.json")
+    assert shown.exit_code == 0 and shown.output == f"{path}\n"

@@ -21,13 +21,10 @@ from ldpsim.cli.documents import write_document
 from ldpsim.cli.dossier import made_of
 from ldpsim.cli.report.gather import gather
 from ldpsim.cli.report.page import write_page
-from ldpsim.cli.report.plan_page import write_plan_page
 from ldpsim.cli.sheet import sheet_of
 from ldpsim.curator.attacks.mechanism_audit import AuditRow
 from ldpsim.curator.privacy.level import Level
 from ldpsim.strategies import simulate
-from ldpsim.strategies.estimate.graph_facts import GraphFacts
-from ldpsim.strategies.planning.plan import Wishes, make_plan
 from ldpsim.strategies.setup.options import RunOptions
 from tests.cli.test_documents import agreed
 from tests.waiting import wait_until
@@ -211,11 +208,6 @@ def axe() -> str:
     pytest.skip(what)
 
 
-def plan_page(path: Path) -> None:
-    plan = make_plan(["hogs", "vote", "rr", "pate-m"], GraphFacts(40_000), Wishes(max_bytes=9000), RunOptions())
-    write_plan_page(path, replace(plan, failures={"lpgnn": "it cannot"}))
-
-
 def dossier_page(path: Path) -> None:
     folder = simulate(RunOptions(clients=120, settings={"epochs": "5"}, out=path.parent)).folder
     write_document(path, made_of(folder))
@@ -232,7 +224,7 @@ def sheet_page(path: Path) -> None:
     write_document(path, sheet_of(replace(policy, collector="0a" * 32)))
 
 
-@pytest.mark.parametrize("make", [plan_page, dossier_page, audit_page, sheet_page])
+@pytest.mark.parametrize("make", [dossier_page, audit_page, sheet_page])
 def test_axe_finds_no_barrier(make: Callable[[Path], None], axe: str, browser: Any, tmp_path: Path) -> None:
     make(tmp_path / "page.html")
     for width, scheme in WAYS:

@@ -46,17 +46,18 @@ def test_the_five_commands_end_at_what_the_plan_said(tmp_path: Path, monkeypatch
     (block,) = re.findall(r"```sh\n(.*?)```", section.partition("## 5 ")[0], re.DOTALL)
     imports, plans, runs, compares, dossier = block.splitlines()
     _ldpsim(imports)
-    choice = _ldpsim(plans, "--json")["choice"]
+    plan = _ldpsim(plans, "--json")
+    row = next(row for row in plan["rows"] if row["method"] == "vote")
+    assert "--match person 4 --dataset mine.npz" in plan["command"] and "--private-labels" in plan["command"]
     record = _ldpsim(runs, "--json")
-    assert choice["method"] == record["method"] == "vote"
-    assert "--private-labels" in choice["command"]
+    assert record["method"] == "vote"
     assert record["verdict"]["above_chance"] and record["verdict"]["over_chance"]["low"] > 0.1
-    for level, planned in choice["holds"].items():
+    for level, planned in row["holds"].items():
         held = record["privacy"]["holds"][level]
         assert (held["status"], held["value"]) == (planned["status"], planned["value"]), level
     sent = record["communication"]
-    assert sent["uplink_bytes_per_device"] == pytest.approx(choice["bytes"]["up"], rel=0.1)
-    assert sent["downlink_bytes_per_device"] == pytest.approx(choice["bytes"]["down"], rel=0.25)
+    assert sent["uplink_bytes_per_device"] == pytest.approx(row["bytes"]["up"], rel=0.1)
+    assert sent["downlink_bytes_per_device"] == pytest.approx(row["bytes"]["down"], rel=0.25)
     compared = _ldpsim(compares, "--json")
     assert len(compared["results"]) == 3 and not compared["failed"]
     folder = next((tmp_path / "runs").glob("compare-*"))

@@ -57,7 +57,7 @@ class DPFedAvg(FedAvgMLP):
     clip: float = parameter(1.0, POSITIVE)
     clipping: str = parameter("fixed", one_of("fixed", "adaptive"))
     noise_multiplier: float = parameter(0.0, NUMBER)
-    delta: float = parameter(0.0, DELTA, option="--delta")
+    delta: float = parameter(0.0, DELTA)
 
     spec = replace(
         FedAvgMLP.spec, name="dp-fedavg", strategy="dp_fedavg", central_noise=True,
@@ -158,7 +158,7 @@ class LDPFedAvg(FedAvgMLP):
     rounds: int = parameter(10, ROUNDS)
     fraction: float = parameter(0.2, FRACTION)
     clip: float = parameter(1.0, POSITIVE)
-    delta: float = parameter(0.0, DELTA, option="--delta")
+    delta: float = parameter(0.0, DELTA)
 
     spec = replace(
         FedAvgMLP.spec, name="ldp-fedavg", takes_turns=True,

@@ -35,7 +35,6 @@ from numpy.typing import NDArray
 from ldpsim.curator.links.blink import LinkPosterior, PairOdds, fit_beta_model
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
-from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import SHARE, between, one_of, parameter
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import noisy_rows_of_bits
@@ -67,7 +66,7 @@ class Blink(LinkMethod):
     floor: float = parameter(0.02, FLOOR, variant=("soft",))
 
     spec = replace(
-        LinkMethod.spec, name="blink", memory=MemoryLaw(work=60.0),
+        LinkMethod.spec, name="blink", memory="edges",
         paper="Zhu et al., Blink: Link Local Differential Privacy in GNNs via Bayesian Estimation",
         mechanisms=("randomized_response", "degree", "grr"),
     )  # fmt: skip

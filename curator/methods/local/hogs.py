@@ -75,7 +75,6 @@ from ldpsim.curator.methods.local.links import (
     reported_edges,
     with_labels,
 )
-from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import ABOVE_0, SHARE, one_of, parameter, whole
 from ldpsim.curator.methods.spec import TRAINING_GRID
 from ldpsim.curator.privacy.guarantee import Claim
@@ -122,7 +121,7 @@ class HoGS(LocalMethod):
     spec = MethodSpec(
         name="hogs",
         # Ones are transposed in parts. A pair: ends and P twice, keys and their order, and the parts that are joined.
-        memory=MemoryLaw(work=1.0, likely=140.0, estimates=True, large=1 << 27, large_rows=0.0),
+        memory="likely pairs",
         private=("adjacency", "features"),
         paper="Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training",
         mechanisms=("randomized_response", "one_bit", "grr"),
@@ -187,7 +186,7 @@ class HoGS(LocalMethod):
         if reports.features is not None:
             bits_of_features(reports)
         rows: Rows = public_rows(public.features) if reports.features is None else BitRows(reports.features)
-        links = likely_links(bits, rows, self.in_force().least_posterior or self.tau)
+        links = likely_links(bits, rows, min(self.tau, POTENTIAL) if self.l else self.tau)
         edge, potential = links.at_least(self.tau), links.at_least(POTENTIAL)
         notes = {"edges": len(edge), "potential_links": len(potential), "pairs_compared": links.looked_at,
                  "path": links.path}  # fmt: skip
@@ -196,12 +195,10 @@ class HoGS(LocalMethod):
     def in_force(self) -> MethodSpec:
         """As :meth:`Method.in_force`.
 
-        A potential neighbour is held where features are averaged. Blink's topology fits whole degrees, which both ends
-        report.
+        Blink's topology fits whole degrees, which both ends report.
         """
-        least = min(self.tau, POTENTIAL) if self.l else self.tau
         options = self.spec.options - ({"reporting"} if self.topology == "blink" else set())
-        return replace(self.spec, least_posterior=least, options=options)
+        return replace(self.spec, options=options)
 
     def claim(self, budget: Budget) -> Claim:
         """Return Theorem 4, or Lemma 3 for public features."""
@@ -231,7 +228,7 @@ class Noisy(HoGS):
     topology: str = parameter("noisy", one_of("hogs", "blink", "and", "or", "noisy"))
 
     spec = replace(
-        HoGS.spec, name="noisy", memory=MemoryLaw(work=16.0, listed=True, estimates=True),
+        HoGS.spec, name="noisy", memory="edges",
         paper="reference: the reports of HoGS as they came", search_grid=(TRAINING_GRID,),
     )  # fmt: skip
 
@@ -376,7 +373,7 @@ class FPBlink(FeaturePerturbation):
     scaling: str = parameter("standardised", SCALING)
 
     spec = replace(
-        FeaturePerturbation.spec, name="fp-blink", memory=MemoryLaw(work=60.0, estimates=True),
+        FeaturePerturbation.spec, name="fp-blink", memory="edges",
         paper="Xu et al., HoGS (its baseline: Blink with feature perturbation)",
         mechanisms=("randomized_response", "degree", "one_bit", "grr"),
     )  # fmt: skip
@@ -427,7 +424,7 @@ class FPLDPGen(FeaturePerturbation):
     scaling: str = parameter("standardised", SCALING)
 
     spec = replace(
-        FeaturePerturbation.spec, name="fp-ldpgen", memory=MemoryLaw(estimates=True),
+        FeaturePerturbation.spec, name="fp-ldpgen", memory="reports",
         options=FeaturePerturbation.spec.options | {"feature_share"},
         paper="Xu et al., HoGS (its baseline: LDPGen with feature perturbation)",
         mechanisms=("group_degrees", "one_bit", "grr"),

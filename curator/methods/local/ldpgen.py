@@ -43,7 +43,6 @@ from numpy.typing import NDArray
 from ldpsim.curator.links.blink import BlockModel, directed_probabilities, draw_links
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
-from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import SHARE, one_of, parameter, whole
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.setting_error import SettingError
@@ -77,7 +76,7 @@ class LDPGen(LinkMethod):
     graph: str = parameter("sampled", GRAPH)
 
     spec = replace(
-        LinkMethod.spec, name="ldpgen", memory=MemoryLaw(),
+        LinkMethod.spec, name="ldpgen",
         paper="Qin et al., Generating Synthetic Decentralized Social Graphs with LDP (LDPGen)",
         mechanisms=("group_degrees", "grr"),
     )  # fmt: skip

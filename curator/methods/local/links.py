@@ -33,7 +33,6 @@ from ldpsim.curator.methods.base import (
     of_an_edge,
     spending,
 )
-from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import SHARE, one_of, parameter, unused
 from ldpsim.curator.methods.spec import TRAINING_GRID
 from ldpsim.curator.privacy.guarantee import Claim
@@ -203,7 +202,7 @@ class RR(LinkMethod):
     """
 
     spec = replace(
-        LinkMethod.spec, name="rr", memory=MemoryLaw(work=16.0, listed=True),
+        LinkMethod.spec, name="rr", memory="edges",
         paper="Warner, Randomized Response; a baseline of Blink", training_defaults={"epochs": 200},
         options=LinkMethod.spec.options | {"reporting"},
     )  # fmt: skip
@@ -227,7 +226,7 @@ class SymRR(LinkMethod):
     """
 
     spec = replace(
-        LinkMethod.spec, name="symrr", memory=MemoryLaw(work=16.0, listed=True),
+        LinkMethod.spec, name="symrr", memory="edges",
         paper="Imola et al., Locally Differentially Private Analysis of Graph Statistics; as in Blink",
         training_defaults={"epochs": 200},
     )  # fmt: skip
@@ -285,7 +284,7 @@ class DPRR(LinkMethod):
     spec = replace(
         LinkMethod.spec, name="dprr",
         # it keeps as many as people have neighbours
-        memory=MemoryLaw(work=40.0),
+        memory="edges",
         paper="Hidano and Murakami, Degree-Preserving Randomized Response for GNNs under LDP",
         mechanisms=("randomized_response", "degree", "grr"), search_grid=({"direction": DIRECTIONS}, TRAINING_GRID),
         options=LinkMethod.spec.options | {"reporting"},
@@ -354,7 +353,7 @@ class LDPGCN(LinkMethod):
     count_share: float = parameter(0.01, SHARE)
 
     spec = replace(
-        LinkMethod.spec, name="ldpgcn", memory=MemoryLaw(report=0.0, pairs=10.0),
+        LinkMethod.spec, name="ldpgcn", memory="pairs",
         paper="Wu et al., LinkTeller (DPGCN with Laplace noise); made local in Blink",
         mechanisms=("noisy_row", "degree", "grr"), training_defaults={"epochs": 200},
     )  # fmt: skip
@@ -425,7 +424,6 @@ class LPAnd(LinkMethod):
 
     spec = replace(
         LinkMethod.spec, public_features=False, name="lp-and", trains_network=False,
-        memory=MemoryLaw(work=6.0, rows=0.0, codes=0.0),
         # nothing to choose
         search_grid=({},), common_selection=False,
         paper="null model; Zhu and Ghahramani, Learning from Labeled and Unlabeled Data",

@@ -39,7 +39,6 @@ from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
 from ldpsim.curator.methods.base import BOTH_ENDS, Budget, Graph, LocalMethod, Question, spending
 from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, ask_labels, label_mechanism, reported_edges
-from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import one_of, parameter, whole
 from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.privacy.guarantee import Claim
@@ -112,7 +111,7 @@ class LPGNN(LocalMethod):
     adjacency: str = parameter("public", one_of("public", "private"))
 
     spec = MethodSpec(
-        name="lpgnn", memory=MemoryLaw(rows=1.0, codes=0.1, large=1 << 28, large_rows=0.0),
+        name="lpgnn",
         paper="Sajadmanesh and Gatica-Perez, Locally Private Graph Neural Networks", private=("features", "label"),
         mechanisms=("multi_bit", "laplace", "analytic_gaussian", "grr"), default_gnn="sage",
         # the published ones for Cora at finite budgets

@@ -69,7 +69,6 @@ from ldpsim.curator.linear.propagation import (
 )
 from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, spending
 from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, both_ways, labelled_graph, with_labels
-from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import SHARE, one_of, parameter, whole
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.estimates import sparse_estimates
@@ -177,7 +176,7 @@ class PrivGE(PublicGraphMethod):
     patience: int = parameter(20, whole(1))
 
     spec = replace(
-        PublicGraphMethod.spec, name="privge", memory=MemoryLaw(rows=1.0, codes=0.1),
+        PublicGraphMethod.spec, name="privge",
         paper="Li et al., Privacy-Preserving Graph Embedding based on Local Differential Privacy (PrivGE)",
         mechanisms=("window", "grr"), default_gnn="mlp", options=PublicGraphMethod.spec.options - o.NETWORK,
         training_defaults={"hidden": 128, "weight_decay": 5e-4, "gnn_dropout": 0.7, "epochs": 1000},
@@ -250,7 +249,7 @@ class UPGNet(PublicGraphMethod):
     chosen_by: str = parameter("loss", one_of("loss", "as-printed"))
 
     spec = replace(
-        PublicGraphMethod.spec, name="upgnet", memory=MemoryLaw(rows=1.0, codes=0.1),
+        PublicGraphMethod.spec, name="upgnet",
         paper="He et al., Going Deeper into Locally Differentially Private Graph Neural Networks (UPGNet)",
         mechanisms=("multi_bit", "window", "grr"), default_gnn="sage",
         training_defaults={"lr": 0.003, "weight_decay": 1e-2, "gnn_dropout": 0.75, "epochs": 200},

@@ -34,7 +34,6 @@ from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, spending
 from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, ask_labels, label_mechanism
-from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import ABOVE_0, NUMBER, one_of, parameter, whole
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from ldpsim.curator.reports.estimates import (
@@ -103,7 +102,7 @@ class RGNN(LocalMethod):
     proportions: str = parameter("raw", one_of("raw", "twice"), alpha=ABOVE_0)
 
     spec = MethodSpec(
-        name="rgnn", memory=MemoryLaw(codes=1.0, estimates=True, large=1 << 26),
+        name="rgnn",
         paper="Bhaila et al., Local Differential Privacy in GNNs: a Reconstruction Approach (RGNN)",
         private=("features", "label"), mechanisms=("grr_fs", "grr"), default_gnn="sage",
         training_defaults={"weight_decay": 0.0, "gnn_dropout": 0.0, "epochs": 100},

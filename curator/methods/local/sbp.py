@@ -35,7 +35,6 @@ from ldpsim.curator.methods.local.links import DPRR, RR, LPAnd, SymRR, both_ways
 from ldpsim.curator.methods.local.lpgnn import LPGNN
 from ldpsim.curator.methods.local.rgnn import RGNN
 from ldpsim.curator.methods.local.solitude import FPSolitude, Solitude
-from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import one_of, parameter
 from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee
@@ -72,7 +71,7 @@ class SBP(LocalMethod):
     asks: str = parameter("hogs", one_of(*ASKERS))
 
     spec = MethodSpec(
-        name="sbp", memory=MemoryLaw(work=6.0, tables=80.0, messages=24.0, estimates=True),
+        name="sbp", memory="messages",
         private=("adjacency", "features"),
         paper="this project: sparse block-model posterior of the reports of another method",
         mechanisms=("randomized_response", "one_bit", "grr"),

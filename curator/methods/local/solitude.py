@@ -58,7 +58,6 @@ from ldpsim.curator.methods.base import (
 from ldpsim.curator.methods.local.hogs import split_budget
 from ldpsim.curator.methods.local.links import labelled_graph, reported_edges, with_labels
 from ldpsim.curator.methods.local.lpgnn import SAMPLED, sampled_number
-from ldpsim.curator.methods.memory import MemoryLaw
 from ldpsim.curator.methods.parameters import ABOVE_0, NUMBER, between, one_of, parameter, unused, whole
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.estimates import smoothed
@@ -107,7 +106,7 @@ class Solitude(LocalMethod):
     m: str = parameter("optimal", SAMPLED)
 
     spec = MethodSpec(
-        name="solitude", memory=MemoryLaw(work=16.0, listed=True, learned=True), private=("adjacency", "features"),
+        name="solitude", memory="weighted edges", private=("adjacency", "features"),
         paper="Lin et al., Towards Private Learning on Decentralized Graphs with Local DP (Solitude)",
         mechanisms=("randomized_response", "multi_bit", "grr"), default_gnn="sage", networks=("gcn", "sage", "gat"),
         training_defaults={"weight_decay": 1e-2, "gnn_dropout": 0.5, "epochs": 500, "activation": "selu"},
@@ -192,7 +191,7 @@ class FPSolitude(Solitude):
     m: str = unused("optimal")
 
     spec = replace(
-        Solitude.spec, name="fp-solitude", memory=MemoryLaw(work=16.0, listed=True, learned=True, estimates=True),
+        Solitude.spec, name="fp-solitude",
         paper="Solitude as compared by Xu et al. (HoGS): 1-bit on every feature",
         mechanisms=("randomized_response", "one_bit", "grr"),
     )  # fmt: skip

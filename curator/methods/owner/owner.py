@@ -137,10 +137,10 @@ class LabelAnswers(OwnerMethod):
         ValueError: for a parameter outside its range.
     """
 
-    queries: int = parameter(1000, whole(1), option="--queries")
-    lambda_: float = parameter(0.4, POSITIVE, option="--lambda")
-    delta: float = parameter(0.0, between(0, 1), option="--delta")
-    query_selection: str = parameter("random", one_of(*SELECTIONS), option="--query-selection")
+    queries: int = parameter(1000, whole(1))
+    lambda_: float = parameter(0.4, POSITIVE)
+    delta: float = parameter(0.0, between(0, 1))
+    query_selection: str = parameter("random", one_of(*SELECTIONS))
 
     spec = replace(
         OwnerMethod.spec, trust="trusted curator", private=("adjacency", "features", "label"), mechanisms=("laplace",),
@@ -155,8 +155,7 @@ class LabelAnswers(OwnerMethod):
     def check(self, *, people: int, candidates: int, classes: int) -> None:
         """As :meth:`OwnerMethod.check`."""
         if self.queries > candidates:
-            raise ValueError(f"--queries {self.queries}: {candidates} public nodes may be asked about; "
-                             f"give 1 to {candidates}")  # fmt: skip
+            raise SettingError(f"queries={self.queries}", f"must be 1 to {candidates}, the number of public nodes")
         self.release(people, classes)
 
     @property
@@ -224,8 +223,8 @@ class PrivGnn(LabelAnswers):
         ValueError: for a parameter outside its range.
     """
 
-    gamma: float = parameter(0.3, FRACTION, option="--gamma")
-    sampling: str = parameter("fresh", one_of(*SAMPLINGS), option="--sampling")
+    gamma: float = parameter(0.3, FRACTION)
+    sampling: str = parameter("fresh", one_of(*SAMPLINGS))
     K: int = parameter(300, whole(2))
     distance: str = parameter("euclidean", one_of(*DISTANCES))
     scores: str = parameter("posterior", one_of("posterior", "log-posterior"))
@@ -414,7 +413,7 @@ class B1Sampled(B1):
         ValueError: for a probability outside (0, 1].
     """
 
-    gamma: float = parameter(0.3, FRACTION, option="--gamma")
+    gamma: float = parameter(0.3, FRACTION)
 
     spec = replace(B1.spec, name="b1-sampled")
 

@@ -73,20 +73,20 @@ class LabelRelease:
 
     def __post_init__(self) -> None:
         classes, nodes = 2 if self.classes is None else self.classes, 1 if self.nodes is None else self.nodes
-        for option, value, fits, must in (
-            ("queries", self.queries, 1 <= self.queries <= MOST_QUERIES, "1 to 100000"),
-            ("lambda", self.lambda_, 1e-6 <= self.lambda_ <= 100, "1e-06 to 100"),
-            ("delta", self.delta, 1e-9 <= self.delta < 0.1, "1e-9 or more and below 0.1"),
-            ("classes", classes, 2 <= classes <= 100_000, "2 to 100000"),
-            ("gamma", self.gamma, 1e-6 <= self.gamma <= 1, "above 0 (1e-6 or more) and at most 1"),
-            ("sampling", self.sampling, self.sampling in ("fresh", "once"), "fresh or once"),
-            ("nodes", nodes, nodes >= 1, "1 or more"),
+        for name, value, fits, must in (
+            ("--set queries=", self.queries, 1 <= self.queries <= MOST_QUERIES, "1 to 100000"),
+            ("--set lambda_=", self.lambda_, 1e-6 <= self.lambda_ <= 100, "1e-06 to 100"),
+            ("--set delta=", self.delta, 1e-9 <= self.delta < 0.1, "1e-9 or more and below 0.1"),
+            ("classes ", classes, 2 <= classes <= 100_000, "2 to 100000"),
+            ("--set gamma=", self.gamma, 1e-6 <= self.gamma <= 1, "above 0 (1e-6 or more) and at most 1"),
+            ("--set sampling=", self.sampling, self.sampling in ("fresh", "once"), "fresh or once"),
+            ("nodes ", nodes, nodes >= 1, "1 or more"),
         ):
             if not fits:
-                raise ValueError(f"--{option} {value}: must be {must}")
+                raise ValueError(f"{name}{value}: must be {must}")
         if self.nodes is not None and self.delta * self.nodes >= 1:
             raise ValueError(
-                f"--delta {self.delta:g}: must be below 1 / n = {1 / self.nodes:.4g} for --nodes {self.nodes} "
+                f"--set delta={self.delta:g}: must be below 1 / n = {1 / self.nodes:.4g} for {self.nodes} people "
                 "(at 1 / n, publishing one person whole would pass)"
             )
 

@@ -75,7 +75,7 @@ def query_order(public: PlainGraph, candidates: IntArray, how: str, *, seed: int
         ValueError: for an unknown order.
     """
     if how not in SELECTIONS:
-        raise ValueError(f"--query-selection {how}: must be one of {', '.join(SELECTIONS)}")
+        raise ValueError(f"--set query_selection={how}: must be one of {', '.join(SELECTIONS)}")
     rng = np.random.Generator(np.random.PCG64(derive(seed, "selection")))
     shuffled = rng.permutation(candidates)
     if how == "random":

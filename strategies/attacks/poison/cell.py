@@ -30,7 +30,7 @@ from ldpsim.strategies.rounds.collect_once import Collected
 from ldpsim.strategies.runs.nulls import null_models
 from ldpsim.strategies.runs.run import RepeatContext, Run
 from ldpsim.strategies.runs.set_up import run_of, set_up, temporary_scene
-from ldpsim.strategies.setup.options import RunOptions, Seeds
+from ldpsim.strategies.setup.options import FACTS, RunOptions, Seeds
 from ldpsim.strategies.setup.run_setup import load_population
 
 
@@ -63,9 +63,12 @@ class PoisonCell:
 
 
 @lru_cache(maxsize=2)
-def load_people(dataset: str, data_dir: Path | None, clients: int | None, seed: int) -> Population:
-    """Return the people of all cells; a process loads them once."""
-    return load_population(RunOptions(dataset=dataset, data_dir=data_dir, clients=clients, seeds={"population": seed}))
+def load_people(
+    dataset: str, data_dir: Path | None, clients: int | None, seed: int, facts: tuple[Any, ...]
+) -> Population:
+    """Return the people of all cells, generated ones with the values of ``FACTS``; a process loads them once."""
+    return load_population(RunOptions(dataset=dataset, data_dir=data_dir, clients=clients, seeds={"population": seed},
+                                      **dict(zip(FACTS, facts, strict=True))))  # fmt: skip
 
 
 def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
@@ -75,7 +78,8 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
         ValueError, Refused, RunFailed: as a run.
     """
     options, seeds = cell.options, cell.options.seeds_of(cell.number)
-    people = load_people(options.dataset, options.data_dir, options.clients, options.seeds_of(0).population)
+    people = load_people(options.dataset, options.data_dir, options.clients, options.seeds_of(0).population,
+                         tuple(getattr(options, name) for name in FACTS))  # fmt: skip
     setup = set_up(options, population=people)
     test = np.setdiff1d(setup.repeats[cell.number].split.test, _drawn(cell, people, cell.most))
     liars = Liars(people, _drawn(cell, people, cell.share), choose_targets(test, seeds.population), seeds.split)

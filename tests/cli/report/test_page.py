@@ -1,4 +1,4 @@
-"""Pages of results and plans: one file that asks for nothing, with the figures of its results."""
+"""Pages of results: one file that asks for nothing, with the figures of its results."""
 
 from __future__ import annotations
 
@@ -19,10 +19,6 @@ import pytest
 
 from ldpsim.cli.report.gather import gather
 from ldpsim.cli.report.page import packed_library, plotting_library, render, verdict
-from ldpsim.cli.report.plan_page import render_plan, write_plan_page
-from ldpsim.strategies.estimate.graph_facts import GraphFacts
-from ldpsim.strategies.planning.plan import RULE, Wishes, make_plan
-from ldpsim.strategies.setup.options import RunOptions
 
 
 def own(page: str) -> str:
@@ -164,23 +160,3 @@ def luminance(colour: str) -> float:
     parts = [int(code[place : place + 2], 16) / 255 for place in (0, 2, 4)]
     linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def test_the_page_is_one_file_without_a_script_and_has_every_row(tmp_path: Path) -> None:
-    made = make_plan(["hogs", "vote", "pate-m"], GraphFacts(40_000), Wishes(holds=4.0), RunOptions())
-    write_plan_page(tmp_path / "plan.html", made)
-    text = (tmp_path / "plan.html").read_text()
-    assert "<script" not in text and "default-src" in text
-    assert not re.search(r"""(src|href)=["'](?!data:)""", text)
-    said = " ".join(text.replace("\u00a0", " ").replace("&#39;", "'").split())
-    for row in made.rows:
-        assert row.command in said and f"Asks {row.asks}" in said
-    assert said.count('<span class="badge">choice</span>') == 1 and f"In this order: {RULE}." in said
-    assert "<small>(central)</small>" in said and "Its worth is not measured" in said
-
-
-def test_a_page_without_a_choice_says_why() -> None:
-    made = make_plan(["hogs"], GraphFacts(40_000), Wishes(max_bytes=1), RunOptions())
-    text = render_plan(made)
-    assert "<strong>No choice:</strong> none, because no method meets every wish" in text
-    assert "More than 1 bytes a device" in text and "badge" not in text.partition("<main>")[2]

@@ -105,7 +105,7 @@ def test_free_rows_that_are_too_large_to_be_dense_are_refused_before_anybody_is_
     ("options", "line"),
     [({"method": "solitude"}, "solitude trains gcn, sage, gat alone"),
      ({"settings": {"gnn_dropout": "0.2"}}, "dropout of its own"),
-     ({"method": "fedavg-gnn"}, "does not read it")],
+     ({"method": "fedavg-gnn"}, "trains a network of its own: it takes no --gnn")],
 )  # fmt: skip
 def test_what_has_no_place_for_it_says_so(options: dict[str, Any], line: str) -> None:
     with pytest.raises(ValueError, match=line):

@@ -37,11 +37,11 @@ def start() -> Iterator[Commands]:
 KINDS: dict[str, list[str]] = {
     "hogs": ["--set", "epochs=20"],
     "ldpgen": ["--set", "epochs=20"],
-    "privgnn": ["--clients", "100", "--queries", "25", "--set", "K=10", "--set", "epochs=3", "--set", "hidden=8",
+    "privgnn": ["--clients", "100", "--set", "queries=25", "--set", "K=10", "--set", "epochs=3", "--set", "hidden=8",
                 "--workers", "1"],
     "gap": ["--clients", "100", "--set", "level=node", "--set", "epochs=1", "--set", "batch=20"],
     "progap": ["--clients", "100", "--set", "epochs=2"],
-    "pate-g": ["--clients", "100", "--queries", "20", "--set", "epochs=3", "--set", "hidden=8"],
+    "pate-g": ["--clients", "100", "--set", "queries=20", "--set", "epochs=3", "--set", "hidden=8"],
     "fedavg-mlp": ["--set", "rounds=4"],
     "fedprox": ["--set", "rounds=5", "--set", "evaluate_every=2", "--set", "dropping=0.2"],
     "fedadam": ["--set", "rounds=4", "--set", "server_optimiser=adam", "--set", "fraction=0.5"],

@@ -30,9 +30,15 @@ def listing(folder: Path) -> dict[str, bytes]:
 
 def test_a_run_writes_a_whole_result(tmp_path: Path) -> None:
     result = simulate(options(tmp_path, reference=True))
-    assert {"bundle.json", "config.toml", "log.txt", "model.safetensors", "result.json", "state"} == {
-        p.name for p in result.folder.iterdir()
-    }
+    assert {
+        "bundle.json",
+        "config.toml",
+        "deployment.toml",
+        "log.txt",
+        "model.safetensors",
+        "result.json",
+        "state",
+    } == {p.name for p in result.folder.iterdir()}
     record = json.loads((result.folder / "result.json").read_text())
     assert record == json.loads(json.dumps(result.record))
     devices = record["devices"]
@@ -67,7 +73,7 @@ def test_a_run_with_a_key_enrols_devices_that_answer_nobody_else(tmp_path: Path)
         simulate(options(tmp_path / "other", state=tmp_path / "people"))
     with pytest.raises(Refused, match="REPORT_COLLECTED 60"):
         simulate(options(tmp_path / "more", state=tmp_path / "people", collector_key=tmp_path / "key"))
-    with pytest.raises(ValueError, match="--curator-key .*: ldp-fedavg does not read it"):
+    with pytest.raises(ValueError, match="ldp-fedavg collects updates, not reports: it takes no --curator-key"):
         simulate(options(tmp_path, method="ldp-fedavg", settings={}, collector_key=tmp_path / "key"))
 
 

@@ -31,7 +31,7 @@ from ldpsim.strategies.attacks.stress.campaign import StressOptions
 from ldpsim.strategies.experiments.compare import guarantee_before, match
 from ldpsim.strategies.experiments.sweep_file import read_sweep
 from ldpsim.strategies.importing.options import ImportOptions
-from ldpsim.strategies.planning.plan import Wishes
+from ldpsim.strategies.planning.plan import TargetLoss
 from ldpsim.strategies.results.folder import log_file
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.disk_space import check_refused, naming_full_disk
@@ -95,14 +95,14 @@ def test_a_value_of_another_type_is_one_line(given: dict[str, Any], line: str) -
 
 
 def test_numpy_values_are_read_wherever_options_are_given() -> None:
-    """One place converts them: runs, grids, wishes, imports and stress tests; 4 and 4.0 are one budget."""
+    """One place converts them: runs, grids, targets, imports and stress tests; 4 and 4.0 are one budget."""
     cells = read_sweep(None, {"epsilon": np.arange(3, 5), "settings.tau": [np.float64(0.7)]})
     assert [(cell.options.epsilon, cell.options.settings) for cell in cells] == [
         (3.0, {"tau": "0.7"}), (4.0, {"tau": "0.7"}),
     ]  # fmt: skip
     stress = StressOptions(clients=np.int64(40), asks=(np.int64(2), 1), epsilon_bit=np.float32(1))
-    wishes = Wishes(holds=np.float32(4), max_bytes=np.int64(5))
-    assert json.loads(json.dumps([vars(wishes), stress.clients, stress.asks]))[1:] == [40, [1, 2]]
+    target = TargetLoss(holds=np.float32(4), max_attack=np.float64(0.9))
+    assert json.loads(json.dumps([vars(target), stress.clients, stress.asks]))[1:] == [40, [1, 2]]
     assert ImportOptions(feature_range=np.array([0, 2]), ignore=["a"]).feature_range == (0, 2)
     hashes = {setup.digest for setup in (set_up(RunOptions(clients=40, epsilon=value)) for value in (4, 4.0))}
     assert len(hashes) == 1

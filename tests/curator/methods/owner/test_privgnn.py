@@ -140,7 +140,7 @@ def test_a_network_learns_from_the_labels_it_is_given_and_not_from_those_of_the_
 
 
 def test_more_queries_than_nodes_and_another_network() -> None:
-    with pytest.raises(ValueError, match="--queries 1000: 90 public nodes"):
+    with pytest.raises(ValueError, match="--set queries=1000: must be 1 to 90, the number of public nodes"):
         PrivGnn().check(people=100, candidates=90, classes=3)
     with pytest.raises(ValueError, match="--gnn gcn"):
         sage_settings(TrainingSettings(gnn="gcn"))

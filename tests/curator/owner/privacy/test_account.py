@@ -109,7 +109,7 @@ def test_an_account_of_pate() -> None:
 
 def test_delta_against_the_number_of_people() -> None:
     for nodes in (10_000, 12_300, 10**9):
-        with pytest.raises(ValueError, match=r"--delta 0.0001: must be below 1 / n"):
+        with pytest.raises(ValueError, match=r"--set delta=0.0001: must be below 1 / n"):
             replace(AMAZON, nodes=nodes)
     assert "not below 1 / n" in " ".join(account("privgnn", replace(AMAZON, nodes=2500, queries=5)).warnings)
     assert account("privgnn", replace(AMAZON, nodes=500, queries=5)).warnings == ()
@@ -118,15 +118,15 @@ def test_delta_against_the_number_of_people() -> None:
 
 
 @pytest.mark.parametrize(("change", "said"), [
-    ({"queries": 0}, "--queries 0"),
-    ({"queries": 100_001}, "--queries 100001"),
-    *(({"lambda_": value}, "--lambda") for value in (0.0, -1.0, math.nan, math.inf, 101.0)),
-    *(({"delta": value}, "--delta") for value in (0.0, -1e-5, 1e-10, 0.1, 1.0, math.nan)),
-    *(({"classes": value}, "--classes") for value in (1, 0, -3, 100_001)),
-    *(({"gamma": value}, "--gamma") for value in (0.0, -0.1, 1.01, math.nan)),
-    ({"sampling": "twice"}, "--sampling twice"),
-    ({"sampling": "all"}, "--sampling all"),
-    ({"nodes": 0}, "--nodes 0"),
+    ({"queries": 0}, "--set queries=0"),
+    ({"queries": 100_001}, "--set queries=100001"),
+    *(({"lambda_": value}, "--set lambda_=") for value in (0.0, -1.0, math.nan, math.inf, 101.0)),
+    *(({"delta": value}, "--set delta=") for value in (0.0, -1e-5, 1e-10, 0.1, 1.0, math.nan)),
+    *(({"classes": value}, "classes ") for value in (1, 0, -3, 100_001)),
+    *(({"gamma": value}, "--set gamma=") for value in (0.0, -0.1, 1.01, math.nan)),
+    ({"sampling": "twice"}, "--set sampling=twice"),
+    ({"sampling": "all"}, "--set sampling=all"),
+    ({"nodes": 0}, "nodes 0"),
 ])  # fmt: skip
 def test_mistakes(change: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said) as error:
