@@ -263,7 +263,7 @@ def policy(
         str, o.plain_option("--on-requery", "Answer to a question of another collection.", "refuse|replay")
     ] = "refuse",
     cap: Annotated[
-        list[str] | None, o.plain_option("--cap", "bit, vector or user; may be repeated.", "LEVEL=X")
+        list[str] | None, o.plain_option("--cap", "bit, all-features or person; may be repeated.", "LEVEL=X")
     ] = None,
     curator_key: CuratorFile = None,
     only_this: Annotated[

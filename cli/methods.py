@@ -51,6 +51,7 @@ def about(name: str) -> dict[str, Any]:
         ValueError: for an unknown name.
     """
     from ldpsim.curator.methods import find
+    from ldpsim.curator.names import paper_name
     from ldpsim.strategies.setup.option_spec import declared
     from ldpsim.strategies.setup.options import RunOptions, Seeds
 
@@ -64,7 +65,7 @@ def about(name: str) -> dict[str, Any]:
             *(spec.option for spec in specs if spec.rare),
             *(f"{spec.option}-seed" for spec in seeds if spec.rare),
         ],
-        "parameters": {entry.name: None if entry.default is MISSING else entry.default for entry in own},
+        "parameters": {paper_name(entry.name): None if entry.default is MISSING else entry.default for entry in own},
     }
 
 

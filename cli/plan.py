@@ -69,7 +69,7 @@ def plan(
     level: Annotated[
         str,
         _wish("--level", "Level that the plan is about.", "LEVEL", show_default=True, autocompletion=completion.levels),
-    ] = "user",
+    ] = "person",
     holds: Annotated[float | None, _wish("--holds", "Solve for budgets at which X holds there.", "X")] = None,
     max_attack: Annotated[
         float | None, _wish("--max-attack", "Largest chance of a right guess at that level.", "P")
@@ -112,8 +112,8 @@ def written(made: Plan, out: Path) -> tuple[Path, ...]:
 def _show(made: Plan, files: Sequence[Path]) -> None:
     from rich.markup import escape
 
+    from ldpsim.curator.privacy.levels import level_term
     from ldpsim.strategies.planning.plan import RULE
-    from ldpsim.strategies.results.in_words import level_term
 
     screen, facts, choice = console(), made.facts, made.choice
     screen.print(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from typing import Any
 
+from ldpsim.curator.names import paper_name
 from ldpsim.curator.setting_error import LEAST, MOST, MOST_STEPS, SettingError
 
 ABOVE_0 = object()  # every number above 0, in :func:`parameter`
@@ -55,7 +56,8 @@ def check_values(method: Any) -> None:
         allowed, value = entry.metadata.get("values"), getattr(method, entry.name)
         if allowed is not None and not allowed[0](value):
             text, option = f"{value:g}" if isinstance(value, float) else value, entry.metadata["option"]
-            raise SettingError(text, allowed[1], option) if option else SettingError(f"{entry.name}={text}", allowed[1])
+            given = f"{paper_name(entry.name)}={text}"
+            raise SettingError(text, allowed[1], option) if option else SettingError(given, allowed[1])
 
 
 def unused(default: Any) -> Any:

@@ -75,7 +75,7 @@ def of_layout(
         made.pop("num_classes", None)
     made["labels"], names = _labels(file, own_labels, n, names, made.get("num_classes"))
     if names:
-        made["class_names"] = texts_of(f"{file}: class_names", names)
+        made["class_names"] = text_array(f"{file}: class_names", names)
     unread = [name for name in left if name not in _KNOWN]
     notes = [f"{file}: not read: {', '.join(unread)}"] if unread else []
     for part, aliases in _SPLITS.items():
@@ -140,7 +140,7 @@ def is_whole(text: str) -> bool:
     return text.isdecimal() and len(text) <= _DIGITS and str(int(text)) == text
 
 
-def texts_of(what: str, texts: Sequence[str]) -> NDArray[np.str_]:
+def text_array(what: str, texts: Sequence[str]) -> NDArray[np.str_]:
     """Return texts as an array, in which each takes as much room as the longest.
 
     Raises:

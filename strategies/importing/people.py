@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.sparse import csr_array, hstack
 
 from ldpsim.devices.array_types import check_growth
-from ldpsim.devices.datasets.array_layouts import PARTS, is_whole, numbered, texts_of
+from ldpsim.devices.datasets.array_layouts import PARTS, is_whole, numbered, text_array
 from ldpsim.strategies.importing.files import Table
 from ldpsim.strategies.importing.options import REFUSE, ImportOptions, and_more, in_commas, short
 
@@ -103,7 +103,7 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
         "edge_index": pairs[:, between].astype(np.int64), "indptr": matrix.indptr, "indices": matrix.indices,
         "values": matrix.data, "num_features": np.int64(matrix.shape[1]), "labels": labels,
         **{part: wide[name].fillna(0).to_numpy() != 0 for name, part in MASKS.items() if name in wide},
-        **({"class_names": texts_of(f"{file}: classes", class_names)} if class_names else {}),
+        **({"class_names": text_array(f"{file}: classes", class_names)} if class_names else {}),
     }  # fmt: skip
 
     def place(row: int, column: int) -> str:

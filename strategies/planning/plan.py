@@ -17,7 +17,7 @@ from ldpsim.curator.methods import find
 from ldpsim.curator.methods.federated.fedavg import Federated
 from ldpsim.curator.options import BUDGET, NETWORK, PARTS
 from ldpsim.curator.privacy.level import LABEL, VOLUNTEERS
-from ldpsim.curator.privacy.levels import PUBLIC_PARTS
+from ldpsim.curator.privacy.levels import PUBLIC_PARTS, level_named, level_term
 from ldpsim.devices import datasets
 from ldpsim.devices.query import MAX_BYTES
 from ldpsim.strategies.estimate.asked import largest_question, mechanisms_asked, questions_on_paper
@@ -34,8 +34,6 @@ from ldpsim.strategies.results.in_words import (
     at_the_level,
     guess,
     held,
-    level_named,
-    level_term,
     privacy_in_words,
 )
 from ldpsim.strategies.results.numbers import epsilon, guessed, planned_loss, size, word_of

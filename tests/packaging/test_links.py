@@ -1,4 +1,4 @@
-"""A checkout of a system, or of an archive, without symbolic links: a text file with the path is in each link's place."""
+"""A checkout of a system, or of an archive, without symbolic links: text files with the paths are in their places."""
 
 from __future__ import annotations
 

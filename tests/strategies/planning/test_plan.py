@@ -75,6 +75,7 @@ def test_wishes_that_are_missed_are_reasons() -> None:
     assert any("a device reads" in why for why in _row("vote", Wishes(), facts=huge).why)
     learns_nothing = _row("ldp-fedavg", Wishes(level="relationship", holds=2.0))
     assert not learns_nothing.why and learns_nothing.loss == 0
+    assert Wishes("friendship") == Wishes("a friendship") == Wishes("relationship") and Wishes("person") == Wishes()
     none = make_plan(["vote", "fedavg-mlp"], FACTS, Wishes(max_bytes=10.0), RunOptions())
     assert none.choice is None and none.why.startswith("none, because no method meets every wish; the nearest is ")
 
