@@ -51,9 +51,9 @@ def _audited() -> Iterable[str]:
 
 
 def _levels() -> Iterable[str]:
-    from ldpsim.strategies.results.in_words import compared_levels
+    from ldpsim.curator.privacy.levels import level_words
 
-    return compared_levels()
+    return level_words()
 
 
 def _adversaries() -> Iterable[str]:
@@ -87,7 +87,7 @@ def _defences() -> Iterable[str]:
 
 
 methods, datasets, audited = from_names(_methods), from_names(_datasets), from_names(_audited)
-levels, caps = from_names(_levels), from_names(lambda: ("bit", "vector", "user"), end="=")
+levels, caps = from_names(_levels), from_names(lambda: ("bit", "all-features", "person"), end="=")
 adversaries, faults, protections = from_names(_adversaries), from_names(_faults), from_names(_protections)
 attacks, defences = from_names(_attacks), from_names(_defences)
 # Option of a run -> its completion.

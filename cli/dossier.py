@@ -104,10 +104,10 @@ def _filled(file: str, record: dict[str, Any], others: Mapping[str, dict[str, An
     from ldpsim.cli.documents import FORMS, markdown
     from ldpsim.curator.methods import find
     from ldpsim.curator.privacy.level import NOT_COUNTED
-    from ldpsim.curator.privacy.levels import LEVELS
+    from ldpsim.curator.privacy.levels import LEVELS, compared_levels
     from ldpsim.strategies.estimate.asked import mechanisms_of_run
     from ldpsim.strategies.group_accuracy.section import group_rows
-    from ldpsim.strategies.results.in_words import NOT_HIDDEN, PROTECTIONS, compared_levels, held, privacy_in_words
+    from ldpsim.strategies.results.in_words import NOT_HIDDEN, PROTECTIONS, held, privacy_in_words
     from ldpsim.strategies.results.numbers import NONE
 
     holds = record["privacy"]["holds"]

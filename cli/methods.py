@@ -53,6 +53,7 @@ def about(name: str) -> dict[str, Any]:
         ValueError: for an unknown name.
     """
     from ldpsim.curator.methods import find
+    from ldpsim.curator.names import paper_name
     from ldpsim.strategies.setup.option_spec import declared
     from ldpsim.strategies.setup.options import RunOptions
 
@@ -62,7 +63,7 @@ def about(name: str) -> dict[str, Any]:
     return {
         **_row(method),
         "options": [spec.option for spec in specs if spec.name in method.spec.options_read],
-        "parameters": {entry.name: None if entry.default is MISSING else entry.default for entry in own},
+        "parameters": {paper_name(entry.name): None if entry.default is MISSING else entry.default for entry in own},
     }
 
 

@@ -77,8 +77,9 @@ def plan(
 def _show(made: Plan, file: Path | None) -> None:
     from rich.markup import escape
 
+    from ldpsim.curator.privacy.levels import level_term
     from ldpsim.strategies.planning.plan import PEOPLE
-    from ldpsim.strategies.results.in_words import guess, level_term
+    from ldpsim.strategies.results.in_words import guess
 
     screen, facts, target = console(), made.facts, made.target
     screen.print(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.curator.privacy.levels import LEVELS, compared_levels, level_term
 
 UNITS = ("relationship", "user", "node", "central_node")
 PARTS = ("vector", "label")  # units in place of a person, where a person as a whole is not protected
@@ -39,7 +39,7 @@ def registry_texts(record: Mapping[str, Any]) -> dict[str, str]:
     from ldpsim.curator.methods import find
     from ldpsim.curator.privacy.level import LABEL, NOT_COUNTED
     from ldpsim.strategies.estimate.asked import mechanisms_of_run
-    from ldpsim.strategies.results.in_words import compared_levels, held, level_term, privacy_in_words
+    from ldpsim.strategies.results.in_words import held, privacy_in_words
     from ldpsim.strategies.setup.fingerprint import ldpsim_version
 
     try:

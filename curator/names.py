@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
+from keyword import iskeyword
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,37 @@ def check_known(option: str, name: str, names: Collection[str]) -> None:
     """Raise ValueError with the known names, unless a name of an option is one of them."""
     if name not in names:
         raise ValueError(f"--{option} {name}: must be one of {', '.join(names)}{nearest(name, names)}")
+
+
+def paper_name(field: str) -> str:
+    """Return a parameter's name as its paper and the command line have it; a prefix with a dot stays.
+
+    >>> paper_name("lambda_"), paper_name("settings.lambda_"), paper_name("lambda_1")
+    ('lambda', 'settings.lambda', 'lambda_1')
+    """
+    return field.removesuffix("_") if iskeyword(field.rpartition(".")[2].removesuffix("_")) else field
+
+
+def by_field(values: Mapping[str, Any], option: str = "") -> dict[str, Any]:
+    """Return the values of parameters by the names of fields: a word of Python, as lambda, has ``_`` behind it there.
+
+    Args:
+        values: By name, as the paper or as Python has it; a prefix with a dot stays.
+        option: The option that gave them, for the error.
+
+    Raises:
+        ValueError: one line, where a parameter has both names.
+
+    >>> by_field({"settings.lambda": 0.4, "tau": 1})
+    {'settings.lambda_': 0.4, 'tau': 1}
+    """
+    fields: dict[str, Any] = {}
+    for name, value in values.items():
+        field = f"{name}_" if iskeyword(name.rpartition(".")[2]) else name
+        if field in fields:
+            raise ValueError(f"{option} {paper_name(name)}={value}: it has a value already".strip())
+        fields[field] = value
+    return fields
 
 
 def callable_named(text: str, option: str = "") -> Callable[..., Any]:

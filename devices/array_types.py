@@ -60,6 +60,27 @@ def checked_numbers(
     return numbers.astype(np.int64, copy=False)
 
 
+FREE_SIZE = 10_000_000  # numbers that a file may stand for, however short it is
+
+
+def check_growth(what: str, made: int, given: int) -> None:
+    """Check that what is made of a file grows with the file; ValueError, one line, where a short file asks for more.
+
+    Args:
+        what: What is made, for the error.
+        made: Numbers, texts or cells that are made.
+        given: Size of what they are made of.
+
+    >>> check_growth("x", 3 * 10**6, 40)
+    >>> check_growth("x: 10^9 rows", 10**9, 40)
+    Traceback (most recent call last):
+    ...
+    ValueError: x: 10^9 rows: too many for a file of this size
+    """
+    if made > FREE_SIZE + 10 * given:
+        raise ValueError(f"{what}: too many for a file of this size")
+
+
 def check_rows(
     what: str, shape: tuple[int, int], starts: NDArray[Any], columns: NDArray[Any], values: NDArray[Any] | None = None
 ) -> None:

@@ -29,6 +29,7 @@ from ldpsim.curator.methods import BUILT_IN, Method, find
 from ldpsim.curator.methods.federated.fedavg import Federated
 from ldpsim.curator.methods.owner.owner import LabelAnswers
 from ldpsim.curator.methods.parameters import beside_words
+from ldpsim.curator.names import paper_name
 from ldpsim.curator.options import OF_METHODS
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.levels import LEVELS
@@ -95,7 +96,7 @@ def settings_table(kind: type[Method]) -> Iterator[str]:
         default = "" if entry.default is MISSING else f"`{entry.default}`"
         beside = " and ".join(map(beside_words, entry.metadata.get("beside", {}).items()))
         told = in_markdown(meaning.get(entry.name, "")) + (f" Read beside {beside} alone." if beside else "")
-        yield f"| `{entry.name}` | {default} | {told} |"
+        yield f"| `{paper_name(entry.name)}` | {default} | {told} |"
     if kind().in_force().trains_network:
         meaning = documented(TrainingSettings)
         own: Mapping[str, Any] = {"gnn": kind.spec.default_gnn, **kind.spec.training_defaults}

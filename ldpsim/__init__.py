@@ -17,10 +17,10 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if not Path(__file__).with_name("devices").exists():
-    __path__.append(
-        str(Path(__file__).parents[1])
-    )  # a Flower bundle has the packages beside this folder, not links in it
+# A Flower bundle has the packages beside this folder and no links in it. Where a system or an archive has no links,
+# text files stand in their place: they are no packages either.
+if not Path(__file__).with_name("devices").is_dir():
+    __path__.append(str(Path(__file__).parents[1]))
 
 from ldpsim.devices import NO_TELEMETRY
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ldpsim.curator.privacy.levels import level_words
 from ldpsim.devices.atomic_files import read_file
 from ldpsim.strategies.foreign_text import from_csv_cell, number, text
 from ldpsim.strategies.outputs.groups import Group, groups_of
 from ldpsim.strategies.outputs.run_lines import lines_of
 from ldpsim.strategies.outputs.sums import AskedInAll, in_all, of_repeats
 from ldpsim.strategies.results.folder import COMPARISON
-from ldpsim.strategies.results.in_words import compared_levels
 from ldpsim.strategies.results.rows import row_of as flat_row
 from ldpsim.strategies.setup.fingerprint import SCHEMA
 
@@ -182,7 +182,7 @@ def _read_comparison(folder: Path, gathered: Gathered) -> list[Path] | None:
         runs = [folder / name for name in document["folders"] if name is not None]
         if (match := document["match"]) is not None:
             gathered.match = {
-                "level": {level: level for level in compared_levels()}[match["level"]],
+                "level": {name: name for name in level_words().values()}[match["level"]],
                 "target": float(match["target"]),
                 "unmatched": {text(name): text(reason) for name, reason in match["unmatched"].items()},
             }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.methods.parameters import check_values, read_value
 from ldpsim.curator.methods.spec import MethodSpec
-from ldpsim.curator.names import nearest
+from ldpsim.curator.names import by_field, nearest, paper_name
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from ldpsim.curator.reports.question import Budget, Question, Reporting
 from ldpsim.curator.reports.reports import Reports
@@ -58,13 +58,15 @@ class Method:
         kinds = {entry.name: str(getattr(entry.type, "__name__", entry.type))
                  for entry in fields(cls)}  # type: ignore[arg-type]  # fmt: skip
         values = {}
-        for key, value in settings.items():
+        for key, value in by_field(settings, "--set").items():
+            given = paper_name(key)
             if key not in kinds:
-                allowed = ", ".join(sorted(kinds)) or "nothing"
+                there = sorted(map(paper_name, kinds))
+                allowed = ", ".join(there) or "nothing"
                 raise SettingError(
-                    key, f"{cls.spec.name} has no such parameter{nearest(key, kinds)} (it has {allowed})"
+                    given, f"{cls.spec.name} has no such parameter{nearest(given, there)} (it has {allowed})"
                 )
-            values[key] = read_value(key, value, kinds[key])
+            values[key] = read_value(given, value, kinds[key])
         return cls(**values)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from typing import Any
 
+from ldpsim.curator.names import paper_name
 from ldpsim.curator.setting_error import LEAST, MOST, MOST_STEPS, SettingError
 
 UNREAD = "does not read it"  # after the name of a method: why it refuses a parameter or an option
@@ -53,7 +54,7 @@ def check_values(method: Any) -> None:
         allowed, value = entry.metadata.get("values"), getattr(method, entry.name)
         if allowed is not None and not allowed[0](value):
             text = f"{value:g}" if isinstance(value, float) else value
-            raise SettingError(f"{entry.name}={text}", allowed[1])
+            raise SettingError(f"{paper_name(entry.name)}={text}", allowed[1])
 
 
 def unused(default: Any) -> Any:

@@ -8,6 +8,7 @@ pages and summaries read the words from here. A new *unit* needs a rule in both 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
@@ -32,7 +33,7 @@ class LevelSpec:
         compared: Name under which results are compared. Levels that share it count as one
             level: the worst of them.
         rank: Place among the columns of a comparison with little room, None to leave it out.
-        spoken: Whether sentences about what is hidden name it; an entry of a list is left to the relationship.
+        spoken: Whether sentences about what is hidden name it; an entry of a list is left to the friendship.
     """
 
     attribute: Attribute | None
@@ -64,7 +65,7 @@ LEVELS: dict[str, LevelSpec] = {
         "features", "entry", "one feature of a person changes", "a feature", "", "bit", 5,
     ),
     "relationship": LevelSpec(
-        "adjacency", "edge", "one edge changes, in the lists of both its ends", "a relationship",
+        "adjacency", "edge", "one edge changes, in the lists of both its ends", "a friendship",
         "an edge, at both ends", "relationship", 2,
     ),
     "vector": LevelSpec("features", "whole", "all features of a person change", "all features", "", "vector", 3),
@@ -101,6 +102,77 @@ def level_spec(name: str) -> LevelSpec:
     if name not in LEVELS:
         raise ValueError(f"{name}: there is no such level of guarantee (known: {', '.join(LEVELS)})")
     return LEVELS[name]
+
+
+def compared_levels() -> dict[str, tuple[str, ...]]:
+    """Return the levels of guarantee that each compared level consists of, by its name."""
+    parts: dict[str, tuple[str, ...]] = {}
+    for name, spec in LEVELS.items():
+        parts[spec.compared] = (*parts.get(spec.compared, ()), name)
+    return parts
+
+
+def parts_of(level: str) -> tuple[str, ...]:
+    """Return the levels of guarantee of which a compared level consists; one of them consists of itself.
+
+    Raises:
+        ValueError: for an unknown level.
+    """
+    compared = compared_levels()
+    if level not in compared and level not in LEVELS:
+        raise ValueError(f"{level}: results are not compared at this level (known: {', '.join(compared)})")
+    return compared.get(level, (level,))
+
+
+def level_term(level: str) -> str:
+    """Return the name of a level, compared or one of its parts, as people read it.
+
+    >>> level_term("bit"), level_term("bit_feature"), level_term("node")
+    ('a bit', 'a feature', 'a person as others report it')
+    """
+    return MERGED[level][0] if level in MERGED else LEVELS[parts_of(level)[0]].term
+
+
+def level_words() -> dict[str, str]:
+    """Return the word of each level on the command line, with the name under which a result stores it.
+
+    >>> [word for word, name in level_words().items() if name in ("relationship", "user", "bit_feature", "vector")]
+    ['friendship', 'person', 'feature', 'all-features']
+    """
+    names = dict.fromkeys(["relationship", "user", "bit_feature", "label", *compared_levels(), *LEVELS])  # often wanted
+    return {_word(level_term(name)).replace(" ", "-"): name for name in names}
+
+
+def level_named(text: str, option: str = "--match") -> str:
+    """Return the stored name of a level: of its word, of the term that people read, or of that name itself.
+
+    Raises:
+        ValueError: for another text.
+
+    >>> level_named("person"), level_named("a friendship"), level_named("relationship"), level_named("all features")
+    ('user', 'relationship', 'relationship', 'vector')
+    """
+    words = level_words()
+    word = _word(text.strip().lower().replace("_", "-"))
+    stored = word.replace("-", "_").replace(" ", "_")
+    name = words.get(word.replace(" ", "-"), stored)
+    if name not in words.values():
+        raise ValueError(f"{option} {text}: the level must be one of {', '.join(words)}")
+    return name
+
+
+def level_word(level: str) -> str:
+    """Return the word of a level on the command line.
+
+    >>> level_word("user"), level_word("central_node")
+    ('person', 'person-in-owned-data')
+    """
+    return next(word for word, name in level_words().items() if name == level)
+
+
+def _word(term: str) -> str:
+    """Return a term without the words before it: a, one, person's."""
+    return re.sub(r"^(?:(?:a|an|one|person's)[ -])+", "", term)
 
 
 def by_attribute(of: Mapping[str, Value], *, several: Value, owned: Value) -> dict[str, Value]:

@@ -230,7 +230,8 @@ def build_population(
     _refuse_first(name, rows, columns, outside, f"feature outside [{facts.feature_low:g}, {facts.feature_high:g}]")
     if not facts.feature_low <= 0 <= facts.feature_high:  # an entry that is not stored is 0
         for row in np.flatnonzero(np.diff(indptr) < d)[:1]:
-            column = np.setdiff1d(np.arange(d), columns[indptr[row] : indptr[row + 1]])[0]
+            given = np.append(np.unique(columns[indptr[row] : indptr[row + 1]]), -1)
+            column = np.flatnonzero(given != np.arange(len(given)))[0]  # the first one that is not stored
             what = f"feature 0 outside [{facts.feature_low:g}, {facts.feature_high:g}]"
             raise WrongFeature(name, int(row), int(column), what)
     order = np.lexsort((columns, rows))

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices.array_types import IntArray, check_rows, checked_numbers
+from ldpsim.devices.array_types import IntArray, check_growth, check_rows, checked_numbers
 from ldpsim.devices.facts import LARGEST_SIZE
 
 PARTS = ("train", "val", "test")
 NO_LABEL = ("", "-1", "nan")  # texts, in small letters
+_DIGITS = 1_000  # of a whole number that is a name or a label
 _X = ("x", "feat", "feats", "features", "attr", "attr_matrix", "node_features", "node_feat")
 _LABELS = ("labels", "label", "y", "node_labels", "node_label")
 _CLASS_NAMES = ("class_names", "label_names")
@@ -61,6 +62,7 @@ def of_layout(
     edges = edges_of(file, _edges(file, left))
     starts, columns, values, width = _features(file, left)
     n = _people(left, own_labels, edges) if starts is None else len(starts) - 1
+    check_growth(f"{file}: {n:,} people", n, sum(map(np.size, left.values())))
     if starts is None:
         starts, columns, values = np.zeros(n + 1, np.int64), np.zeros(0, np.int64), np.zeros(0)
     made = {"edge_index": edges, "indptr": starts, "indices": columns, "values": values, "num_features": width}
@@ -73,7 +75,7 @@ def of_layout(
         made.pop("num_classes", None)
     made["labels"], names = _labels(file, own_labels, n, names, made.get("num_classes"))
     if names:
-        made["class_names"] = np.array(names)
+        made["class_names"] = text_array(f"{file}: class_names", names)
     unread = [name for name in left if name not in _KNOWN]
     notes = [f"{file}: not read: {', '.join(unread)}"] if unread else []
     for part, aliases in _SPLITS.items():
@@ -116,7 +118,7 @@ def numbered(
     """
     texts = [_text(label) for label in labels]
     here = dict.fromkeys(text for text in texts if text)
-    whole = all(text.isdecimal() and str(int(text)) == text for text in here)
+    whole = all(map(is_whole, here))
     if whole and not (stated and here.keys() <= set(stated)):
         most = len(stated) if stated else len(here) if size is None else size
         if all(int(text) < most for text in here) or (size is not None and len(here) != size):
@@ -127,6 +129,27 @@ def numbered(
         if text and text not in number:
             raise ValueError(f"{text[:40]!r} is none of the classes {', '.join(names)[:200]}", place)
     return np.array([number[text] if text else -1 for text in texts], np.int64), names
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a text is a whole number as Python writes it, of a length that is read in no time.
+
+    >>> is_whole("7"), is_whole("07"), is_whole("-7"), is_whole("9" * 5000)
+    (True, False, False, False)
+    """
+    return text.isdecimal() and len(text) <= _DIGITS and str(int(text)) == text
+
+
+def text_array(what: str, texts: Sequence[str]) -> NDArray[np.str_]:
+    """Return texts as an array, in which each takes as much room as the longest.
+
+    Raises:
+        ValueError: one line, where a long one would fill the memory.
+    """
+    sizes = [len(text) for text in texts]
+    longest = max(sizes, default=0)
+    check_growth(f"{what}: {len(sizes):,} texts, the longest has {longest:,} signs", len(sizes) * longest, sum(sizes))
+    return np.array(texts, str)
 
 
 def _text(label: Any) -> str:
@@ -244,6 +267,7 @@ def csr_of(name: str, x: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.in
     """
     if x.ndim != 2 or x.dtype.kind not in "buif":
         raise ValueError(f"{name}: x must be a table of numbers (n, d), not {x.dtype} {x.shape}")
+    check_growth(f"{name}: x of the shape {x.shape}", len(x), x.size)
     rows, columns = np.nonzero(x)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(x)))])
     return indptr, columns, x[rows, columns]

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpsim.devices.array_types import check_growth
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.datasets.array_layouts import PARTS, of_layout
@@ -57,7 +58,8 @@ def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
     """Return the plain arrays of a ``.npz`` of any layout, and the names of those of Python objects, which stay unread.
 
     Raises:
-        ValueError: one line: no such file, no ``.npz``, or a header that does not fit its bytes.
+        ValueError: one line: no such file, no ``.npz``, a header that does not fit its bytes, or one that states many
+            texts or rows that take none.
     """
     if not path.is_file():
         raise ValueError(f"no such file: {path}")
@@ -67,11 +69,16 @@ def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
         with np.load(path, allow_pickle=False) as stored:
             for name in stored.files:
                 try:
-                    arrays[name] = np.asarray(stored[name], order="C")
+                    array = np.asarray(stored[name], order="C")
                 except ValueError as error:
                     if "allow_pickle" not in str(error):
                         raise
                     objects.append(name)
+                    continue
+                check_growth(f"{name} of the shape {array.shape}", max(array.shape, default=0), array.nbytes)
+                if array.size and not array.nbytes:
+                    raise ValueError(f"{name} has {array.size:,} texts of width 0")
+                arrays[name] = array
     except (OSError, ValueError, EOFError, AttributeError, TypeError, MemoryError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} cannot be read as a .npz of plain arrays: {' '.join(str(error).split())}") from error
     return arrays, tuple(objects)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import checked_numbers
-from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.data.population import Population, build_population, distinct
 from ldpsim.devices.datasets.array_layouts import of_layout
 from ldpsim.devices.datasets.files import DatasetEntry, Form
 from ldpsim.devices.datasets.npz_file import load_arrays, population_of, read_npz_file, split_of
@@ -76,13 +76,19 @@ def _read_coded(name: str, path: Path) -> Population:
     population = read_npz_file(name, path)
     # the coding puts attributes of two categories first, each group in its own order
     domains = sizes[np.argsort(sizes > 2, kind="stable")]
-    ends = np.cumsum(np.where(domains == 2, 1, domains))
-    rows = np.repeat(np.arange(len(population)), np.diff(population.feature_indptr))
-    for start, end in zip(ends, ends[1:], strict=False):
-        inside = (population.feature_indices >= start) & (population.feature_indices < end)
-        wrong = np.flatnonzero(np.bincount(rows[inside], minlength=len(population)) != 1)
-        if end - start > 1 and len(wrong):
-            raise ValueError(f"{path.name}: row {wrong[0]}, columns {start}..{end - 1}: not exactly one 1")
+    widths = np.where(domains == 2, 1, domains)
+    ends = np.cumsum(widths)
+    if ends[-1] != population.facts.d:
+        raise ValueError(f"{path.name}: cat_card describes {ends[-1]} columns, x has {population.facts.d}")
+    n, rows = len(population), np.repeat(np.arange(len(population)), np.diff(population.feature_indptr))
+    attribute = np.searchsorted(ends, population.feature_indices, side="right")
+    people = np.bincount(distinct(rows * len(ends) + attribute) % len(ends), minlength=len(ends))
+    ones = np.bincount(attribute, minlength=len(ends))
+    for k in np.flatnonzero((widths > 1) & ((people != n) | (ones != n)))[:1]:
+        wrong = np.flatnonzero(np.bincount(rows[attribute == k], minlength=n) != 1)
+        raise ValueError(
+            f"{path.name}: row {wrong[0]}, columns {ends[k] - widths[k]}..{ends[k] - 1}: not exactly one 1"
+        )
     return replace(population, facts=replace(population.facts, domains=tuple(domains.tolist())))
 
 

@@ -14,12 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ldpsim.devices.array_types import check_rows
+from ldpsim.devices.array_types import check_growth, check_rows
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.array_layouts import of_layout
 from ldpsim.devices.datasets.npz_file import population_of
 from ldpsim.devices.facts import LARGEST_SIZE
+
+_MOST_PARTS = 10_000
+_MOST_DIMENSIONS = 64  # numpy's
 
 
 def read_pyg_file(name: str, path: Path) -> Population:
@@ -56,22 +60,49 @@ def arrays_of(file: str, held: Any) -> dict[str, Any]:
     return dict(_flat(file, held))
 
 
-def _flat(file: str, held: Mapping[Any, Any], front: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(file: str, held: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
     """Yield (name, array); names inside a dict have a dot between."""
-    for key, value in held.items():
-        name = f"{front}{key}"
+    parts: list[tuple[str, Any]] = [("", held)]
+    for _ in range(_MOST_PARTS):
+        if not parts:
+            return
+        name, value = parts.pop()
+        if isinstance(value, tuple | list) and any(hasattr(part, "numpy") for part in value):
+            value = dict(enumerate(value))
         if isinstance(value, Mapping):
-            yield from _flat(file, value, f"{name}.")
-        elif isinstance(value, tuple | list) and any(hasattr(part, "numpy") for part in value):
-            yield from _flat(file, dict(enumerate(value)), f"{name}.")
-        elif hasattr(value, "numpy"):
+            front = f"{name}." if name else ""
+            parts += reversed([(f"{front}{key}", part) for key, part in value.items()])
+        elif value is not None:
             try:
-                yield name, _array(value.detach())
+                yield name, _array(value.detach()) if hasattr(value, "numpy") else _array_of_list(value)
             except (TypeError, RuntimeError, ValueError) as error:
                 reason = " ".join(str(error).split())
                 raise ValueError(f"{file}: {name} cannot be read as an array of numbers: {reason}") from None
-        elif value is not None:
-            yield name, np.asarray(value)
+    raise ValueError(f"{file} has more than {_MOST_PARTS:,} parts; a graph is a few tensors")
+
+
+def _array_of_list(value: Any) -> NDArray[Any]:
+    """Return a value or a list as an array; in a file one list or text can stand in many places of others."""
+    lists: dict[int, int] = {}  # numbers and texts in each
+    texts: dict[int, int] = {}  # signs of each
+    count = _count(value, lists, texts)
+    longest = max(texts.values(), default=1)
+    given = len(lists) + len(texts) + sum(texts.values()) + (len(value) if isinstance(value, tuple | list) else 0)
+    check_growth(f"{count:,} entries of lists, up to {longest:,} signs long", count * longest, given)
+    return np.asarray(value)
+
+
+def _count(value: Any, lists: dict[int, int], texts: dict[int, int], depth: int = 0) -> int:
+    """Return the number of entries of lists in lists; each list is read once."""
+    if isinstance(value, str):
+        texts[id(value)] = len(value)
+    if not isinstance(value, tuple | list):
+        return 1
+    if depth > _MOST_DIMENSIONS:
+        raise ValueError("lists in lists, too deep for an array")
+    if id(value) not in lists:
+        lists[id(value)] = sum(_count(part, lists, texts, depth + 1) for part in value)
+    return lists[id(value)]
 
 
 def _array(tensor: Any) -> Any:
@@ -82,10 +113,14 @@ def _array(tensor: Any) -> Any:
     if tensor.is_complex():
         raise ValueError("complex numbers")
     if tensor.layout == torch.strided:
+        # one number of a file can stand in every place of a tensor
+        size, stored = tensor.numel() * tensor.element_size(), tensor.untyped_storage().nbytes()
+        check_growth(f"a tensor of the shape {tuple(tensor.shape)} of {stored:,} bytes", size, stored)
         exact = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
         return exact.numpy()
     if len(tensor.shape) != 2 or max(tensor.shape) > LARGEST_SIZE:
         raise ValueError(f"a sparse tensor of the shape {tuple(tensor.shape)}")
+    check_growth(f"a sparse tensor of the shape {tuple(tensor.shape)}", max(tensor.shape), tensor._nnz())
     rows, columns = tensor.shape
     if tensor.layout == torch.sparse_coo:
         return coo_array((_array(tensor._values()), tuple(_array(tensor._indices()))), shape=(rows, columns)).tocsr()

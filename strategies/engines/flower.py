@@ -24,7 +24,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from importlib import metadata
+from importlib import import_module, metadata
 from multiprocessing.connection import Connection
 from pathlib import Path
 from select import select
@@ -237,11 +237,11 @@ def app_folder(folder: Path, config: Mapping[str, Any]) -> Path:
         config: The app's configuration with its defaults.
     """
     folder.mkdir(parents=True)
-    home = Path(ldpsim.__file__).parent
     (folder / "ldpsim").mkdir()
     shutil.copyfile(ldpsim.__file__, folder / "ldpsim" / "__init__.py")
     for package in PACKAGES:
-        source = (home / package).resolve()
+        (place,) = import_module(f"ldpsim.{package}").__path__
+        source = Path(place).resolve()
         for path in sorted(source.rglob("*")):
             if path.is_file() and path.suffix in _SUFFIXES:
                 target = folder / "ldpsim" / package / path.relative_to(source)

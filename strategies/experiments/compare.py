@@ -25,13 +25,14 @@ from scipy.optimize import brentq
 
 from ldpsim.curator.methods import find
 from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.privacy.levels import level_named, level_word
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.experiments.sweep import SweepResult, run_sweep
 from ldpsim.strategies.experiments.sweep_file import Cell
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.results.in_words import CLOSE, at_the_level, held, level_named
+from ldpsim.strategies.results.in_words import CLOSE, at_the_level, held
 from ldpsim.strategies.results.numbers import IN_CLEAR
 from ldpsim.strategies.runs.set_up import run_of, set_up
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_options
@@ -90,7 +91,7 @@ def match(options: RunOptions, population: Population, level: str, target: float
     Args:
         options: Options of the run; the search starts at their epsilon.
         population: Its people.
-        level: One of :func:`ldpsim.strategies.results.in_words.compared_levels`.
+        level: One of :func:`ldpsim.curator.privacy.levels.level_words`, as stored.
         target: The wanted loss, a finite number above 0.
 
     Raises:
@@ -204,7 +205,7 @@ class Match:
     """Loss that was to be made equal.
 
     Args:
-        level: One of :func:`ldpsim.strategies.results.in_words.compared_levels`.
+        level: One of :func:`ldpsim.curator.privacy.levels.level_words`, as stored.
         target: The loss.
         unmatched: Method -> reason why it cannot have this loss.
     """
@@ -255,6 +256,7 @@ def compare(
         raise ValueError("a comparison needs a folder to write to")
     cells, made = cells_of(methods, options), None
     if matching is not None:
+        matching = level_named(matching[0]), matching[1]
         progress("matching", 0.0)
         cells, made = _matched(cells, *matching)
     swept = run_sweep(
@@ -293,14 +295,11 @@ def cells_of(methods: Sequence[str], options: RunOptions) -> list[Cell]:
 
 
 def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cell], Match]:
-    level = level_named(level)
+    given = f"--match {level_word(level)} {target:g}"
     if not 0 < target < float("inf"):
-        raise ValueError(f"--match {level} {target:g}: the loss must be a finite number above 0")
+        raise ValueError(f"{given}: the loss must be a finite number above 0")
     if cells[0].options.epsilon is not None:
-        raise ValueError(
-            f"--match {level} {target:g} with --epsilon: give one of them; --match solves for the epsilon "
-            "of each method"
-        )
+        raise ValueError(f"{given} with --epsilon: give one of them; --match solves for the epsilon of each method")
     population = load_population(cells[0].options)
     made, unmatched = [], dict[str, str]()
     for cell in cells:

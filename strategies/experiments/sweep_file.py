@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from ldpsim.curator.methods import find
-from ldpsim.curator.names import nearest
+from ldpsim.curator.names import by_field, nearest, paper_name
 from ldpsim.devices import datasets
 from ldpsim.devices.atomic_files import read_file
 from ldpsim.strategies.setup.option_spec import declared, python_value
@@ -161,7 +161,7 @@ def _flat(where: str, table: Any) -> dict[str, Any]:
             if full in flat:
                 raise ValueError(f"{where} {full}: is given twice")
             flat[full] = python_value(entry)
-    return flat
+    return by_field(flat)
 
 
 def _check_key(where: str, key: str) -> None:
@@ -220,7 +220,7 @@ def _value(where: str, key: str, value: Any) -> Any:
 
 
 def _label(own: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={_text(value)}" for key, value in own.items())
+    return ", ".join(f"{paper_name(key)}={_text(value)}" for key, value in own.items())
 
 
 def _text(value: Any) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from ldpsim.curator.methods import Method, Question, find
 from ldpsim.curator.methods.base import Budget, Graph, GraphMethod, LocalMethod, questions_asked
 from ldpsim.curator.methods.references.references import Reference
+from ldpsim.curator.names import by_field, paper_name
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.strategies.experiments.compare import guarantee_before
@@ -161,6 +162,7 @@ def search(options: RunOptions, stages: Sequence[ValueGrid], *, progress: Progre
         ValueError: one line, before anybody is asked: a parameter that does not exist, a value
             that does not fit, a parameter that changes the questions; or no validation label to compare by.
     """
+    stages = [by_field(stage, "--grid") for stage in stages]
     setup = _checked(options, stages)
     progress("asking", None)
     trials = [gather(setup, repeat) for repeat in range(options.repeats)]
@@ -192,11 +194,11 @@ def _checked(options: RunOptions, stages: Sequence[ValueGrid]) -> RunSetup:
         raise ValueError(f"tune {options.method}: its owner sees raw data, and there are no reports to search on")
     for key in [key for stage in stages for key in stage]:
         if key in options.settings:
-            raise ValueError(f"--grid {key}: --set gives it a value already")
+            raise ValueError(f"--grid {paper_name(key)}: --set gives it a value already")
     setup = set_up(options)
     questions = _questions(setup, setup.settings)
     for key, reason in _unread(options, stages).items():
-        raise ValueError(f"--grid {key}: {reason}")
+        raise ValueError(f"--grid {paper_name(key)}: {reason}")
     try:
         for stage in stages:
             for values in _products(stage):

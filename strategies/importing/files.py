@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 import shlex
 from array import array
+from collections import Counter
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,6 +18,7 @@ from xml.etree import ElementTree
 import networkx as nx
 import pandas as pd
 
+from ldpsim.devices.array_types import check_growth
 from ldpsim.strategies.foreign_text import from_csv_cell
 from ldpsim.strategies.importing.options import REFUSE, ImportOptions, and_more
 
@@ -120,13 +123,16 @@ def _read_edge_list(path: Path, faults: list[str], notes: list[str]) -> list[Tab
 
 def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: list[str]) -> list[Table]:
     """Read a table with a first row of names; cells are divided by comma, semicolon or tab."""
-    with path.open(encoding="utf-8-sig") as file:
-        first = file.readline()
+    text = path.read_text(encoding="utf-8-sig")
+    first = text.partition("\n")[0]
     signs = ";\t," if options.decimal == "," else ",;\t"
     divider = next((sign for sign in signs if sign in first), ",")
-    form: dict[str, Any] = {"sep": divider, "dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
+    form: dict[str, Any] = {"sep": divider, "dtype": object, "keep_default_na": False, "encoding": "utf-8-sig"}
     try:
         header = [name.strip() for name in pd.read_csv(path, header=None, nrows=1, **form).iloc[0]]
+        if fault := _wrong_header(path, header, text):
+            faults.append(fault)
+            return []
         cells = pd.read_csv(path, skip_blank_lines=False, **form)
     except pd.errors.EmptyDataError:
         faults.append(f"{path.name}: row 1 must name the columns; the file is empty")
@@ -137,10 +143,6 @@ def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: li
         return []
     if len(cells) and not isinstance(cells.index, pd.RangeIndex):
         faults.append(f"{path.name}: row 2 has more cells than the first row; each column needs a name")
-        return []
-    twice = next((name for name in header if header.count(name) > 1), None)
-    if twice is not None:
-        faults.append(f"{path.name}: row 1: the column {twice!r} stands twice; give each column its own name")
         return []
     cells = cells.set_axis(header, axis=1).set_axis(range(2, len(cells) + 2))
     cells = cells[(cells != "").any(axis=1)]
@@ -172,6 +174,20 @@ def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: li
     return [Table(path.name, cells[[*keys]], keys)]
 
 
+def _wrong_header(path: Path, header: list[str], text: str) -> str | None:
+    """Return the fault of the names of columns, or of rows that are too short for so many; None where there is none."""
+    times = Counter(header)
+    twice = next((name for name in header if times[name] > 1), None)
+    if twice is not None:
+        return f"{path.name}: row 1: the column {twice!r} stands twice; give each column its own name"
+    rows = sum(part.count("\n") for part in text.split('"')[::2])  # a line inside of quotes is no row
+    try:
+        check_growth(f"{path.name}: {rows:,} rows of {len(header):,} columns", rows * len(header), len(text))
+    except ValueError as error:
+        return f"{error}; a row has a cell for each column"
+    return None
+
+
 def _likely_keys(cells: Any) -> tuple[tuple[str, ...], str]:
     """Return the columns that may hold the names, so that the other faults can be told, and the options in words.
 
@@ -187,36 +203,62 @@ def _likely_keys(cells: Any) -> tuple[tuple[str, ...], str]:
 def _read_graph(path: Path, options: ImportOptions, faults: list[str]) -> list[Table]:
     """Read nodes with their attributes, and edges; without a label the class is ``label``, ``y`` or ``class``."""
     try:
-        nodes, edges, directed = _graphml(path) if path.suffix.lower() == ".graphml" else _gml(path, options)
+        graph = _graphml(path) if path.suffix.lower() == ".graphml" else _gml(path, options)
     except UnicodeDecodeError:
         raise
     except Exception as error:  # what networkx and the XML reader say of a file that is none of theirs
         raise ValueError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
-    names = list(nodes)
-    cells = pd.DataFrame([*nodes.values()], names, dtype=object)
+    names = list(graph.nodes)
+    columns = list(dict.fromkeys(chain(graph.defaults, chain.from_iterable(graph.nodes.values()))))
+    what = f"{path.name}: a table of {len(names):,} nodes and {len(columns):,} attributes, most of them empty"
+    try:
+        check_growth(what, len(names) * len(columns), path.stat().st_size)
+    except ValueError as error:
+        raise ValueError(f"{error}; an .npz takes such features (indptr, indices, values, num_features)") from None
+    cells = pd.DataFrame([{**graph.defaults, **own} for own in graph.nodes.values()], names, columns, dtype=object)
     label = next((name for name in ([options.label] if options.label else LABELS)
                   if name in cells and name not in options.ignore), None)  # fmt: skip
-    for name in [name for name in cells if name not in options.ignore and cells[name].map(type).eq(list).any()]:
-        lists = cells.pop(name).map(lambda value: value if isinstance(value, list) else [value])
-        sizes = lists.map(len)
-        other = sizes.index[sizes != sizes.iloc[0]]
-        if len(other):
+    apart: set[str] = set()  # an attribute that is a list becomes columns
+    listed: dict[str, list[Any]] = {}
+    for name in [name for name in cells if name not in options.ignore and list in set(map(type, cells[name]))]:
+        lists = [value if isinstance(value, list) else [value] for value in cells[name]]
+        other = next((place for place, value in enumerate(lists) if len(value) != len(lists[0])), None)
+        if other is not None:
             faults.append(
-                f"{path.name}: node {other[0]}, column {name}: has {sizes[other[0]]} numbers, the first node has "
-                f"{sizes.iloc[0]}; --ignore {shlex.quote(name)} leaves the attribute out"
+                f"{path.name}: node {names[other]}, column {name}: has {len(lists[other])} numbers, the first node "
+                f"has {len(lists[0])}; --ignore {shlex.quote(name)} leaves the attribute out"
             )
         else:
-            cells = cells.join(pd.DataFrame([*lists], names, dtype=object).add_prefix(f"{name}[").add_suffix("]"))
+            listed |= {f"{name}[{k}]": [*values] for k, values in enumerate(zip(*lists, strict=True))}
+        apart.add(name)
     key = next(key for key in ("id", " id") if key not in cells)
-    cells.insert(0, key, names)
-    ends = pd.DataFrame(edges, range(1, len(edges) + 1), ["source", "target"], dtype=str)
-    return [Table(path.name, ends, ("source", "target"), directed=directed), Table(path.name, cells, (key,), label)]
+    cells = pd.concat(
+        [pd.DataFrame({key: names}, names), cells[[name for name in cells if name not in apart]],
+         pd.DataFrame(listed, names, dtype=object)], axis=1,
+    )  # fmt: skip
+    ends = pd.DataFrame(graph.edges, range(1, len(graph.edges) + 1), ["source", "target"], dtype=str)
+    of_edges = Table(path.name, ends, ("source", "target"), directed=graph.directed)
+    return [of_edges, Table(path.name, cells, (key,), label)]
 
 
-_GraphParts = tuple[dict[str, dict[str, Any]], list[tuple[str, str]], bool]  # nodes with attributes, edges, directed
+@dataclass(frozen=True)
+class _Graph:
+    """Parts of a file that holds a graph.
+
+    Args:
+        nodes: Attributes of each node, by its name.
+        edges: Names of the two ends.
+        directed: Whether direction counts.
+        defaults: Value of an attribute where a node has none.
+    """
+
+    nodes: dict[str, dict[str, Any]]
+    edges: list[tuple[str, str]]
+    directed: bool
+    defaults: dict[str, Any] = field(default_factory=dict)
 
 
-def _gml(path: Path, options: ImportOptions) -> _GraphParts:
+def _gml(path: Path, options: ImportOptions) -> _Graph:
     """Return the parts of a GML; ``label`` is a node's name, unless it is chosen as the class or not unique."""
     text = path.read_text(encoding="utf-8")
     # The graph's own bracket, outside of texts and comments; repeated edges are allowed, as in every other form.
@@ -228,10 +270,10 @@ def _gml(path: Path, options: ImportOptions) -> _GraphParts:
         shown = {node: str(data.pop("label", node)) for node, data in graph.nodes(data=True)}
         names = shown if len({*shown.values()}) == len(shown) else names
     edges = [(names[one], names[other]) for one, other in graph.edges()]
-    return {names[node]: data for node, data in graph.nodes(data=True)}, edges, graph.is_directed()
+    return _Graph({names[node]: data for node, data in graph.nodes(data=True)}, edges, graph.is_directed())
 
 
-def _graphml(path: Path) -> _GraphParts:
+def _graphml(path: Path) -> _Graph:
     """Return all graphs of a file as one: a node that stands in several is one person."""
     root = ElementTree.parse(path).getroot()
     if root.find(".//{*}hyperedge") is not None:
@@ -249,9 +291,10 @@ def _graphml(path: Path) -> _GraphParts:
     for node in root.iterfind(".//{*}node"):
         own = {names[data.get("key")]: (data.text or "").strip() for data in node.iterfind("{*}data")
                if data.get("key") in names}  # fmt: skip
-        nodes.setdefault(node.attrib["id"], dict(defaults)).update(own)
+        nodes.setdefault(node.attrib["id"], {}).update(own)
     edges = [(edge.attrib["source"], edge.attrib["target"]) for edge in root.iterfind(".//{*}edge")]
     for name in (name for edge in edges for name in edge):
-        nodes.setdefault(name, dict(defaults))
+        nodes.setdefault(name, {})
     directed = any(graph.get("edgedefault") == "directed" for graph in root.iterfind(".//{*}graph"))
-    return nodes, edges, directed or any(edge.get("directed") == "true" for edge in root.iterfind(".//{*}edge"))
+    directed = directed or any(edge.get("directed") == "true" for edge in root.iterfind(".//{*}edge"))
+    return _Graph(nodes, edges, directed, defaults)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from ldpsim.devices.array_types import check_growth
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population, WrongFeature
 from ldpsim.devices.datasets import FORMS
@@ -192,10 +193,22 @@ def rescaled(arrays: dict[str, Any], scale: str) -> dict[str, Any]:
     arrays = {**arrays, "feature_range": np.array([0.0, 1.0])}
     if scale == "binary":
         return {**arrays, "values": (np.asarray(values) != 0).astype(np.float32)}
-    shape = len(starts) - 1, int(arrays["num_features"])
-    dense = csr_array((np.asarray(values, np.float64), columns, starts), shape=shape).toarray()
-    least, most = dense.min(axis=0), dense.max(axis=0)
-    matrix = csr_array(((dense - least) / np.where(most > least, most - least, 1)).astype(np.float32))
+    n, (kinds, place) = len(starts) - 1, np.unique(columns, return_inverse=True)
+    matrix = csr_array((np.asarray(values, np.float64), place, starts), shape=(n, len(kinds)))
+    matrix.sum_duplicates()
+    least, most = (bound.toarray().ravel() for bound in (matrix.min(axis=0), matrix.max(axis=0)))
+    span = np.where(most > least, most - least, 1)
+    # Where the smallest value is below 0, each person with a 0 gets a value above it: such columns become full.
+    full, rows = np.flatnonzero(least < 0), np.repeat(np.arange(n), np.diff(matrix.indptr))
+    check_growth(f"--scale minmax: {len(full):,} features with values below 0", n * len(full), len(values))
+    kept = least[matrix.indices] >= 0
+    dense = (matrix[:, full].toarray() - least[full]) / span[full]
+    scaled = (matrix.data - least[matrix.indices]) / span[matrix.indices]
+    new = np.concatenate([scaled[kept], dense.ravel()]).astype(np.float32)
+    new_rows = np.concatenate([rows[kept], np.repeat(np.arange(n), len(full))])
+    new_columns = np.concatenate([kinds[matrix.indices[kept]], np.tile(kinds[full], n)])
+    matrix = csr_array((new, (new_rows, new_columns)), shape=(n, int(arrays["num_features"])))
+    matrix.eliminate_zeros()
     return {**arrays, "indptr": matrix.indptr, "indices": matrix.indices, "values": matrix.data}
 
 
@@ -228,7 +241,7 @@ def _summary(
                   "repeats_dropped": edges.shape[1] - loops - count},
         "isolated": int(np.sum(population.degrees == 0)),
         "classes": facts.classes,
-        "largest_class": int(np.bincount(labels[labels >= 0], minlength=1).max()),
+        "largest_class": int(np.unique(labels[labels >= 0], return_counts=True)[1].max(initial=0)),
         "without_label": unlabelled,
         "features": facts.d,
         "homophily": population.homophily if np.isfinite(population.homophily) else None,

@@ -9,19 +9,22 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
-from ldpsim.devices.datasets.array_layouts import PARTS, numbered
+from ldpsim.devices.array_types import check_growth
+from ldpsim.devices.datasets.array_layouts import PARTS, is_whole, numbered, text_array
 from ldpsim.strategies.importing.files import Table
 from ldpsim.strategies.importing.options import REFUSE, ImportOptions, and_more, in_commas, short
 
 MASKS = {f"{part}_mask": part for part in PARTS}  # names that PyG and DGL use
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")  # texts of an empty cell, in small letters
 MOST_CATEGORIES = 20  # a column of more different texts is rather a name than a category
+_CELLS_AT_ONCE = 1_000_000
 _DATE = re.compile(r"\d{4}[-/.]\d\d?[-/.]\d\d?([T ].*)?|\d\d?[-/.]\d\d?[-/.]\d{2,4}")
 _EMPTY = "--missing zero puts 0 there, mean the column's mean (a release), drop leaves the person out"
 _WITHOUT_ROW = "add the row; --without-row drop leaves such people out, keep takes empty cells for them"
@@ -71,43 +74,45 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
                for option, names in choices.items() for name in names if name not in (None, *there)]  # fmt: skip
     parts = [_by_name(table, options, faults, notes) for table in listed]
     owners: dict[Any, Table] = {}
+    labelled: Table | None = None  # the first table with labels
     for table, cells in parts:
         for name in cells:
-            other = next((own for old, own in owners.items() if name in (old, table.label) and
-                          old in (name, own.label)), None)  # fmt: skip
+            other = owners.get(name, labelled if name == table.label else None)
             if other is not None:
                 what = "labels" if name == table.label else f"a column {name}"
                 faults.append(f"{table.file}: {other.file} has {what} too; --ignore or --label leaves one out")
             owners[name] = table
+            labelled = table if name == table.label else labelled
     features = [name for name in owners if name not in MASKS and name != owners[name].label]
     full = list(dict.fromkeys(owners[name] for name in features))
     people = _people([*full, *(table for table, _ in parts), *edges], full, options, faults, notes)
+    size = sum(table.cells.size for table in tables)
+    file = [*full, *edges, *listed][0].file
+    check_growth(f"{file}: {len(people):,} people of {len(features):,} features", len(people) * len(features), size)
     wide = pd.concat([pd.DataFrame(index=people), *(cells.reindex(people) for _, cells in parts)], axis=1)
     wide = wide.loc[:, ~wide.columns.duplicated()]
     wide = _without_holes(wide, features, owners, options, faults, notes)
-    coded = [_coded(wide[name], owners[name], options, faults, notes) for name in features]
-    columns = pd.concat([pd.DataFrame(index=wide.index), *coded], axis=1)
-    sources = [name for name, column in zip(features, coded, strict=True) for _ in column]
+    matrix, columns = _coded(wide, features, owners, options, faults, notes)
     labels, class_names = _labels(wide, owners, options, faults)
     ends = [np.array([wide.index.get_indexer(table.cells[end]) for end in table.keys]) for table in edges]
     pairs = np.concatenate([np.zeros((2, 0), np.int64), *ends], axis=1)
     between = (pairs >= 0).all(axis=0)
     if not between.all():
         notes.append(f"edges left out with their people: {int((~between).sum()):,}")
-    matrix = csr_array(columns.to_numpy(np.float64))
     arrays: dict[str, Any] = {
         "edge_index": pairs[:, between].astype(np.int64), "indptr": matrix.indptr, "indices": matrix.indices,
         "values": matrix.data, "num_features": np.int64(matrix.shape[1]), "labels": labels,
         **{part: wide[name].fillna(0).to_numpy() != 0 for name, part in MASKS.items() if name in wide},
-        **({"class_names": np.array(class_names)} if class_names else {}),
+        **({"class_names": text_array(f"{file}: classes", class_names)} if class_names else {}),
     }  # fmt: skip
 
     def place(row: int, column: int) -> str:
-        return owners[sources[column]].place_of(wide.index[row], columns.columns[column] or "''")
+        source, name = columns[column]
+        return owners[source].place_of(wide.index[row], name or "''")
 
     return ImportedGraph(
-        [*full, *edges, *listed][0].file, arrays, bool(options.class_names), list(wide.index),
-        tuple(map(str, columns)), place, any(table.directed for table in edges),
+        file, arrays, bool(options.class_names), list(wide.index),
+        tuple(name for _, name in columns), place, any(table.directed for table in edges),
     )  # fmt: skip
 
 
@@ -130,24 +135,37 @@ def _numbers(table: Table, options: ImportOptions, faults: list[str]) -> Any:
 
     A column with other texts is a fault; 0 stands for all that is no number there, and the join goes on.
     """
-    columns = {}
-    for name in [name for name in table.cells if name not in (*table.keys, *options.ignore)]:
-        cells = table.cells[name]
-        texts = cells.astype(str).str.strip().where(cells.notna(), "")
-        words = texts.str.lower()
-        empty = words.isin([""] if name == table.label else MISSING)
+    skipped = {*table.keys, *options.ignore}
+    names = [name for name in table.cells if name not in skipped]
+    columns: dict[Any, Any] = {}
+    for name in names:
         if name == table.label or name in options.categories:
+            texts = _texts(table.cells[name])
+            empty = texts.str.lower().isin([""] if name == table.label else MISSING)
             columns[name] = texts.astype(object).mask(empty, None)
-            continue
+    numeric, n = [name for name in names if name not in columns], len(table.cells)
+    width = max(1, _CELLS_AT_ONCE // max(1, n))  # pandas takes as long for many short columns as for one
+    for some in [numeric[first : first + width] for first in range(0, len(numeric), width)]:
+        texts = _texts(pd.Series(table.cells[some].to_numpy(object).ravel("F")))  # one column after the other
+        words = texts.str.lower()
+        empty = words.isin(MISSING)
         words = words.str.replace(",", ".") if options.decimal == "," else words
         numbers = pd.to_numeric(words.replace({"true": "1", "false": "0"}), errors="coerce").astype(np.float64)
-        wrong = texts[numbers.isna() & ~empty]
-        if len(wrong):
-            faults.append(_no_numbers(table, str(name), wrong, bool(empty.any()), options))
-            commas = pd.to_numeric(words.str.replace(",", "."), errors="coerce")
-            numbers = numbers.fillna(commas).fillna(0.0)  # the fault is told; the range of what may be meant is checked
-        columns[name] = numbers
-    return pd.DataFrame(columns, index=table.cells.index)
+        wrong = numbers.isna() & ~empty
+        for k in np.flatnonzero(wrong.to_numpy().reshape(len(some), n).any(axis=1)):
+            here = slice(k * n, (k + 1) * n)
+            cells = texts[here].set_axis(table.cells.index)[wrong[here].to_numpy()]
+            faults.append(_no_numbers(table, str(some[k]), cells, bool(empty[here].any()), options))
+            # the fault is told; the range of what may be meant is checked
+            commas = pd.to_numeric(words[here].str.replace(",", "."), errors="coerce")
+            numbers[here] = numbers[here].fillna(commas).fillna(0.0)
+        columns |= dict(zip(some, numbers.to_numpy().reshape(len(some), n), strict=True))
+    return pd.DataFrame({name: columns[name] for name in names}, index=table.cells.index)
+
+
+def _texts(cells: Any) -> Any:
+    """Return a Series as text without blanks around it, empty where a cell is missing."""
+    return cells.astype(str).str.strip().where(cells.notna(), "")
 
 
 def _no_numbers(table: Table, column: str, wrong: Any, empty: bool, options: ImportOptions) -> str:
@@ -177,7 +195,7 @@ def _people(
     """Return the names of all people in order; ``full`` are the tables with features, which come first."""
     names = pd.concat([table.cells[key] for table in tables for key in table.keys]).unique().tolist()
     if not full:
-        whole = all(name.isdecimal() and str(int(name)) == name for name in names)
+        whole = all(map(is_whole, names))
         return pd.Index(sorted(names, key=int if whole else None), dtype=object)
     people = pd.Index(names, dtype=object)
     missing = [~people.isin(table.names) for table in full]
@@ -214,27 +232,66 @@ def _without_holes(
     return wide[~holes.any(axis=1)] if options.missing == "drop" else wide
 
 
-def _coded(column: Any, table: Table, options: ImportOptions, faults: list[str], notes: list[str]) -> Any:
-    """Return a feature without empty cells; of a category one of 0 and 1 for each value.
+def _coded(
+    wide: Any, features: Sequence[Any], owners: dict[Any, Table], options: ImportOptions, faults: list[str],
+    notes: list[str],
+) -> tuple[Any, list[tuple[Any, str]]]:  # fmt: skip
+    """Return features without empty cells, CSR (n, d), and the name in the files and its own of each column."""
+    blocks, names = [csr_array((len(wide), 0))], []
+    for of_category, group in groupby(features, lambda name: name in options.categories):
+        if of_category:
+            for name in group:
+                block, kinds = _category(wide[name], owners[name], options, faults, notes)
+                blocks.append(block)
+                names += [(name, f"{name}={kind}") for kind in kinds]
+        else:
+            numbers = [*group]
+            blocks.append(csr_array(_filled(wide[numbers], options)))
+            names += [(name, str(name)) for name in numbers]
+    return csr_array(hstack(blocks, "csr")), names
+
+
+def _filled(numbers: Any, options: ImportOptions) -> Any:
+    """Return columns of numbers, float64 (n, d), without empty cells."""
+    values = numbers.to_numpy(np.float64, copy=True)
+    rows, columns = np.nonzero(np.isnan(values))
+    means = np.zeros(values.shape[1])
+    if options.missing == "mean":
+        for column in np.unique(columns):
+            means[column] = numbers.iloc[:, column].mean()
+    values[rows, columns] = means[columns]
+    return values
+
+
+def _category(
+    column: Any, table: Table, options: ImportOptions, faults: list[str], notes: list[str]
+) -> tuple[Any, Sequence[str]]:
+    """Return a column of 0 and 1 for each value, CSR (n, values), and the values.
 
     A value that is not in the stated list is a fault.
     """
-    name, coded = column.name, column.to_frame()
-    if name in options.categories:
-        stated = options.categories[name]
-        if not stated:
-            why = "its values are read from the data, which is itself a release"
-            notes.append(f"--one-hot {name}: {why}; --one-hot {name}=A,B,... states them")
-        outside = column[column.notna() & ~column.isin(stated or column)]
-        if len(outside):
-            every = shlex.quote(f"{name}={in_commas([*stated, *sorted(outside.unique())])}")
-            what = f"{short(outside.iloc[0])} is none of the values of --one-hot{and_more(len(outside))}"
-            where = table.place_of(outside.index[0], name)
-            faults.append(f"{where}: {what}; write one of them, or state all: --one-hot {every}")
-        kinds = pd.Categorical(column, categories=stated or sorted(column.dropna().unique()))
-        coded = pd.get_dummies(pd.Series(kinds, column.index), prefix=name, prefix_sep="=", dtype=float)
-        coded = coded.mask(column.isna())
-    return coded.fillna(coded.mean() if options.missing == "mean" else 0.0)
+    name = column.name
+    stated = options.categories[name]
+    if not stated:
+        why = "its values are read from the data, which is itself a release"
+        notes.append(f"--one-hot {name}: {why}; --one-hot {name}=A,B,... states them")
+    kinds = stated or sorted(column.dropna().unique())
+    outside = column[column.notna() & ~column.isin(kinds)]
+    if len(outside):
+        every = shlex.quote(f"{name}={in_commas([*stated, *sorted(outside.unique())])}")
+        what = f"{short(outside.iloc[0])} is none of the values of --one-hot{and_more(len(outside))}"
+        where = table.place_of(outside.index[0], name)
+        faults.append(f"{where}: {what}; write one of them, or state all: --one-hot {every}")
+    codes, empty = pd.Index(kinds, dtype=object).get_indexer(column), np.flatnonzero(column.isna())
+    rows = np.flatnonzero(codes >= 0)
+    block = csr_array((np.ones(len(rows)), (rows, codes[rows])), shape=(len(column), len(kinds)))
+    if options.missing == "mean" and len(empty):
+        check_growth(f"{table.file}: {len(empty):,} means of {len(kinds):,}", len(empty) * len(kinds), len(column))
+        filled = len(column) - len(empty)
+        shares = block.sum(axis=0) / filled if filled else np.full(len(kinds), np.nan)
+        places = np.repeat(empty, len(kinds)), np.tile(np.arange(len(kinds)), len(empty))
+        block += csr_array((np.tile(shares, len(empty)), places), shape=block.shape)
+    return block, kinds
 
 
 def _labels(wide: Any, owners: dict[Any, Table], options: ImportOptions, faults: list[str]) -> tuple[Any, Any]:

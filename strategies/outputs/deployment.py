@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from ldpsim.curator.options import BUDGET, NETWORK
-from ldpsim.strategies.results.in_words import held, level_term, loss_in_column
+from ldpsim.curator.privacy.levels import level_term
+from ldpsim.strategies.results.in_words import held, loss_in_column
 from ldpsim.strategies.results.numbers import percent
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ldpsim.curator.privacy.levels import compared_levels, level_term, level_words
 from ldpsim.strategies.foreign_text import number, text
-from ldpsim.strategies.outputs.sums import levels_of
 from ldpsim.strategies.results.averages import mean, spread
-from ldpsim.strategies.results.in_words import compared_loss, level_term, loss_in_column, shown_levels
+from ldpsim.strategies.results.in_words import compared_loss, held, loss_in_column, shown_levels
 from ldpsim.strategies.results.numbers import NONE, bytes_, epsilon, plus_minus, points
 from ldpsim.strategies.results.outcome import Score
 from ldpsim.strategies.results.verdict import (
@@ -67,7 +67,7 @@ class Group:
         line: The label without budgets: groups on one line of a chart share it.
         nulls: ``test`` and ``std`` of the null models that all results have.
         verdict: ``text``, ``standing`` (a key of STANDINGS) and ``margin``; None without null models.
-        levels: What holds in one result at each compared level, the worst of all results.
+        levels: What holds in one result at each level, compared or part of one, the worst of all results.
         row: Everything that is a figure or a word, flat: a row of ``summary.csv``.
     """
 
@@ -171,8 +171,8 @@ def _group(records: Sequence[ResultRecord], keys: Sequence[str]) -> Group:
     nulls = _mean_nulls(records)
     free = set.intersection(*(set(ask_nobody(record)) for record in records)) & set(nulls)
     verdict = shown_verdict(first) if len(records) == 1 else _verdict(records, nulls)
-    several = [levels_of(record) for record in records]
-    levels = {level: worst_guarantee([each[level] for each in several]) for level in several[0]}
+    levels = {level: worst_guarantee([held(record["privacy"]["holds"], level) for record in records])
+              for level in level_words().values()}  # fmt: skip
     options = {key: "" if values.get(key, _NONE) == _NONE else values[key] for key in keys}
     best = best_null(nulls)
     row = {
@@ -191,8 +191,8 @@ def _group(records: Sequence[ResultRecord], keys: Sequence[str]) -> Group:
         "claimed": max((_at(record, "privacy.claimed.value") for record in records), key=lambda value: value or 0.0),
         "collections": max(record["privacy"]["collections"] for record in records),
     }  # fmt: skip
-    for level, entry in levels.items():
-        row |= {f"holds_{level}": _loss_of(entry), f"holds_{level}_status": entry["status"]}
+    for level in compared_levels():
+        row |= {f"holds_{level}": _loss_of(levels[level]), f"holds_{level}_status": levels[level]["status"]}
     names = words_of(values, keys), words_of(values, [key for key in keys if key not in BUDGETS])
     label, line = (text(" ".join([method, *words])) for words in names)
     return Group(records, label, line, nulls, verdict, levels, row)

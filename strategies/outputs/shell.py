@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ldpsim.curator.methods import find
+from ldpsim.curator.names import paper_name
+from ldpsim.curator.privacy.levels import level_term
 from ldpsim.strategies.foreign_text import number, text
-from ldpsim.strategies.results.in_words import level_term
 from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.option_spec import DEVICES, OptionSpec, declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
@@ -87,7 +88,7 @@ def _option(spec: OptionSpec, value: Any) -> list[str]:
         if spec.name == "seeds":
             seeds = [(name, "os" if seed is None else _word(seed)) for name, seed in entries if name in declared(Seeds)]
             return [word for name, seed in seeds for word in (f"--{name}-seed", seed)]
-        return [word for key, entry in entries for word in (spec.option, f"{text(key)}={_word(entry)}")]
+        return [word for key, entry in entries for word in (spec.option, f"{paper_name(text(key))}={_word(entry)}")]
     if spec.kind is bool:
         return [spec.option] if value is True else []
     return [spec.option, _word(value)]

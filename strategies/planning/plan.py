@@ -19,7 +19,7 @@ from ldpsim.curator.methods import find
 from ldpsim.curator.methods.federated.fedavg import Federated
 from ldpsim.curator.options import PARTS
 from ldpsim.curator.privacy.level import LABEL, VOLUNTEERS
-from ldpsim.curator.privacy.levels import PUBLIC_PARTS
+from ldpsim.curator.privacy.levels import PUBLIC_PARTS, level_named, level_term
 from ldpsim.devices import datasets
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.query import MAX_BYTES
@@ -33,7 +33,7 @@ from ldpsim.strategies.outputs.shell import comparison
 from ldpsim.strategies.planning.on_paper import METHODS, OnPaper, asks_of, fewer_queries
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.results.in_words import NOT_ASKED, guess, held, level_named, level_term
+from ldpsim.strategies.results.in_words import NOT_ASKED, guess, held
 from ldpsim.strategies.results.numbers import planned_loss, size
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_options
 from ldpsim.strategies.setup.option_spec import declared, set_python_values

@@ -24,20 +24,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldpsim.curator.privacy.level import VOLUNTEERS, Level
-from ldpsim.curator.privacy.levels import LEVELS, MERGED, PUBLIC_PARTS, LevelSpec
+from ldpsim.curator.privacy.levels import LEVELS, MERGED, PUBLIC_PARTS, LevelSpec, compared_levels, level_term, parts_of
 from ldpsim.strategies.results.numbers import IN_CLEAR, guessed, percent, word_of
 from ldpsim.strategies.results.numbers import epsilon as shown
 
 _NOTHING = Level("not asked").to_dict()
 CLOSE = 0.01  # relative: equal losses may be this far below the target if they come in steps
-
-
-def compared_levels() -> dict[str, tuple[str, ...]]:
-    """Return the levels of guarantee that each compared level consists of, by its name."""
-    parts: dict[str, tuple[str, ...]] = {}
-    for name, spec in LEVELS.items():
-        parts[spec.compared] = (*parts.get(spec.compared, ()), name)
-    return parts
 
 
 def shown_levels(most: int | None = None) -> dict[str, tuple[str, str]]:
@@ -52,40 +44,13 @@ def shown_levels(most: int | None = None) -> dict[str, tuple[str, str]]:
     return {name: MERGED.get(name, (spec.term, spec.changes)) for name, spec in specs.items()}
 
 
-def level_term(level: str) -> str:
-    """Return the name of a compared level as people read it.
-
-    >>> level_term("bit"), level_term("node")
-    ('a bit', 'a person as others report it')
-    """
-    return MERGED[level][0] if level in MERGED else LEVELS[compared_levels()[level][0]].term
-
-
 def at_the_level(level: str) -> str:
-    """Return a compared level at the end of a sentence.
+    """Return a level at the end of a sentence.
 
     >>> at_the_level("relationship")
-    'at the level of a relationship'
+    'at the level of a friendship'
     """
     return f"at the level of {level_term(level)}"
-
-
-def level_named(text: str, option: str = "--match") -> str:
-    """Return the level of this name, or of the words that people read; ``central-node`` is ``central_node``.
-
-    Raises:
-        ValueError: for another text.
-
-    >>> level_named("person"), level_named("a relationship"), level_named("node")
-    ('user', 'relationship', 'node')
-    """
-    word = text.strip().lower()
-    by_term = {level_term(name).removeprefix("a ").removeprefix("person's "): name for name in compared_levels()}
-    name = by_term.get(word.removeprefix("a ").removeprefix("person's "), word.replace("-", "_"))
-    if name not in compared_levels():
-        words = ", ".join(f"{each} ({level_term(each)})" for each in compared_levels())
-        raise ValueError(f"{option} {text}: the level must be one of {words}")
-    return name
 
 
 def held(holds: Mapping[str, Any], level: str) -> dict[str, Any]:
@@ -96,16 +61,13 @@ def held(holds: Mapping[str, Any], level: str) -> dict[str, Any]:
 
     Args:
         holds: ``privacy.holds`` of a result.
-        level: One of :func:`compared_levels`.
+        level: A compared level, or one of its parts.
 
     Raises:
         ValueError: for an unknown level or status, or a bounded level without a finite value of 0 or more.
     """
-    parts = compared_levels()
-    if level not in parts:
-        raise ValueError(f"{level}: results are not compared at this level (known: {', '.join(parts)})")
     worst: dict[str, Any] | None = None
-    for part in parts[level]:
+    for part in parts_of(level):
         entry = holds[part]
         status, value = entry["status"], entry["value"]
         if status not in ("bounded", "unprotected", "not asked"):

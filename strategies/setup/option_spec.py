@@ -16,6 +16,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from ldpsim.curator.names import paper_name
+
 POPULATION, BUDGET, DEVICES, MODEL, OUTPUT, RUNNING = PANELS = (
     "What to simulate", "Privacy", "Devices", "Model", "Output", "Engine",
 )  # fmt: skip
@@ -139,7 +141,7 @@ class OptionSpec:
         if isinstance(value, bool):
             return self.option
         if self.is_table:
-            return " ".join(f"{self.option} {key}={entry}" for key, entry in value.items())
+            return " ".join(f"{self.option} {paper_name(key)}={entry}" for key, entry in value.items())
         return f"{self.option} {exact(value) if isinstance(value, float) else value}"
 
     def value(self, argument: Any) -> Any:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpsim.curator import options as o
+from ldpsim.curator.names import by_field
 from ldpsim.strategies.setup.option_spec import (
     BUDGET,
     DEVICES,
@@ -313,7 +314,7 @@ class RunOptions:
         column=False,
     )  # fmt: skip
     caps: Mapping[str, float] = option(
-        {}, "Largest loss of bit, vector, user", DEVICES, "LEVEL=X", flag="--cap",
+        {}, "Largest loss of bit, all-features, person", DEVICES, "LEVEL=X", flag="--cap",
         shown="the question's", hashed="always", column=False,
     )  # fmt: skip
     collector_key: Path | None = option(
@@ -328,6 +329,7 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         set_checked(self)
+        object.__setattr__(self, "settings", by_field(self.settings, "--set"))
         self._check_tables()
         self.defences()
         check_ray_address(self.engine, self.ray_address)
@@ -343,13 +345,25 @@ class RunOptions:
                 raise ValueError(f"seeds has no {name}{nearest(name, names)} (there are {', '.join(names)})")
             if seed is not None and not 0 <= seed < _SEED_BOUND:
                 raise ValueError(f"--{name}-seed {seed}: {_SEED}")
-        for level, cap in self.caps.items():
+        if self.caps:
+            from ldpsim.curator.privacy.levels import level_named, level_word
             from ldpsim.devices.policy.policy import CAP_LEVELS
 
-            if level not in CAP_LEVELS:
-                raise ValueError(f"--cap {level}={cap:g}: the level must be one of {', '.join(CAP_LEVELS)}")
-            if not cap >= 0:
-                raise ValueError(f"--cap {level}={cap:g}: a cap is a number of 0 or more")
+            caps: dict[str, float] = {}
+            for level, cap in self.caps.items():
+                try:
+                    name = level_named(level)
+                except ValueError:
+                    name = level
+                if name not in CAP_LEVELS:
+                    words = ", ".join(map(level_word, CAP_LEVELS))
+                    raise ValueError(f"--cap {level}={cap:g}: the level must be one of {words}")
+                if name in caps:
+                    raise ValueError(f"--cap {level}={cap:g}: this level has a cap already")
+                if not cap >= 0:
+                    raise ValueError(f"--cap {level}={cap:g}: a cap is a number of 0 or more")
+                caps[name] = cap
+            object.__setattr__(self, "caps", caps)  # by the stored names
 
     def defences(self) -> tuple[str, ...]:
         """Return the names of the defences in force; ValueError for an unknown one."""

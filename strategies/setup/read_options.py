@@ -13,7 +13,7 @@ from typing import Any
 
 from ldpsim.curator.methods import Method, find
 from ldpsim.curator.methods.parameters import UNREAD, unread_parameters
-from ldpsim.curator.names import nearest
+from ldpsim.curator.names import nearest, paper_name
 from ldpsim.curator.options import BUDGET, OF_METHODS, REPORTS, SPLIT
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions, no_network
@@ -120,7 +120,7 @@ def read_alone(options: RunOptions) -> tuple[RunOptions, Mapping[str, str]]:
     kind = find(options.method)
     own = {entry.name for entry in fields(kind)}  # type: ignore[arg-type]
     reasons = {
-        SET + key: f"{options.method} has no such parameter{nearest(key, own | TRAINING)}"
+        SET + key: f"{options.method} has no such parameter{nearest(paper_name(key), map(paper_name, own | TRAINING))}"
         for key in options.settings.keys() - own - TRAINING
     }
     try:
@@ -176,7 +176,8 @@ def _refusal(options: RunOptions, name: str, reasons: Mapping[str, str]) -> str:
 def _said(options: RunOptions, name: str) -> str:
     """Return a given option, or ``settings.KEY``, as the command line has it."""
     if name.startswith(SET):
-        return f"--set {name.removeprefix(SET)}={options.settings[name.removeprefix(SET)]}"
+        key = name.removeprefix(SET)
+        return f"--set {paper_name(key)}={options.settings[key]}"
     return _OPTIONS[name].words(getattr(options, name))
 
 

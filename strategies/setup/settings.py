@@ -20,7 +20,7 @@ from ldpsim.curator.methods.feature_share import feature_share
 from ldpsim.curator.methods.federated.fedavg import Federated
 from ldpsim.curator.methods.owner.owner import OwnerMethod, sage_settings
 from ldpsim.curator.methods.parameters import read_value
-from ldpsim.curator.names import nearest
+from ldpsim.curator.names import nearest, paper_name
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.tuned import stored
 from ldpsim.devices.data.population import Population
@@ -133,10 +133,10 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
     names = TRAINING | defaults.keys()
     for key in values:
         if key not in names:
-            there = ", ".join(sorted(names))
-            raise SettingError(key, f"no such parameter{nearest(key, names)} (there are {there})")
+            there, given = sorted(map(paper_name, names)), paper_name(key)
+            raise SettingError(given, f"no such parameter{nearest(given, there)} (there are {', '.join(there)})")
         if key in TRAINING and (reason := unfit_training(key, method, gnn)):
-            raise SettingError(key, reason)
+            raise SettingError(paper_name(key), reason)
     made = method.from_settings({key: value for key, value in values.items() if key not in TRAINING})
     chosen = {key: read_value(key, value, str(_TRAINING[key].type)) for key, value in values.items() if key in TRAINING}
     gnn = options.gnn or made.in_force().default_gnn

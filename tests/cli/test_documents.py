@@ -152,7 +152,7 @@ def test_a_comparison_shows_the_other_methods(tmp_path: Path) -> None:
     (place,) = (path.parent.name for path in folder.glob("raw-*/result.json"))
     (row,) = (cells for cells in rows(made) if cells[0] == "raw")
     test = json.loads((folder / place / "result.json").read_text())["accuracy"]["test"]
-    assert row[1:4] == [f"accuracy {100 * test:.1f} %", "person –", "relationship –"]
+    assert row[1:4] == [f"accuracy {100 * test:.1f} %", "person –", "friendship –"]
     assert row[-1] == f"run: {place}/result.json" and made_of(folder, "raw").startswith("# Dossier: raw for 120")
 
 

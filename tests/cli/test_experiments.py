@@ -76,9 +76,9 @@ def test_budgets_that_were_made_equal(tmp_path: Path) -> None:
     assert "Budgets are equal" in shown.stdout and "not equal" not in shown.stdout
     shown = compare(tmp_path, "hogs", "solitude", "raw", "--match", "relationship", "2")
     assert "Budgets are not equal" in shown.stdout
-    assert "raw: in clear at the level of a relationship" in shown.stdout
+    assert "raw: in clear at the level of a friendship" in shown.stdout
     (folder,) = (tmp_path / "runs").iterdir()
-    assert "<b>raw</b> in clear at the level of a relationship" in (folder / "compare.html").read_text()
+    assert "<b>raw</b> in clear at the level of a friendship" in (folder / "compare.html").read_text()
 
 
 def test_a_method_that_fails_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
@@ -103,10 +103,10 @@ def test_several_results_on_a_terminal(width: int, comparison: Path, monkeypatch
     assert max(map(len, lines)) <= width and "…" not in capture.get()
     text = " ".join(capture.get().split())
     if width == 80:
-        assert "hogs 3 61.0 ± 1.0 70.0 78.8 ▲ 8 14.4 21,797.6 810 B" in text
-        assert "raw 1 61.2 70.0 – – in clear in clear" in text
+        assert "hogs 3 61.0 ± 1.0 70.0 30.2 78.8 ▲ 8 14.4 21,797.6 810 B" in text
+        assert "raw 1 61.2 70.0 – – – in clear in clear" in text
     else:
-        assert "asking nobody 30.2, best null 78.8 ▲, no noise 85.1, claim 8, a relationship 14.4" in text
+        assert "asking nobody 30.2, best null 78.8 ▲, no noise 85.1, claim 8, a friendship 14.4" in text
     assert "Labels on the graph alone are 17.6" in text and "null models: not taken" in text
     assert "Simulated from a seed: not private." in text
 

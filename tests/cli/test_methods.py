@@ -48,7 +48,8 @@ def test_one_method_lists_the_options_and_parameters_that_it_reads(name: str) ->
 
 def test_what_a_method_lists() -> None:
     about = json.loads(CliRunner().invoke(app, ["methods", "privgnn", "--json"]).stdout)
-    assert about["parameters"]["queries"] == 1000 and "--epsilon" not in about["options"]
+    assert about["parameters"]["queries"] == 1000 and about["parameters"]["lambda"] == 0.4
+    assert "--epsilon" not in about["options"]
 
 
 NAMES = {

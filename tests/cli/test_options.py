@@ -19,9 +19,9 @@ from ldpsim.cli.main import app
 from ldpsim.cli.options import Config, pairs, read_table, seeds, with_run_options
 from ldpsim.cli.run import run
 from ldpsim.curator.methods import BUILT_IN
+from ldpsim.curator.privacy.levels import level_words
 from ldpsim.devices import datasets
 from ldpsim.strategies.results.folder import write_config
-from ldpsim.strategies.results.in_words import compared_levels
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.tracking import targets
@@ -157,8 +157,8 @@ def completed(*words: str) -> list[str]:
         (("run", "--method", "fp-"), ["fp-blink", "fp-ldpgen", "fp-solitude"]),
         (("audit", "nois"), ["noise", "noisy", "noisy_row"]),
         (("run", "--dataset", "citeseer-"), ["citeseer-3312", "citeseer-lcc", "citeseer-full"]),
-        (("run", "--cap", ""), ["bit=", "vector=", "user="]),
-        (("compare", "hogs", "--match", "re"), ["relationship"]),
+        (("run", "--cap", ""), ["bit=", "all-features=", "person="]),
+        (("compare", "hogs", "--match", "fr"), ["friendship"]),
         (("run", "--defence", "d"), ["duplicates", "degree"]),
         (("run", "--on-requery", "r"), ["refuse", "replay"]),
         (("sweep", "--engine", ""), ["auto", "local", "ray"]),
@@ -175,7 +175,7 @@ def test_what_is_offered(words: tuple[str, ...], expected: list[str]) -> None:
 def test_all_names_of_the_registries_are_offered() -> None:
     assert set(completed("run", "--method", "")) >= set(BUILT_IN)
     assert completed("run", "--dataset", "") == list(datasets.names())
-    assert completed("compare", "--match", "") == list(compared_levels())
+    assert completed("compare", "--match", "") == list(level_words())
 
 
 def test_no_method_is_imported_for_a_completion() -> None:

@@ -72,7 +72,7 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--set tau=.8 --set tau=.9", "--set tau=.9", "twice"),
         ("--set tua=.8", "--set tua", "tau"),
         ("--set tau=high", "tau=high"),
-        ("--cap edge=1", "--cap edge=1", "bit, vector, user"),
+        ("--cap edge=1", "--cap edge=1", "bit, all-features, person"),
         ("--cap bit=little", "--cap bit=little"),
         ("--cap bit=nan", "--cap bit=nan"),
         ("--seed -1", "--seed -1"),
@@ -175,7 +175,7 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
     "compare hogs --clients 60": [
         ("--match user", "--match"),
         ("--match user much", "--match"),
-        ("--match people 2", "--match people: the level must be one of bit (a bit), relationship"),
+        ("--match people 2", "--match people: the level must be one of friendship, person, feature"),
         ("--state here", "--state"),
         ("--engine flower", "--engine flower"),
     ],

@@ -80,7 +80,7 @@ def test_what_a_person_reads_first(with_nulls: dict[str, Any], width: int) -> No
         "accuracy 61.2 %; asking nobody 30.2 % (shuffled all); without noise 85.1 %",
         "is below the best null model (graph alone, 78.8 %): -17.6 (-18.9 to -16.2) points",
         "- a feature: hidden fairly well (best guess 69 %)",
-        "- a relationship: not hidden (79.0 % recovered, precision 81.0 %)",
+        "- a friendship: not hidden (79.0 % recovered, precision 81.0 %)",
         "- all features, a person, a person as others report it: no meaningful protection",
         "- a person's label: in clear (public for training and validation)",
         "cost 400 B down, 410 B up a device in 1 round; 2.4 MB in all; 14.2 s",

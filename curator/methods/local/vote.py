@@ -10,7 +10,7 @@ neighbours speak for, and reports its place among a few candidates by generalise
 The curator learns the law M of a report given the class from people whose label is known, and pools
 ln Q_i with ln M (:mod:`ldpsim.curator.votes.knowledge`). No graph is rebuilt.
 
-- Everything that a person reports is epsilon-LDP, and a relationship costs 2 epsilon: both ends answer. Others
+- Everything that a person reports is epsilon-LDP, and a friendship costs 2 epsilon: both ends answer. Others
   who list a person report about it too, epsilon each.
 - Everybody is asked once. In ``batches`` the later people vote on what the earlier ones have said.
 - The table that a labelled person gets does not tell the person's own label.

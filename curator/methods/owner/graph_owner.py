@@ -4,7 +4,7 @@ Everybody hands the record over. The owner sums the neighbours' rows under Gauss
 trains small networks on them. Predictions are transductive: they read the sums that are kept, so any number of answers
 costs nothing more. Sums about another graph would be another release.
 
-What is published protects relationships (``level=edge``) or people (``level=node``) from whoever reads it. The owner
+What is published protects friendships (``level=edge``) or people (``level=node``) from whoever reads it. The owner
 itself has every record in clear.
 
 Differences from the public code of GAP and ProGAP, each with the printed way as a setting:

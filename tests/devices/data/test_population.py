@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Population, Record, build_population, records_by_column, records_of
+from ldpsim.devices.data.population import (
+    Population,
+    Record,
+    WrongFeature,
+    build_population,
+    records_by_column,
+    records_of,
+)
 
 
 def _build(**changes: Any) -> Population:
@@ -69,12 +77,26 @@ def test_records() -> None:
         {"feature_range": (0.25, 1.0), "feature_values": np.full(4, 0.5)},
         r"row 0, column 1: feature 0 outside \[0.25, 1\]",
     ),
+    (
+        {"feature_range": (0.25, 1.0), "feature_values": np.full(4, 0.5), "feature_indices": np.array([1, 0, 1, 1])},
+        r"row 0, column 2: feature 0 outside \[0.25, 1\]",
+    ),
     ({"class_names": ("a",)}, "1 class names for 2 classes"),
 ])  # fmt: skip
 def test_bad_input_names_the_first_offender(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         _build(**changes)
     assert "\n" not in str(caught.value)
+
+
+def test_the_first_feature_that_is_not_stored_is_found_without_a_list_of_all() -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(WrongFeature, match="row 0, column 1: feature 0 outside"):
+            _build(d=10**7, feature_range=(0.25, 1.0), feature_values=np.full(4, 0.5))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_comes_back_from_disk_memory_mapped(tmp_path: Path) -> None:

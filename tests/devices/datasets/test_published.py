@@ -90,6 +90,56 @@ def test_a_pickle_is_arrays_of_numbers_and_nothing_that_it_names_is_run(
     assert "\n" not in str(told.value) and not (tmp_path / "was run").exists()
 
 
+def _coded(folder: Path, **changes: Any) -> None:
+    """Write people whose first attribute has three values, the second two and the third four."""
+    rows = np.eye(3)[[0, 1, 2, 0]], np.array([[1], [0], [1], [0]]), np.eye(4)
+    arrays = {"x": np.hstack(rows), "edge_index": np.array([[0, 1], [1, 2]]), "labels": np.array([0, 1, 0, 1]),
+              "cat_card": np.array([3, 2, 4])}  # fmt: skip
+    # columns of attributes with two values come first
+    arrays["x"] = arrays["x"][:, [3, 0, 1, 2, 4, 5, 6, 7]]
+    np.savez(folder / "student.npz", **{**arrays, **changes})
+
+
+@pytest.mark.parametrize(("row", "column", "said"), [
+    (2, 1, r"row 2, columns 1\.\.3: not exactly one 1"), (3, 4, r"row 3, columns 4\.\.7: not exactly one 1"),
+])  # fmt: skip
+def test_attributes_of_several_values_have_one_1(row: int, column: int, said: str, tmp_path: Path) -> None:
+    _coded(tmp_path)
+    assert load("student", data_dir=tmp_path).facts.domains == (2, 3, 4)
+    with np.load(tmp_path / "student.npz") as stored:
+        x = stored["x"]
+    x[row, column] = 1 - x[row, column]
+    _coded(tmp_path, x=x)
+    with pytest.raises(ValueError, match=said):
+        load("student", data_dir=tmp_path)
+
+
+def test_the_first_attribute_is_checked_and_the_columns_are_counted(tmp_path: Path) -> None:
+    three = np.eye(3)[[0, 1, 2, 0]]
+    _coded(tmp_path, x=three, cat_card=np.array([3]))
+    assert load("student", data_dir=tmp_path).facts.domains == (3,)
+    _coded(tmp_path, x=np.ones_like(three), cat_card=np.array([3]))
+    with pytest.raises(ValueError, match=r"row 0, columns 0\.\.2: not exactly one 1"):
+        load("student", data_dir=tmp_path)
+    _coded(tmp_path, cat_card=np.array([3, 2]))
+    with pytest.raises(ValueError, match="cat_card describes 4 columns, x has 8"):
+        load("student", data_dir=tmp_path)
+
+
+def test_attributes_are_counted_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass over all people for each attribute takes quadratic time."""
+    calls, count = [], np.bincount
+    monkeypatch.setattr(np, "bincount", lambda *given, **more: (calls.append(1), count(*given, **more))[1])
+    found = []
+    for attributes in (4, 40):
+        calls.clear()
+        x = np.tile(np.eye(3)[[0, 1, 2, 0]], attributes)
+        _coded(tmp_path, x=x, cat_card=np.full(attributes, 3))
+        load("student", data_dir=tmp_path)
+        found.append(len(calls))
+    assert found[0] == found[1]
+
+
 # Those that lie in the data folder, each with its published edge homophily.
 HOMOPHILY = {
     "deezer-europe": 0.5251, "twitch-de": 0.6322, "twitch-engb": 0.5560, "coauthor-cs": 0.8081, "flickr": 0.2386,

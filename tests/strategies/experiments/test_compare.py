@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ldpsim.cli.report.gather import gather
+from ldpsim.cli.report.page import verdict
 from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.experiments.compare import Comparison, compare, guarantee_before, match
@@ -54,6 +56,20 @@ def test_a_match_is_what_the_results_hold(tmp_path: Path) -> None:
     assert [entry["value"] for entry in held[:2]] == pytest.approx([4.0, 4.0], rel=1e-6)
     assert found.match is not None and set(found.match.unmatched) == {"lpgnn", "raw"}
     assert "edges are public" in found.match.unmatched["lpgnn"]
+
+
+def test_a_match_takes_the_words_of_the_screen(tmp_path: Path) -> None:
+    """Its folder is that of the stored name, so that the other word finds the same runs."""
+    stored, word = (small(tmp_path, "hogs", matching=(name, 2.0), repeats=1) for name in ("relationship", "friendship"))
+    assert word.folder == stored.folder and word.found == 1
+    assert word.match == stored.match and word.match is not None and word.match.level == "relationship"
+    feature = small(tmp_path, "hogs", "vote", matching=("feature", 0.5), repeats=1)
+    assert feature.records[0]["privacy"]["holds"]["bit_feature"]["value"] == pytest.approx(0.5, rel=1e-6)
+    (group, _) = gather([feature.folder]).groups
+    assert group.levels["bit_feature"]["value"] < group.levels["bit"]["value"]
+    assert verdict([group], {"level": "bit_feature", "target": 0.5, "unmatched": {}})["equal"]
+    with pytest.raises(ValueError, match=r"^--match friendship -1: the loss must be a finite number above 0"):
+        small(tmp_path, "hogs", matching=("relationship", -1.0))
 
 
 def test_public_features_go_to_the_methods_that_have_them(tmp_path: Path) -> None:
@@ -142,8 +158,8 @@ def test_an_owners_knob_is_its_noise(population: Population) -> None:
     ("method", "level", "said"),
     [
         ("raw", "user", "in clear at the level of a person: raw data, no noise"),
-        ("mlp", "relationship", "nothing is asked at the level of a relationship"),
-        ("lpgnn", "relationship", "in clear at the level of a relationship: edges are public"),
+        ("mlp", "relationship", "nothing is asked at the level of a friendship"),
+        ("lpgnn", "relationship", "in clear at the level of a friendship: edges are public"),
         ("blink", "vector", "in clear at the level of all features: features are public"),
         ("hogs", "central_node", "nothing is asked at the level of a person in owned data"),
         ("privgnn", "user", "in clear at the level of a person"),

@@ -95,6 +95,14 @@ def test_a_bad_file_is_one_line(text: str, said: str, tmp_path: Path) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_parameters_have_the_names_of_their_papers() -> None:
+    (cell,) = read_sweep(None, {"method": ["privgnn"], "settings.lambda": [0.2]})
+    assert cell == read_sweep(None, {"method": ["privgnn"], "settings.lambda_": [0.2]})[0]
+    assert cell.options.settings == {"lambda_": "0.2"} and cell.label == "method=privgnn, settings.lambda=0.2"
+    with pytest.raises(ValueError, match=r"settings\.lambda=.* it has a value already"):
+        read_sweep(None, {"settings.lambda": [0.2], "settings.lambda_": [0.3]})
+
+
 # ---- running -------------------------------------------------------------------------
 
 

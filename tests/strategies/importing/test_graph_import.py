@@ -212,6 +212,17 @@ def test_each_scale() -> None:
     np.testing.assert_array_equal(_scaled(TABLE, "binary"), [[0, 1, 1], [1, 1, 1], [1, 0, 1]])
 
 
+def test_minmax_of_sparse_parts_is_that_of_a_dense_table() -> None:
+    generator = np.random.default_rng(5)
+    for _ in range(50):
+        shape = tuple(generator.integers(1, 8, 2))
+        table = np.where(generator.random(shape) < 0.5, 0, generator.normal(size=shape))
+        table[0, 0] = -3.0
+        least, most = table.min(axis=0), table.max(axis=0)
+        dense = (table - least) / np.where(most > least, most - least, 1)
+        np.testing.assert_array_equal(_scaled(table, "minmax"), dense.astype(np.float32))
+
+
 def test_the_summary_has_counts_and_what_is_public(tmp_path: Path) -> None:
     found = import_graph(_files(tmp_path), options=ImportOptions(class_names=("red", "blue", "green")))
     counts = ("people", "isolated", "classes", "largest_class", "without_label", "features", "homophily")

@@ -73,6 +73,8 @@ def test_what_cannot_be_is_a_reason() -> None:
     assert any("a device reads" in why for why in _row("vote", TargetLoss(), clients=10**8).why)
     learns_nothing = _row("ldp-fedavg", TargetLoss(level="relationship", holds=2.0))
     assert not learns_nothing.why and learns_nothing.at("relationship")["status"] == "not asked"
+    assert TargetLoss("friendship") == TargetLoss("a friendship") == TargetLoss("relationship")
+    assert TargetLoss("person") == TargetLoss()
 
 
 def test_rows_are_in_the_order_of_bytes_and_nothing_is_chosen() -> None:

@@ -11,14 +11,12 @@ import pytest
 
 from docs.layers import ROOT
 from ldpsim.curator.privacy.level import Level, OfOne
-from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.curator.privacy.levels import LEVELS, compared_levels, level_named, level_term, level_word, level_words
 from ldpsim.strategies.results.in_words import (
     FOUND,
     PROTECTIONS,
-    compared_levels,
     guess,
     held,
-    level_named,
     of_100,
     privacy_in_words,
     protection,
@@ -74,13 +72,13 @@ def test_a_public_class_is_not_counted_where_the_rest_is_hidden() -> None:
 def test_friendships_that_were_found_are_not_hidden_whatever_the_bound_is() -> None:
     bound = {"relationship": Level("bounded", 1.0)}
     line = texts(record(0.992, 0.991, **bound))[1]
-    assert line == "a relationship: not hidden (99.2 % recovered, precision 99.1 %)"
+    assert line == "a friendship: not hidden (99.2 % recovered, precision 99.1 %)"
     (low,) = [x for x in privacy_in_words(record(0.9, FOUND - 0.01, **bound)) if "relationship" in x.levels]
     assert (low.word, low.tone) == ("hidden fairly well", "good")
     assert low.detail.endswith("; 90.0 % found, precision 49.0 %")
     assert "found" in texts(record(0.2, 0.1))[-1]  # guessed from other reports
     public = Level("unprotected", reason="edges are public")
-    assert "a relationship: in clear (edges are public)" in texts(record(1.0, 1.0, relationship=public))
+    assert "a friendship: in clear (edges are public)" in texts(record(1.0, 1.0, relationship=public))
     assert recovered(record(1.0, 1.0, relationship=public)) is None
     assert recovered(record(0.9, 0.8, **bound)) == (0.9, 0.8)
 
@@ -169,7 +167,14 @@ def test_what_no_result_says_is_refused(entry: dict[str, Any]) -> None:
 
 
 def test_names_of_levels() -> None:
+    """Each level has the word of the command line, the term that screens show, and its stored name."""
     assert level_named("Central-Node") == "central_node"
-    assert level_named("user") == "user"
-    with pytest.raises(ValueError, match=r"--match everything: the level must be one of bit \(a bit\), relationship"):
-        level_named("everything")
+    stored = {"friendship": "relationship", "person": "user", "feature": "bit_feature", "label": "label", "bit": "bit",
+              "list-entry": "bit_adjacency", "all-features": "vector"}  # fmt: skip
+    for word, name in stored.items():
+        assert level_named(word) == level_named(name) == level_named(level_term(name)) == name
+        assert level_named(f"one {word}".title()) == name and level_word(name) == word
+    assert list(level_words())[:4] == ["friendship", "person", "feature", "label"]
+    assert set(level_words().values()) == {*LEVELS, *compared_levels()}
+    with pytest.raises(ValueError, match=r"^--level everything: the level must be one of friendship, person, feat"):
+        level_named("everything", "--level")

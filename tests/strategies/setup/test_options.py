@@ -31,10 +31,13 @@ from ldpsim.strategies.attacks.stress.campaign import StressOptions
 from ldpsim.strategies.experiments.compare import guarantee_before, match
 from ldpsim.strategies.experiments.sweep_file import read_sweep
 from ldpsim.strategies.importing.options import ImportOptions
+from ldpsim.strategies.outputs.shell import command_of
 from ldpsim.strategies.planning.plan import TargetLoss
 from ldpsim.strategies.results.folder import log_file
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.disk_space import check_refused, naming_full_disk
+from ldpsim.strategies.setup.fingerprint import config_hash, configuration
+from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import RunSetup, load_population
 from ldpsim.strategies.setup.settings import CHOSEN, resolve
@@ -51,6 +54,35 @@ def test_repeats_vary_what_they_say() -> None:
         assert {name for name in first if first[name] != second[name]} == changes
         assert options.seeds_of(1) != options.seeds_of(2)
     assert RunOptions(repeats=2, seeds={"noise": None}).seeds_of(1).noise is None
+
+
+def test_a_parameter_has_the_name_of_its_paper_and_that_of_its_field() -> None:
+    """``lambda`` is a word of Python: what is stored and hashed has the field's name, what people read the paper's."""
+    of_paper, of_field = (
+        RunOptions(method="privgnn", clients=60, settings={name: 0.2, "queries": 5}) for name in ("lambda", "lambda_")
+    )
+    assert of_paper == of_field and of_paper.settings == {"lambda_": "0.2", "queries": "5"}
+    assert config_hash(configuration(of_paper)) == config_hash(configuration(of_field)) == "7f95ef8528f8"
+    assert PrivGnn.from_settings({"lambda": "0.2"}) == PrivGnn(lambda_=0.2)
+    assert "--set lambda=0.2" in command_of({"method": "privgnn", "config": configuration(of_field)})
+    assert "--set lambda=0.2" in declared(RunOptions)["settings"].words(of_field.settings)
+    with pytest.raises(ValueError, match=r"^--set lambda_?=3: it has a value already$"):
+        RunOptions(settings={"lambda_": 2, "lambda": 3})
+    with pytest.raises(ValueError, match=r"^--set lamda: .*did you mean lambda or gamma\?.* lambda, lr"):
+        set_up(replace(of_field, settings={"lamda": "1"}))
+    with pytest.raises(ValueError, match="^hogs has no such parameter|^--set lambda: "):
+        set_up(RunOptions(method="hogs", clients=60, settings={"lambda": 2}))
+
+
+def test_caps_have_the_words_of_levels() -> None:
+    given = RunOptions(caps={"person": 8, "all-features": 4, "bit": 1})
+    assert given == RunOptions(caps={"user": 8, "vector": 4, "bit": 1})
+    assert given.caps == {"user": 8.0, "vector": 4.0, "bit": 1.0}
+    for wrong in ("users", "friendship"):
+        with pytest.raises(ValueError, match=f"--cap {wrong}=1: the level must be one of bit, all-features, person"):
+            RunOptions(caps={wrong: 1})
+    with pytest.raises(ValueError, match="--cap user=1: this level has a cap already"):
+        RunOptions(caps={"person": 2, "user": 1})
 
 
 @pytest.mark.parametrize(
