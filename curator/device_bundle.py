@@ -9,8 +9,9 @@ its own features and its own list in clear (:mod:`ldpsim.devices.prediction`).
 - The *model of features* is linear (:mod:`ldpsim.curator.votes.own_model`). It is fitted to people whose label and
   features are known: in clear, or else as unbiased estimates of the reports.
 - The *affinity* says of which classes friends of a person of each class are: from public or reported pairs
-  (:mod:`ldpsim.curator.friend_affinity`), from a calibration group (:mod:`ldpsim.curator.votes.calibration`), else
-  an assumed homophily, and the result says so. Nobody's true list is read.
+  (:mod:`ldpsim.curator.friend_affinity`), from a calibration group or from votes of people whose label is public
+  (:mod:`ldpsim.curator.votes.calibration`), else an assumed homophily, and the result says so. Nobody's true list is
+  read.
 
 The bundle that needs no report has the same form. Its affinity is that of the public graph, or the assumed one.
 """
@@ -34,6 +35,7 @@ from ldpsim.curator.nulls.models import NullEvidence, estimated, is_sampled, sam
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.votes.knowledge import homophily_of_votes
 from ldpsim.curator.votes.own_model import SCALE, OwnModel, own_model, published
 from ldpsim.curator.votes.volunteered import ASSUMED, volunteer_knowledge
 from ldpsim.devices.array_types import DoubleArray, IntArray
@@ -155,6 +157,8 @@ def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEviden
         shares = knowledge.shares
         source = "calibration" if knowledge.calibrated else "assumed"
         friends = FriendAffinity.of_homophily(knowledge.homophily, shares, source)
+    elif friends.source == "assumed" and (homophily := homophily_of_votes(reports, public, shares)) is not None:
+        friends = FriendAffinity.of_homophily(homophily, shares, "votes of labelled people")
     own = None
     if is_sampled(public.split) and tell_features(reports, public):
         own = reports.of_people(sampled_people(evidence), "features")

@@ -36,7 +36,8 @@ class FriendAffinity:
     Args:
         matrix: float64 (classes, classes): H.
         homophily: h, the excess of friends of one's own class over chance, -1 .. 1.
-        source: ``public graph``, ``reported lists``, ``calibration``, or ``assumed``.
+        source: ``public graph``, ``reported lists``, ``calibration``, ``votes of labelled people``, or
+            ``assumed``.
     """
 
     matrix: DoubleArray = field(repr=False)

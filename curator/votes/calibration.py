@@ -20,7 +20,8 @@ Nothing is known of the lists. A(h) assumes that
 It was checked against the true shares of seven real and eight generated graphs: at h = .8 it says .72, .82 and .92 for
 losses of 1, 2 and 4, and Cora has .71, .82 and .93. An error of A(h) is an error of h, never of the stated loss.
 
-The same assumptions, and how well own features name the volunteers' labels, tell how often a vote is right.
+The same assumptions, and how well own features name the volunteers' labels, tell how often a vote is right. Where
+labels are public and labelled people vote, too, how often a vote names the own label tells h in the same way.
 """
 
 from __future__ import annotations
@@ -74,21 +75,22 @@ def expected_shares(
     return np.asarray((1 - UNRELATED) * total / shares.sum() + UNRELATED / 2)
 
 
-def posterior_mean(ones: int, reports: int, kept: float, expected: DoubleArray) -> float:
+def posterior_mean(ones: int, reports: int, kept: float, expected: DoubleArray, *, values: int = 2) -> float:
     """Return the posterior mean of h.
 
     Args:
-        ones: Number of reports that are 1.
+        ones: Number of reports that are 1, or that name the own label.
         reports: Number of reports m.
-        kept: Probability k that the response keeps a report; else it is a fair coin.
+        kept: Probability k that the response keeps a report; else all values are alike.
         expected: float64: A(h) of :data:`HOMOPHILIES`.
+        values: Number of values of a report.
 
     >>> expected = np.linspace(0.3, 0.9, len(HOMOPHILIES))
     >>> [round(posterior_mean(ones, 100, 1.0, expected), 2) for ones in (0, 50, 90)], round(
     ...     posterior_mean(0, 0, 1.0, expected), 2)
     ([-0.9, -0.11, 0.8], 0.55)
     """
-    chance = np.clip(kept * expected + (1 - kept) / 2, 1e-9, 1 - 1e-9)
+    chance = np.clip(kept * expected + (1 - kept) / values, 1e-9, 1 - 1e-9)
     prior = np.full(len(HOMOPHILIES), (1 - LIKE_WEIGHT) / (len(HOMOPHILIES) - 1))
     prior[-1] = LIKE_WEIGHT
     logs = np.log(prior) + ones * np.log(chance) + (reports - ones) * np.log1p(-chance)
@@ -97,8 +99,9 @@ def posterior_mean(ones: int, reports: int, kept: float, expected: DoubleArray) 
 
 
 def right_share(
-    own: DoubleArray, labels: IntArray, table: DoubleArray, counts: IntArray, shares: DoubleArray, homophily: float
-) -> float:
+    own: DoubleArray, labels: IntArray, table: DoubleArray, counts: IntArray, shares: DoubleArray, homophily: float,
+    *, scored: float | None = None, candidates: int | None = None,
+) -> float:  # fmt: skip
     """Return how often own features and a list of friends at this homophily are expected to name the label.
 
     People are drawn from those whose features are known, and lists by the assumptions above, 2,000 times from one seed.
@@ -108,6 +111,9 @@ def right_share(
         labels: int64 (m,): their labels; m at least 1.
         table, counts, shares: Those of :func:`expected_shares`.
         homophily: h.
+        scored: Homophily by which friends are scored; None for h.
+        candidates: Number of classes to choose from, the likeliest by ``own``; None for all. Only people whose label is
+            among them count; 0 without any.
     """
     rng = np.random.Generator(np.random.PCG64(0))
     people = rng.integers(0, len(labels), _SAMPLES)
@@ -120,9 +126,15 @@ def right_share(
     of_friend = _drawn(rng, np.cumsum(likely, axis=1))
     rows = _drawn(rng, np.cumsum(_rows_by_class(table, counts), axis=0).T[of_friend])
     scores = np.zeros((_SAMPLES, classes))
-    np.add.at(scores, owner, friend_scores(table, mixture, shares)[rows])
+    weighed = mixture if scored is None else affinity(scored, shares)
+    np.add.at(scores, owner, friend_scores(table, weighed, shares)[rows])
     scores *= (SATURATION / (SATURATION + numbers - 1.0))[:, None]
-    return float(np.mean((own[people] + scores).argmax(axis=1) == wanted))
+    total, counted = own[people] + scores, np.ones(_SAMPLES, np.bool_)
+    if candidates is not None:
+        ranks = np.argsort(np.argsort(-own, axis=1, kind="stable"), axis=1)[people]
+        total = np.where(ranks < candidates, total, -np.inf)
+        counted = ranks[np.arange(_SAMPLES), wanted] < candidates
+    return float(np.mean((total.argmax(axis=1) == wanted)[counted])) if counted.any() else 0.0
 
 
 def friend_scores(table: DoubleArray, friends: DoubleArray, shares: DoubleArray) -> DoubleArray:

@@ -59,7 +59,7 @@ from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import NeighbourhoodVote
 from ldpsim.devices.mechanisms.score_rows import STEPS_PER_NAT
-from ldpsim.devices.mechanisms.score_table import MOST_CLASSES, MOST_PAIRED
+from ldpsim.devices.mechanisms.score_table import MOST_CLASSES, MOST_PAIRED, MOST_SATURATION
 from ldpsim.devices.query import Ask, Query
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class Vote(LocalMethod):
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
             vote = NeighbourhoodVote.from_probabilities(
                 rows, epsilon, candidates=width, unseen=not budget.public_features, homophily=self.homophily,
-                reporting=budget.reporting,
+                reporting=budget.reporting, saturation=MOST_SATURATION,  # measured: labels are known, friends add up
             )  # fmt: skip
         return Question(Query(collection, ((Ask("adjacency", (vote,)),),)), people)
 
