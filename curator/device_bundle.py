@@ -8,14 +8,12 @@ its own features and its own list in clear (:mod:`ldpsim.devices.prediction`).
   whom it says so have each label. Without a method, it is what features in clear say, or nothing.
 - The *model of features* is linear (:mod:`ldpsim.curator.votes.own_model`). It is fitted to people whose label and
   features are known: in clear, or else as unbiased estimates of the reports.
-- The *homophily* h is that of the edges between labelled people, or between a sample of very many. With s the share
-  of edges within a class, m the classes' shares of the ends of edges, and the noise of the reports taken out,
+- The *affinity* says of which classes friends of a person of each class are: from public or reported pairs
+  (:mod:`ldpsim.curator.friend_affinity`), from a calibration group or from votes of people whose label is public
+  (:mod:`ldpsim.curator.votes.calibration`), else an assumed homophily, and the result says so. Nobody's true list is
+  read.
 
-      h = (s - sum of m_c^2) / (1 - sum of m_c^2).
-
-  Where the witnesses of a vote say, by :data:`DOUBT` standard errors, that votes are right less often than features
-  alone, it is :data:`WEAK`. Elsewhere a prior of :data:`HOMOPHILY` with the spread :data:`SPREAD` stands in for what
-  the reports do not tell. Nobody's true list is read.
+The bundle that needs no report has the same form. Its affinity is that of the public graph, or the assumed one.
 """
 
 from __future__ import annotations
@@ -29,24 +27,24 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import softmax
 
-from ldpsim.curator.evidence.evidence import Evidence, reported_links
+from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.linear.factored import Factored
-from ldpsim.curator.links.belief_propagation import labelled_edges
 from ldpsim.curator.nulls.models import NullEvidence, estimated, is_sampled, sampled_people, tell_features
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import flipped_rows
+from ldpsim.curator.votes.knowledge import homophily_of_votes
 from ldpsim.curator.votes.own_model import SCALE, OwnModel, own_model, published
-from ldpsim.curator.votes.volunteered import right_votes
+from ldpsim.curator.votes.volunteered import ASSUMED, volunteer_knowledge
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms.class_table import MOST_LEVELS, UNIT, whole_features
+from ldpsim.devices.mechanisms.feature_model import MOST_LEVELS, UNIT, whole_features
+from ldpsim.devices.mechanisms.neighbourhood_vote import SATURATION
+from ldpsim.devices.mechanisms.score_rows import score_table
 from ldpsim.devices.prediction import Bundle
 
-HOMOPHILY, SPREAD, LARGEST, WEAK = 0.8, 0.2, 0.98, 0.1
-DOUBT = 2.0  # standard errors by which witnesses must deny that votes are as often right as features alone
 _LABEL_COUNT = 1.0  # people of each class before anybody is counted
 
 
@@ -57,15 +55,17 @@ class BundleParts:
     Args:
         evidence: Labels and features that the curator has; those of volunteers too.
         facts: Sizes and ranges.
-        homophily: h.
-        public_homophily: h where nobody is asked.
+        shares: float64 (classes,): shares of the classes, by all that the curator knows.
+        friends: How the classes of friends go together.
+        public_friends: The same where no report is read.
         reports: Reports of features of the sampled people, where ``evidence`` has no features of very many people.
     """
 
     evidence: NullEvidence = field(repr=False)
     facts: PublicFacts
-    homophily: float
-    public_homophily: float
+    shares: DoubleArray = field(repr=False)
+    friends: FriendAffinity
+    public_friends: FriendAffinity
     reports: Reports | None = field(default=None, repr=False)
 
     @cached_property
@@ -98,7 +98,10 @@ class BundleParts:
         else:
             rows = np.asarray(log_probability, np.float64)
             table = softmax(rows if calibrated else _tempered(rows, self.evidence), axis=1)
-        return self._bundle(table, self.features, self.homophily)
+        own = self.features
+        if own is not None and self.evidence.volunteered:
+            own = own.with_shares(self._labelled_shares, self.shares)
+        return self._bundle(table, own, self.shares, self.friends)
 
     def alone(self) -> Bundle | None:
         """Return the bundle that needs no report; None where no label is in clear."""
@@ -108,19 +111,30 @@ class BundleParts:
         own = None if "features" in evidence.reported else self.features
         everybody = own is not None and not evidence.volunteered
         table = _said(own, evidence, facts) if own and everybody else np.zeros((facts.n, facts.classes))
-        return self._bundle(table, own, self.public_homophily)
+        return self._bundle(table, own, self._labelled_shares, self.public_friends)
 
-    def _bundle(self, table: DoubleArray, own: OwnModel | None, homophily: float) -> Bundle:
+    @cached_property
+    def _labelled_shares(self) -> DoubleArray:
+        """float64 (classes,): shares of the classes among labelled people."""
+        return labelled_shares(self.evidence)
+
+    def _bundle(self, table: DoubleArray, own: OwnModel | None, shares: DoubleArray, friends: FriendAffinity) -> Bundle:
         labels, facts = self.evidence.labels, self.facts
         people = labels.with_label(np.sort(self.evidence.split.labelled))
-        shares = _counts(labels.estimates(people), facts.classes)
         if labels.soft is None:
             table[people] = np.eye(facts.classes)[labels.labels[people]]
         else:
             before = np.where(table[people].sum(axis=1, keepdims=True) > 0, table[people], shares)
             table[people] = before * labels.probabilities(people)
         fields = {} if own is None else {"levels": own.levels, "low": facts.feature_low, "high": facts.feature_high}
-        return Bundle.of(table, shares, homophily, None if own is None else own.model, **fields)
+        scores = score_table(table, friends.matrix, shares)
+        return Bundle.of(scores, shares, None if own is None else own.model, saturation=SATURATION, **fields)
+
+
+def labelled_shares(evidence: NullEvidence) -> DoubleArray:
+    """float64 (classes,): shares of the classes among labelled people, one more person in each class."""
+    people = evidence.labels.with_label(np.sort(evidence.split.labelled))
+    return _counts(evidence.labels.estimates(people), evidence.labels.classes)
 
 
 def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEvidence) -> BundleParts:
@@ -135,54 +149,20 @@ def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEviden
     if len(volunteers) and public.features is None and reports.features is not None:
         reported = evidence.reported - {"features"}
         evidence = replace(evidence, features=reports.features, reported=reported, volunteered=True)
-    homophily = homophily_of(Evidence(reports, public), sampled_people(evidence))
-    public_homophily = homophily if public.edges is not None else HOMOPHILY
+    shares = labelled_shares(evidence)
+    friends = affinity_of_pairs(Evidence(reports, public), sampled_people(evidence), shares)
+    public_friends = friends if public.edges is not None else FriendAffinity.of_homophily(ASSUMED, shares, "assumed")
+    if evidence.volunteered and friends.source == "assumed":
+        knowledge = volunteer_knowledge(reports, public)
+        shares = knowledge.shares
+        source = "calibration" if knowledge.calibrated else "assumed"
+        friends = FriendAffinity.of_homophily(knowledge.homophily, shares, source)
+    elif friends.source == "assumed" and (homophily := homophily_of_votes(reports, public, shares)) is not None:
+        friends = FriendAffinity.of_homophily(homophily, shares, "votes of labelled people")
     own = None
     if is_sampled(public.split) and tell_features(reports, public):
         own = reports.of_people(sampled_people(evidence), "features")
-    parts = BundleParts(evidence, public.facts, homophily, public_homophily, own)
-    right = right_votes(reports, errors=-DOUBT) if reports.of_field("votes") else None
-    if right is not None and parts.features is not None and right < _right(parts.features, parts.sample):
-        return replace(parts, homophily=WEAK)  # the list made votes worse than features alone
-    return parts
-
-
-def _right(own: OwnModel, evidence: NullEvidence) -> float:
-    """Return how often the model names the label of people whom it has not seen."""
-    people = evidence.labels.with_label(np.sort(evidence.split.labelled))
-    return float(np.mean(own.log_probability.argmax(axis=1) == evidence.labels.labels[people]))
-
-
-def homophily_of(evidence: Evidence, people: IntArray) -> float:
-    """Return h, 0 .. :data:`LARGEST`, from the pairs that are public or reported; the constant without any.
-
-    Args:
-        evidence: Reports and public data.
-        people: int64, sorted: the labelled people, or a sample of them, whose pairs count.
-    """
-    reports, public = evidence.reports, evidence.public
-    if public.edges is None and (reports is None or flipped_rows(reports) is None):
-        return HOMOPHILY
-    labels = evidence.class_estimates(people)
-    if public.edges is None and reports is not None and is_sampled(public.split):
-        among = reports.of_people(people, "adjacency")
-        square = among.with_arrays(adjacency=among.needed("adjacency")[:, people])
-        links, labels = reported_links(square), labels[people]
-    else:
-        links = evidence.links
-    edges, _ = labelled_edges(links, labels)
-    total = edges.sum()
-    if total <= 0:
-        return HOMOPHILY
-    ends = np.maximum(edges.sum(axis=1), 0) + 1e-9
-    by_chance, share = float(np.square(ends / ends.sum()).sum()), float(np.trace(edges) / total)
-    # Each pair in S varies by the product of its labels' weights: a count of pairs, where labels are in clear.
-    one_way = links.ends_by(np.square(labels)) / links.resolution**2
-    variance = one_way + one_way.T
-    spread = np.trace(variance) * (1 - share) ** 2 + (variance.sum() - np.trace(variance)) * share**2
-    seen, error = ((share - by_chance) / (1 - by_chance), float(np.sqrt(spread)) / total / (1 - by_chance))
-    weight = SPREAD**2 / (SPREAD**2 + error**2)
-    return float(np.clip(weight * seen + (1 - weight) * HOMOPHILY, 0.0, LARGEST))
+    return BundleParts(evidence, public.facts, shares, friends, public_friends, own)
 
 
 def _of_people(evidence: NullEvidence, people: IntArray, features: Any) -> NullEvidence:
@@ -244,7 +224,7 @@ def _said(own: OwnModel, evidence: NullEvidence, facts: PublicFacts) -> DoubleAr
         rows = evidence.features[start : start + 1024]
         dense = rows.toarray() if hasattr(rows, "toarray") else rows
         levels = whole_features(dense, own.levels, facts.feature_low, facts.feature_high)
-        scores[start : start + 1024] = own.model.evidence(levels, words=own.levels == 1) / UNIT
+        scores[start : start + 1024] = own.model.scores(levels, words=own.levels == 1) / UNIT
     return softmax(scores, axis=1)
 
 

@@ -10,6 +10,7 @@ SYNONYMS = {
     r"quer(?:y|ies)": "question",
     r"(?:an|each|more|the|honest|thousand|\d[\d,]*) asks?": "question",
     r"attain\w*": "tight",
+    r"witness(?:es)?": "calibration group",
     r"laws?": "distribution",
     r"silent|silence": "dropout",
     r"rooms?|floors?|scenes?|furniture|theatre|house": "layer",

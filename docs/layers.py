@@ -42,6 +42,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("defences", "owner.aggregation", "owner.privacy", "posterior", "votes"),
         ("defences.__init__",),
         ("methods", "nulls", "owner.teachers"),
+        ("friend_affinity",),
         ("device_bundle",),
         ("methods.federated", "methods.local", "methods.owner", "methods.references", "tuned.__init__"),
         ("methods.__init__",),

@@ -35,6 +35,7 @@ from ldpsim.curator.learning.ridge import folds_of
 from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.votes.calibration import HOMOPHILIES, LIKE, kept_share, posterior_mean, right_share
 from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
 from ldpsim.devices.facts import PublicKnowledge, Split
 
@@ -160,6 +161,39 @@ def people_of_batch(
     waiting = np.setdiff1d(np.flatnonzero(~recipients), split.labelled)
     now = -(-len(waiting) // (batches - number))
     return *folds, np.sort(waiting[np.argsort(-certainty[waiting], kind="stable")[:now]])
+
+
+def homophily_of_votes(reports: Reports, public: PublicKnowledge, shares: DoubleArray) -> float | None:
+    """Return how much friends are alike by the votes of people whose label is public; None without such a vote.
+
+    The share of votes that name the own label is compared with the share that each homophily lets expect
+    (:func:`ldpsim.curator.votes.calibration.right_share`). People whose label is no candidate of theirs are left out.
+
+    Args:
+        reports: The reports, with votes.
+        public: Public knowledge.
+        shares: float64 (classes,): class shares.
+    """
+    evidence = Evidence(reports, public)
+    labels, people = evidence.labels.labels, evidence.labels.with_label(np.sort(public.split.labelled))
+    parts = reports.of_field("votes")
+    if evidence.labels.soft is not None or not parts or not len(people):
+        return None
+    hits = voters = 0
+    for part in parts:
+        mechanism: Any = part.source("votes")
+        named = classes_named(part)[people]
+        candidate = (mechanism.ranked[people, : mechanism.candidates] == labels[people, None]).any(axis=1)
+        counted = (named >= 0) & candidate
+        hits, voters = hits + int(np.sum(counted & (named == labels[people]))), voters + int(counted.sum())
+    if not voters:
+        return None
+    own = np.zeros((len(people), len(shares))) if public.features is None else _features(evidence)[people]
+    rows, counts = np.unique(np.eye(len(shares))[labels[people]], axis=0, return_counts=True)
+    given = (own, labels[people], rows, counts, shares)
+    expected = [right_share(*given, h, scored=LIKE, candidates=mechanism.candidates) for h in HOMOPHILIES]
+    kept = kept_share(parts[0].source("votes").loss().vector, mechanism.values)
+    return posterior_mean(hits, voters, kept, np.array(expected), values=mechanism.values)
 
 
 def _features(evidence: Evidence) -> DoubleArray:

@@ -1,6 +1,6 @@
 """The model that people evaluate on their own features: fitted on volunteers, whose features and labels are in clear.
 
-It is linear, so that a device evaluates it in whole numbers (:mod:`ldpsim.devices.mechanisms.class_table`). Nothing
+It is linear, so that a device evaluates it in whole numbers (:mod:`ldpsim.devices.mechanisms.feature_model`). Nothing
 of anybody but the volunteers is read.
 
 Words: rows of zeros and ones are divided by their length. Two linear models are fitted to them, and their scores are
@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
+from scipy.special import log_softmax
 
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.learning.ridge import folds_of, ridge
@@ -29,7 +30,7 @@ from ldpsim.curator.linear.scaling import is_text
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.class_table import LARGEST, MOST_LEVELS, UNIT, FeatureModel, whole_features
+from ldpsim.devices.mechanisms.feature_model import LARGEST, MOST_LEVELS, UNIT, FeatureModel, whole_features
 
 SCALE = 5.0  # of ridge's scores in the pool
 _PRIOR = {"ridge": 1.0, "bayes": 0.0}  # exponents before a label is seen
@@ -50,6 +51,20 @@ class OwnModel:
     model: FeatureModel
     levels: int
     log_probability: DoubleArray = field(repr=False)
+
+    def with_shares(self, before: DoubleArray, after: DoubleArray) -> OwnModel:
+        """Return the model of people whose classes have other shares than those of the volunteers: Bayes' rule.
+
+        Args:
+            before, after: float64 (classes,): the shares, above 0.
+        """
+        change = np.log(after / before)
+        if not change.any():
+            return self
+        scores = self.log_probability + change
+        means = self.model.means + np.rint(UNIT * (change - change.mean())).astype(np.int64)
+        means = np.clip(means, -LARGEST, LARGEST)
+        return OwnModel(FeatureModel(self.model.weights, means), self.levels, log_softmax(scores, axis=1))
 
 
 def own_model(features: Any, labels: LabelEvidence, facts: PublicFacts) -> OwnModel:

@@ -1,25 +1,25 @@
-"""Questions and knowledge where volunteers give label and features in clear, and everybody else gives one answer.
+"""Questions and knowledge where volunteers give label and features in clear, and everybody else gives one report.
 
-Volunteers answer first. A model that is fitted to them goes with the table of the votes. Other people who know their
-label may be asked for it, with the loss of a vote and in its place. Some of them are *witnesses*: their answer says
-whether the vote that they would give is their label. Everybody else votes, batch by batch.
+Volunteers report first. A model that is fitted to them goes with the table of the votes. Other people who know their
+label may be asked for it, with the loss of a vote and in its place. Then a *calibration group* of some of these people
+tells how much friends are alike (:mod:`ldpsim.curator.votes.calibration`). Everybody else votes, batch by batch.
 
-Nothing is known of an ordinary person before the answer r, and everybody chooses among all classes. So
+Nothing is known of an ordinary person before the report r, and everybody chooses among all classes. So
 
     P(c | r) = pi_c M[c, r] / sum over the classes of the same,    M = T G,
 
-with the volunteers' class shares pi (one more person in each class), and G of the response: GRR keeps the choice with
-probability k, and else draws a class. T[c, v] is how often a person of class c chooses v. For a reported label it is
-the identity. For a vote it is
+with G of the response: GRR keeps the choice with probability k, and else draws a class. The class shares pi are those
+of the largest likelihood of all reported labels (expectation maximisation), with the volunteers' labels, and one more
+person in each class, as counts that are known. T[c, v] is how often a person of class c chooses v. For a reported label
+it is the identity. For a vote it is
 
-    T[c, v] = a [c = v] + (1 - a) q_v.
+    T[c, v] = a [c = v] + (1 - a) q_v,
 
-With witnesses, a is how often votes are right, less one standard error, beyond the chance of two independent draws from
-pi and from q, and q are the shares of the votes themselves. Without any, a is how far what the model of own features
-says of volunteers, when it has not seen their label, agrees with the labels beyond chance (Cohen's kappa, at least 0),
-and q are the shares of what it says. The list makes a choice better than this in most graphs: the rows of the table are
-then a little too unsure. Answers about the list alone have the homophily in the place of a, because nothing that is
-known tells it.
+where q are the shares of the votes themselves, and a is how far a vote is expected to be right beyond the chance of two
+independent draws from pi and from q. How often it is right follows from the volunteers' features and from the homophily
+that the calibration group tells (:func:`ldpsim.curator.votes.calibration.right_share`), less one standard error of a
+share among the volunteers, so that the luck of few people does not count. Without such a group, own features alone
+vouch for a vote about both.
 """
 
 from __future__ import annotations
@@ -36,16 +36,21 @@ from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.question import Question
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.votes.calibration import LIKE, expected_shares, kept_share, posterior_mean, right_share
 from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
 from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, ClearFeatures, ClearLabel, NeighbourhoodVote, Reporting
-from ldpsim.devices.mechanisms.class_table import FeatureModel
+from ldpsim.devices.mechanisms.feature_model import UNIT, FeatureModel
 from ldpsim.devices.query import Ask, Query
 
-MOST_WITNESSES, WITNESSES = 100, 1 / 8  # at most, and as a share of the people who know their label
+# The calibration group: so many people that the standard error of their share is .05, an eighth of those who know their
+# label at most. They report no label, and each label less costs accuracy where friends are alike.
+CALIBRATION_ERROR, MOST_CALIBRATION = 0.05, 1 / 8
+ASSUMED = 0.3  # the homophily where no report tells it: lists count little, and mislead little where friends are unlike
 EVIDENCE = ("both", "features", "list")  # what a vote is about
 _MODELS = LastAnswers[OwnModel]()
+_MOST_STEPS, _SMALL_STEP = 500, 1e-9  # of expectation maximisation
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class VolunteerQuestions:
     Args:
         collection: Its id.
         epsilon: Loss of a vote.
-        homophily: h.
+        homophily: h where no calibration group tells it.
         evidence: One of :data:`EVIDENCE`.
         reporting: The ends of a pair that count it.
         batches: Number of batches of votes.
@@ -78,7 +83,10 @@ class VolunteerQuestions:
         voters = np.setdiff1d(np.arange(facts.n), self._without_vote(split))
         first = self._first(facts, split)
         model = model_for_accounts(facts.d, facts.classes)
-        return *first, *self._votes(rows, facts, voters, self._witnesses(facts, split), model, part=len(first))
+        group = self._calibration_group(facts, split)
+        calibration = self._calibration(rows, group, part=len(first))
+        part = len(first) + len(calibration)
+        return *first, *calibration, *self._votes(rows, facts, voters, model, homophily=self.homophily, part=part)
 
     def next(self, public: PublicKnowledge, earlier: Reports | None) -> tuple[Question, ...]:
         """Return the questions of the next batch; none after the last one."""
@@ -86,25 +94,24 @@ class VolunteerQuestions:
         if earlier is None:
             return self._first(facts, split)
         recipients = earlier.recipients.get("adjacency", np.zeros(facts.n, np.bool_))
+        group = self._calibration_group(facts, split)
         people = next_voters(facts.n, self._without_vote(split), recipients, batches=self.batches)
         if not len(people):
             return ()
-        knowledge = volunteer_knowledge(earlier, public, self.agreement)
-        witnesses = self._witnesses(facts, split)
-        witnesses = witnesses[~recipients[witnesses]]  # they are asked with the first batch
-        return self._votes(knowledge.table, facts, people, witnesses, knowledge.own.model, levels=knowledge.own.levels)
+        knowledge = volunteer_knowledge(earlier, public, self.evidence, self.homophily)
+        if len(group) and not recipients[group].any():
+            return self._calibration(knowledge.table, group, shares=knowledge.shares)
+        return self._votes(knowledge.table, facts, people, knowledge.own.model, levels=knowledge.own.levels,
+                           homophily=knowledge.homophily, shares=knowledge.shares)  # fmt: skip
 
-    @property
-    def agreement(self) -> float | None:
-        """Share of answers about the list alone that name the class, beyond chance; None where the model tells."""
-        return self.homophily if self.evidence == "list" else None
-
-    def _witnesses(self, facts: PublicFacts, split: Split) -> IntArray:
+    def _calibration_group(self, facts: PublicFacts, split: Split) -> IntArray:
         """int64, sorted: dealt without a look at anything private; nobody without labels that are asked, or voters."""
+        people = split.ordinary
         if not self.labels or len(self._without_vote(split)) == facts.n:
-            return split.ordinary[:0]
-        number = min(MOST_WITNESSES, int(WITNESSES * len(split.ordinary)))
-        return np.sort(np.random.Generator(np.random.PCG64(0)).permutation(split.ordinary)[:number])
+            return people[:0]
+        wanted = math.ceil((0.5 / (CALIBRATION_ERROR * kept_share(self.epsilon, 2))) ** 2)
+        number = min(wanted, int(MOST_CALIBRATION * len(people)))
+        return np.sort(np.random.Generator(np.random.PCG64(0)).permutation(people)[:number])
 
     def _without_vote(self, split: Split) -> IntArray:
         return np.concatenate([split.labelled, split.ordinary]) if self.labels else split.labelled
@@ -114,32 +121,38 @@ class VolunteerQuestions:
         features = ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
         asks = (Ask("features", (features,)), Ask("label", (ClearLabel(facts.classes),)))
         in_clear = Question(Query(self.collection, (asks,)), split.labelled)
-        labelled = np.setdiff1d(split.ordinary, self._witnesses(facts, split))
+        labelled = np.setdiff1d(split.ordinary, self._calibration_group(facts, split))
         if not self.labels or not len(labelled):
             return (in_clear,)
         truth = GRR.from_epsilon(self.epsilon, categories=facts.classes)
         return in_clear, Question(Query(self.collection, ((Ask("label", (truth,)),),)), labelled, part=1)
 
+    def _calibration(
+        self, rows: DoubleArray, people: IntArray, *, shares: DoubleArray | None = None, part: int = 0
+    ) -> tuple[Question, ...]:
+        """Return the question to the calibration group; none without one."""
+        if not len(people):
+            return ()
+        return (self._about(rows, people, part, homophily=LIKE, shares=shares, calibration=True),)
+
     def _votes(
-        self, rows: DoubleArray, facts: PublicFacts, people: IntArray, witnesses: IntArray, model: FeatureModel, *,
-        levels: int = 1, part: int = 0,
+        self, rows: DoubleArray, facts: PublicFacts, people: IntArray, model: FeatureModel, *, homophily: float,
+        levels: int = 1, shares: DoubleArray | None = None, part: int = 0,
     ) -> tuple[Question, ...]:  # fmt: skip
-        """Return the question for a vote, and the one to witnesses about the same vote."""
-        fields: dict[str, Any] = {"reporting": self.reporting}
-        fields["homophily"] = 0.0 if self.evidence == "features" else self.homophily
+        """Return the question for a vote; none without voters."""
+        if not len(people):
+            return ()
         if self.evidence == "list":
-            model = FeatureModel(0 * model.weights, 0 * model.means)
-        if levels > 1:
-            fields |= {"low": facts.feature_low, "high": facts.feature_high}
-        made: list[Question] = []
-        for devices, agreement in ((people, False), (witnesses, True)):
-            if len(devices):
-                vote = NeighbourhoodVote.from_probabilities(
-                    rows, self.epsilon, agreement=agreement, model=model, levels=levels, **fields
-                )
-                query = Query(self.collection, ((Ask("adjacency", (vote,)),),))
-                made.append(Question(query, devices, part=part + len(made)))
-        return tuple(made)
+            model = FeatureModel(0 * model.weights, np.rint(UNIT * np.log(shares)).astype(np.int64)
+                                 if shares is not None else 0 * model.means)  # fmt: skip
+        numbers: dict[str, Any] = {"low": facts.feature_low, "high": facts.feature_high} if levels > 1 else {}
+        homophily = 0.0 if self.evidence == "features" else homophily
+        numbers |= {"homophily": homophily, "shares": shares, "model": model, "levels": levels}
+        return (self._about(rows, people, part, **numbers),)
+
+    def _about(self, rows: DoubleArray, people: IntArray, part: int, **parameters: Any) -> Question:
+        vote = NeighbourhoodVote.from_probabilities(rows, self.epsilon, reporting=self.reporting, **parameters)
+        return Question(Query(self.collection, ((Ask("adjacency", (vote,)),),)), people, part=part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,25 +178,31 @@ class ClassReports:
     def posterior(self, shares: DoubleArray, chosen: DoubleArray) -> DoubleArray:
         """float64 (k, classes): P(class | report) of people who choose by ``chosen``, T."""
         classes = len(chosen)
-        law = chosen @ (self.share * np.eye(classes) + (1 - self.share) / classes)
-        odds = shares * law[:, self.reports].T
+        channel = chosen @ (self.share * np.eye(classes) + (1 - self.share) / classes)
+        odds = shares * channel[:, self.reports].T
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
 class VolunteerKnowledge:
-    """Knowledge from the volunteers' records and the answers so far.
+    """Knowledge from the volunteers' records and the reports so far.
 
     Args:
         own: The model of own features.
         probability: float64 (n, classes): of everybody's class. A volunteer's row is by a fit without the own label.
             People of whom nothing is known have the class shares.
         table: float64 (n, classes): what is published; zeros for people of whom nothing is known.
+        shares: float64 (classes,): pi.
+        homophily: How much friends are alike, -1 .. 1.
+        calibrated: Whether a calibration group told it.
     """
 
     own: OwnModel
     probability: DoubleArray = field(repr=False)
     table: DoubleArray = field(repr=False)
+    shares: DoubleArray = field(repr=False)
+    homophily: float
+    calibrated: bool
 
     def posterior(self, nodes: IntArray) -> tuple[DoubleArray, Mapping[str, float]]:
         """Return ln P, float64 (n, classes), and no exponents: nothing is fitted on the labels of ``nodes``."""
@@ -191,14 +210,15 @@ class VolunteerKnowledge:
 
 
 def volunteer_knowledge(
-    reports: Reports, public: PublicKnowledge, agreement: float | None = None
+    reports: Reports, public: PublicKnowledge, evidence: str = "both", homophily: float = ASSUMED
 ) -> VolunteerKnowledge:
-    """Return what the curator knows from the volunteers' records and the answers so far.
+    """Return what the curator knows from the volunteers' records and the reports so far.
 
     Args:
         reports: The reports so far.
         public: Public knowledge.
-        agreement: a; None: that of the witnesses, or of the model of own features.
+        evidence: What votes are about, one of :data:`EVIDENCE`.
+        homophily: h where no calibration group tells it.
 
     Raises:
         ValueError: where no volunteer has answered.
@@ -214,65 +234,78 @@ def volunteer_knowledge(
         lambda: own_model(records[0], LabelEvidence(records[1], facts.classes), facts),
     )
     one_hot = np.eye(facts.classes)
-    shares = (np.bincount(labels[people], minlength=facts.classes) + 1) / (len(people) + facts.classes)
+    counts = np.bincount(labels[people], minlength=facts.classes) + 1.0
+    label_reports = _class_reports(reports, "labels")
+    shares = class_shares(counts, label_reports)
+    own = own.with_shares(counts / counts.sum(), shares)
     probability, table = np.tile(shares, (facts.n, 1)), np.zeros((facts.n, facts.classes))
-    if (label_reports := _class_reports(reports, "labels")) is not None:
+    if label_reports is not None:
         probability[label_reports.people] = table[label_reports.people] = label_reports.posterior(shares, one_hot)
+    table[people] = one_hot[labels[people]]
+    rows, numbers = np.unique(table[table.any(axis=1)], axis=0, return_counts=True)
+    calibration = _calibration_reports(reports)
+    if calibration is not None:
+        ones, number, kept = calibration
+        homophily = posterior_mean(ones, number, kept, expected_shares(rows, numbers, shares))
     if (votes := _class_reports(reports, "votes")) is not None:
-        right = right_votes(reports)
-        if right is None:
-            chosen = law_of_the_model(own.log_probability.argmax(axis=1), labels[people], facts.classes, agreement)
-        else:
-            chosen = law_of_witnesses(right, votes.shares(facts.classes), shares)
-        probability[votes.people] = table[votes.people] = votes.posterior(shares, chosen)
-    probability[people], table[people] = np.exp(own.log_probability), one_hot[labels[people]]
-    return VolunteerKnowledge(own, probability, table)
+        tells = evidence != "list"
+        said = own.log_probability if tells else np.tile(np.log(shares), (len(people), 1))
+        vouched = 0.0 if evidence == "features" or (tells and calibration is None) else homophily
+        right = right_share(said, labels[people], rows, numbers, shares, vouched)
+        right -= float(np.sqrt(right * (1 - right) / len(people)))
+        probability[votes.people] = table[votes.people] = votes.posterior(
+            shares, vote_channel(right, votes.shares(facts.classes), shares)
+        )
+    probability[people] = np.exp(own.log_probability)
+    return VolunteerKnowledge(own, probability, table, shares, homophily, calibration is not None)
 
 
-def law_of_witnesses(right: float, votes: DoubleArray, shares: DoubleArray) -> DoubleArray:
-    """float64 (classes, classes): T of votes that are right so often, from the shares of votes and of classes."""
-    return _law(beyond_chance(right, float(shares @ votes)), votes)
+def class_shares(counts: DoubleArray, reported: ClassReports | None) -> DoubleArray:
+    """float64 (classes,): the shares pi of the largest likelihood of known and of reported labels.
 
+    Expectation maximisation: with G of the response, the expected number of reporters of class c is the sum over the
+    reports r of pi_c G[c, r] / sum over the classes of the same.
 
-def law_of_the_model(guesses: IntArray, labels: IntArray, classes: int, agreement: float | None = None) -> DoubleArray:
-    """float64 (classes, classes): T of votes that are right as often as what a model says of people with these labels.
+    Args:
+        counts: float64 (classes,): people whose label is known, above 0.
+        reported: Labels that people reported under noise.
 
-    >>> law_of_the_model(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]), classes=2)[0].tolist()  # a is .5
+    >>> class_shares(np.array([3.0, 1.0]), None).tolist()
     [0.75, 0.25]
     """
-    of_guesses, of_labels = (np.bincount(each, minlength=classes) / len(each) for each in (guesses, labels))
-    share = beyond_chance(float(np.mean(guesses == labels)), float(of_guesses @ of_labels))
-    votes = (len(guesses) * of_guesses + 1) / (len(guesses) + classes)
-    return _law(share if agreement is None else agreement, votes)
+    shares = counts / counts.sum()
+    if reported is None:
+        return np.asarray(shares)
+    classes = len(counts)
+    seen = np.bincount(reported.reports, minlength=classes)
+    response = reported.share * np.eye(classes) + (1 - reported.share) / classes
+    for _ in range(_MOST_STEPS):
+        odds = shares[:, None] * response
+        expected = (odds / odds.sum(axis=0)) @ seen + counts
+        before, shares = shares, expected / expected.sum()
+        if np.abs(shares - before).max() < _SMALL_STEP:
+            break
+    return np.asarray(shares)
 
 
-def beyond_chance(right: float, by_chance: float) -> float:
-    """Return the share that is right beyond chance, 0 .. 1; 0 where nothing could be wrong."""
-    return min(1.0, max(0.0, (right - by_chance) / (1 - by_chance))) if by_chance < 1 else 0.0
+def vote_channel(right: float, votes: DoubleArray, shares: DoubleArray) -> DoubleArray:
+    """float64 (classes, classes): T of votes that are right so often, from the shares of votes and of classes.
 
-
-def kept_share(epsilon: float, values: int) -> float:
-    """Return k of GRR over this many values: it keeps the choice with this probability, and else draws a value.
-
-    >>> round(kept_share(2.0, 7), 2)
-    0.48
+    >>> vote_channel(0.75, np.array([0.5, 0.5]), np.array([0.5, 0.5])).tolist()  # a is .5
+    [[0.75, 0.25], [0.25, 0.75]]
     """
-    odds = math.expm1(min(epsilon, 700.0))
-    return odds / (odds + values)
+    by_chance = float(shares @ votes)
+    beyond = min(1.0, max(0.0, (right - by_chance) / (1 - by_chance))) if by_chance < 1 else 0.0
+    return np.asarray(beyond * np.eye(len(votes)) + (1 - beyond) * votes)
 
 
-def right_votes(reports: Reports, errors: float = 1.0) -> float | None:
-    """Return how often a vote is right, as the witnesses say, less ``errors`` standard errors; None without witnesses.
-
-    The noise is taken out. The standard error keeps the luck of few witnesses from counting as agreement.
-    """
-    parts = [part for part in reports.of_field("votes") if _of_witnesses(part, "votes")]
-    votes = np.concatenate([part.needed("votes")[part.needed("votes") >= 0] for part in parts] or [np.zeros(0)])
-    if not len(votes):
+def _calibration_reports(reports: Reports) -> tuple[int, int, float] | None:
+    """Return the number of ones, the number of reports and k of the calibration group; None without its reports."""
+    parts = [part for part in reports.of_field("votes") if _of_calibration(part, "votes")]
+    values = np.concatenate([part.needed("votes")[part.needed("votes") >= 0] for part in parts] or [np.zeros(0)])
+    if not len(values):
         return None
-    share = kept_share(parts[0].source("votes").loss().vector, 2)
-    mean = (votes.sum() + 1) / (len(votes) + 2)
-    return float((mean - errors * np.sqrt(mean * (1 - mean) / len(votes)) - (1 - share) / 2) / share)
+    return int(values.sum()), len(values), kept_share(parts[0].source("votes").loss().vector, 2)
 
 
 def next_voters(n: int, others: IntArray, recipients: BoolArray, *, batches: int) -> IntArray:
@@ -292,17 +325,13 @@ def next_voters(n: int, others: IntArray, recipients: BoolArray, *, batches: int
     return voters[waiting & (dealt == dealt[waiting].min(initial=batches))]
 
 
-def _law(agreed: float, votes: DoubleArray) -> DoubleArray:
-    return np.asarray(agreed * np.eye(len(votes)) + (1 - agreed) * votes)
-
-
 def _class_reports(reports: Reports, name: str) -> ClassReports | None:
     """Return the classes that people reported under noise in this field; None where there are none.
 
     All parts ask with one loss.
     """
     parts = [part for part in reports.of_field(name)
-             if not part.source(name).in_clear and not _of_witnesses(part, name)]  # fmt: skip
+             if not part.source(name).in_clear and not _of_calibration(part, name)]  # fmt: skip
     if not parts:
         return None
     who = np.logical_or.reduce([part.needed(name) >= 0 for part in parts])
@@ -310,5 +339,5 @@ def _class_reports(reports: Reports, name: str) -> ClassReports | None:
     return ClassReports(np.flatnonzero(who), reports.needed(name)[who], share)
 
 
-def _of_witnesses(part: Reports, name: str) -> bool:
-    return bool(getattr(part.source(name), "agreement", False))
+def _of_calibration(part: Reports, name: str) -> bool:
+    return bool(getattr(part.source(name), "calibration", False))

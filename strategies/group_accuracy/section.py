@@ -205,7 +205,7 @@ def groups_section(
     null = [repeat.nulls[name] for repeat in repeats] if name else None
     clean = [repeat.reference for repeat in repeats]
     models = {"method": own, "best_null": _of_people(null), "without_noise": _of_people(clean)}
-    splits = [setup.labelled_split(repeat.split, witnesses=False) for repeat in setup.repeats[: len(repeats)]]
+    splits = [setup.labelled_split(repeat.split, calibration=False) for repeat in setup.repeats[: len(repeats)]]
     divided = [people_groups(setup.population, split) for split in splits]
     everybody = [np.ones(len(each.split.test), bool) for each in setup.repeats[: len(repeats)]]
     names = {(group.by, group.place): group.name for groups in divided for group in groups}

@@ -73,10 +73,12 @@ class Score:
     Args:
         test: Share that is right; None without anybody to test.
         right: bool, for each test person; None without a single network.
+        auc: Area under the ROC curve; None where no class has most of the people, and without scores.
     """
 
     test: float | None
     right: NDArray[Any] | None = field(default=None, repr=False)
+    auc: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,7 +124,13 @@ def _by_who_knows(setup: RunSetup, repeats: Sequence[Repeat]) -> dict[str, Any]:
     if setup.settings.method.spec.trained_by in ("devices", "silos", "alone"):
         return {"curator": None, "device": mean(tests), "device_std": spread(tests)}
     devices = [score.test for repeat in repeats if (score := repeat.device) is not None]
-    return {"curator": mean(tests), "device": mean(devices) if devices else None, "device_std": spread(devices)}
+    areas = [score.auc for repeat in repeats if (score := repeat.device) is not None and score.auc is not None]
+    return {
+        "curator": mean(tests),
+        "device": mean(devices) if devices else None,
+        "device_std": spread(devices),
+        **({"device_auc": mean(areas)} if areas else {}),
+    }
 
 
 def _digest(repeat: RepeatSetup) -> str:

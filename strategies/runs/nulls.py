@@ -35,6 +35,7 @@ from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.engines.pool import available_cores
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
+from ldpsim.strategies.results.evaluation import auc, is_skewed
 from ldpsim.strategies.results.outcome import Outcome, Predictions, Score
 from ldpsim.strategies.runs.run import Predict, RepeatContext, Run
 from ldpsim.strategies.runs.set_up import run_of, set_scene
@@ -115,8 +116,9 @@ def devices_scores(
     def of(bundle: Bundle | None) -> Score | None:
         if bundle is None:
             return None
-        right = bundle.classes_of(records, test) == people.labels[test]
-        return Score(float(right.mean()), right)
+        scores = bundle.scores(records, test)
+        right, truth = scores.argmax(axis=1) == people.labels[test], people.labels
+        return Score(float(right.mean()), right, auc(scores, truth[test]) if is_skewed(truth) else None)
 
     return of(bundles[0]), of(bundles[1])
 

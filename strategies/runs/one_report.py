@@ -107,11 +107,13 @@ class OneReportRun(Run):
         extra: dict[str, Mapping[str, Any]] = {}
         if defended is not None:
             assert reports is not None
-            extra = {"defence": _section(scene, defended)}
+            extra["defence"] = _section(scene, defended)
             reports = silenced(reports, defended.flagged)
         own_features = "features" in method.spec.reads if reports is None else reports.features is None
         null_reports = reports if nulls and scene.state is not None else None
         del reports, defended, heard
+        if parts is not None:
+            extra["device_model"] = {"homophily": parts.friends.homophily, "source": parts.friends.source}
         tell("train", None)
         with watched(scene.watch):
             trained = self.train(scene, graph)

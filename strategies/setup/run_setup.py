@@ -84,17 +84,17 @@ class RunSetup:
         """Return the method's questions; none of one that asks nobody."""
         return questions_asked(self.method, self.population.facts, split, self.budget, collection)
 
-    def labelled_split(self, split: Split, *, witnesses: bool = True) -> Split:
+    def labelled_split(self, split: Split, *, calibration: bool = True) -> Split:
         """Return the division in which the ordinary people train, too, whose label an answer depends on.
 
         Args:
             split: Division of the people.
-            witnesses: Whether people count whose answer depends on the label, but is about something else.
+            calibration: Whether people count whose report depends on the label, but is about something else.
         """
         if not len(split.ordinary):
             return split
         recipients = [question.devices for question in self.questions(split, "labels") for stage in question.query.plan
-                      for ask in stage if "label" in (ask.attributes if witnesses else (ask.attribute,))]  # fmt: skip
+                      for ask in stage if "label" in (ask.attributes if calibration else (ask.attribute,))]  # fmt: skip
         additions = [np.intersect1d(split.ordinary, people) for people in recipients if people is not None]
         return replace(split, train=np.unique(np.concatenate([split.train, *additions])))
 

@@ -22,6 +22,7 @@ from ldpsim.curator.methods.base import Budget
 from ldpsim.devices.curator_key import CuratorKey, generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.mechanisms.score_rows import affinity, score_table
 from ldpsim.devices.prediction import Bundle
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report
@@ -344,7 +345,8 @@ def _crafted(neighbour: int) -> Bundle:
     """A bundle about the four people whose class is 1 if this person is in the list, and 0 if not."""
     table = np.zeros((4, 3))
     table[neighbour] = [0.0, 1.0, 0.0]
-    return Bundle.of(table, np.array([0.4, 0.3, 0.3]), 0.99)
+    shares = np.array([0.4, 0.3, 0.3])
+    return Bundle.of(score_table(table, affinity(0.99, shares), shares), shares, saturation=10)
 
 
 @pytest.mark.parametrize("neighbour", [0, 1, 3])
@@ -391,7 +393,8 @@ def test_a_bundle_that_is_no_good_is_one_line(tmp_path: Path, own: Path, monkeyp
     predict = ("predict", "--state", tmp_path / "state", "--bundle", tmp_path / "bundle.json")
     assert "No such file" in error_of(*predict)
     text = _crafted(0).as_text()
-    other_people = Bundle.of(np.eye(3)[[0, 1, 2, 0, 1]], np.ones(3), 0.8).as_text()
+    five = score_table(np.eye(3)[[0, 1, 2, 0, 1]], affinity(0.8, np.ones(3)))
+    other_people = Bundle.of(five, np.ones(3), saturation=10).as_text()
     for data in (other_people, text[:-1], text.replace(": 4,", ": 1" + 400 * "0" + ",", 1), text + "x", "[" * 60_000,
                  text.replace('"levels"', '"people": 4, "levels"'), text.replace("0.0", "1e999")):  # fmt: skip
         (tmp_path / "bundle.json").write_text(data)

@@ -1,4 +1,4 @@
-"""The bundle for devices: what its table, homophily and model are made of."""
+"""The bundle for devices: what its table, affinity and model are made of."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.device_bundle import HOMOPHILY, BundleParts, bundle_parts, homophily_of
+from ldpsim.curator.device_bundle import BundleParts, bundle_parts, labelled_shares
 from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
 from ldpsim.curator.nulls import models
 from ldpsim.curator.nulls.models import NullEvidence, known_from_reports
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.votes.volunteered import ASSUMED
 from ldpsim.devices.data.population import Population, build_population, records_of
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import ClearFeatures, ClearLabel
@@ -59,45 +61,77 @@ def _people(features: np.ndarray, edges: np.ndarray) -> Population:
     )  # fmt: skip
 
 
-def _said(made: Bundle, people: np.ndarray) -> np.ndarray:
-    """float64 (people, classes): the class distributions of the table; a byte is off by 1/32 nat."""
-    table = made.class_table
-    rows = np.exp(table.rows[table.codes[people]] / -16.0)
-    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+def _said(made: Bundle, people: np.ndarray, homophily: float = 0.5, shares: np.ndarray | None = None) -> np.ndarray:
+    """float64 (people, classes): the class distributions P of the table, from ln(h P / pi + 1 - h)."""
+    table = made.score_table
+    pi = SHARES if shares is None else shares
+    ratios = np.exp(table.rows[table.codes[people]] / 256)
+    return np.asarray(np.maximum(ratios - 1 + homophily, 0) * pi / homophily)
+
+
+def _of(evidence: NullEvidence, homophily: float = 0.5) -> BundleParts:
+    shares = labelled_shares(evidence)
+    friends = FriendAffinity.of_homophily(homophily, shares, "assumed")
+    return BundleParts(evidence, FACTS, shares, friends, friends)
 
 
 def _parts(homophily: float, features: object = None) -> BundleParts:
-    return BundleParts(_known(features), FACTS, homophily, homophily)
+    return _of(_known(features), homophily)
+
+
+SHARES = labelled_shares(_known())
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
-def test_the_homophily_is_that_of_public_edges(share: float) -> None:
+def test_the_affinity_is_that_of_public_edges(share: float) -> None:
     # 6,000 edges, 4 of 9 between labelled people: the standard error is below .02
-    assert homophily_of(Evidence(None, _public(_edges(share))), SPLIT.labelled) == pytest.approx(share, abs=0.1)
+    found = affinity_of_pairs(Evidence(None, _public(_edges(share))), SPLIT.labelled, SHARES)
+    assert found.homophily == pytest.approx(share, abs=0.1) and found.source == "public graph"
+    assert found.matrix.sum(axis=1) == pytest.approx(1)
+    assert np.diag(found.matrix).mean() == pytest.approx(share + (1 - share) / 3, abs=0.1)
+
+
+def test_the_affinity_of_classes_that_meet_crosswise_is_not_that_of_a_homophily() -> None:
+    """Nearly all friends of class 0 are of class 1 and the other way round; people of class 2 meet anybody."""
+    rng = np.random.default_rng(5)
+    left = rng.integers(N, size=6000)
+    wanted = np.where(rng.random(6000) < 0.9, np.array([1, 0, 2])[LABELS[left]], LABELS[rng.integers(N, size=6000)])
+    right = np.array([rng.choice(np.flatnonzero(LABELS == label)) for label in wanted])
+    pairs = np.unique(np.sort(np.stack([left, right])[:, left != right], axis=0), axis=1)
+    found = affinity_of_pairs(Evidence(None, _public(pairs)), SPLIT.labelled, SHARES)
+    true = np.zeros((CLASSES, CLASSES))
+    both = np.isin(pairs, SPLIT.labelled).all(axis=0)
+    np.add.at(true, tuple(LABELS[pairs[:, both]]), 1)
+    true = true + true.T
+    assert found.matrix == pytest.approx(true / true.sum(axis=1, keepdims=True), abs=0.02)
+    assert found.matrix[0].argmax() == 1 and found.matrix[1].argmax() == 0
 
 
 @pytest.mark.parametrize("given", [{}, {"reporting": "one-end"}, {"private_labels": True, "silent": (3, 7)}], ids=str)
-def test_only_pairs_of_the_counted_people_make_the_homophily(
+def test_only_pairs_of_the_counted_people_make_the_affinity(
     given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of very many people the reports of the others are left out before anything is matched."""
     reports, public, _ = world(**given)
     people = np.sort(public.split.labelled)
-    whole = homophily_of(Evidence(reports, public), people)
+    shares = np.ones(public.facts.classes)
+    whole = affinity_of_pairs(Evidence(reports, public), people, shares)
     monkeypatch.setattr(models, "MOST_TAUGHT", 1)
-    assert homophily_of(Evidence(reports, public), people) == pytest.approx(whole, rel=1e-9) != HOMOPHILY
+    sampled = affinity_of_pairs(Evidence(reports, public), people, shares)
+    assert sampled.matrix == pytest.approx(whole.matrix, rel=1e-9) and sampled.source == "reported lists"
+    assert sampled.homophily == pytest.approx(whole.homophily, rel=1e-9) != ASSUMED
 
 
-def test_without_pairs_the_homophily_is_the_constant() -> None:
-    assert homophily_of(Evidence(None, _public(None)), SPLIT.labelled) == HOMOPHILY
+def test_without_pairs_the_homophily_is_the_assumed_one() -> None:
+    found = affinity_of_pairs(Evidence(None, _public(None)), SPLIT.labelled, SHARES)
+    assert (found.homophily, found.source) == (ASSUMED, "assumed")
 
 
 def test_labels_in_clear_stand_in_the_table_and_nothing_is_said_of_others_without_features() -> None:
     made = _parts(0.5).alone()
-    table = made.class_table
-    unknown = table.unknown[table.codes]
-    assert unknown[SPLIT.test].all() and not unknown[SPLIT.labelled].any()
-    assert (table.ranked[SPLIT.labelled, 0] == LABELS[SPLIT.labelled]).all()
+    known = made.score_table.rows[made.score_table.codes].any(axis=1)
+    assert np.array_equal(np.flatnonzero(known), SPLIT.labelled)
+    assert (_said(made, SPLIT.labelled).argmax(axis=1) == LABELS[SPLIT.labelled]).all()
     assert made.columns == 0
 
 
@@ -106,7 +140,7 @@ def test_features_in_clear_teach_the_model_and_fill_the_table() -> None:
     made = _parts(0.7, csr_array(FEATURES)).alone()
     people, test = _people(FEATURES, edges), SPLIT.test
     named = made.classes_of(records_of(people, test), test)
-    of_features = (made.class_table.ranked[test, 0] == LABELS[test]).mean()
+    of_features = (_said(made, test, 0.7).argmax(axis=1) == LABELS[test]).mean()
     assert of_features > 0.8  # chance is 1/3; 200 people
     assert (named == LABELS[test]).mean() > of_features
 
@@ -114,8 +148,7 @@ def test_features_in_clear_teach_the_model_and_fill_the_table() -> None:
 def test_a_method_without_distributions_has_a_table_of_how_often_it_is_right() -> None:
     predictions = np.where(RNG.random(N) < 0.8, LABELS, (LABELS + 1) % CLASSES)
     made = _parts(0.5).after(None, predictions, calibrated=True)
-    table = made.class_table
-    assert (table.ranked[SPLIT.test, 0] == predictions[SPLIT.test]).all()
+    assert (_said(made, SPLIT.test).argmax(axis=1) == predictions[SPLIT.test]).all()
     said = _said(made, SPLIT.test).max(axis=1)
     assert said.mean() == pytest.approx(0.8, abs=0.15)  # 100 validation people in three classes
 
@@ -137,7 +170,7 @@ def test_the_temperature_is_that_of_validation_labels_alone() -> None:
     assert said[np.arange(len(test)), named[test]] == pytest.approx(0.6, abs=0.02)
     assert np.sort(said, axis=1)[:, :2] == pytest.approx(0.2, abs=0.02)
     as_it_is = _said(_parts(0.5).after(sure, named, calibrated=True), test)
-    assert as_it_is.max(axis=1) == pytest.approx(1.0, abs=1e-4)  # 1 / (1 + 2 e^-12)
+    assert as_it_is.max(axis=1) == pytest.approx(1.0, abs=0.01)  # a score is off by 2^-9 nats
 
 
 def test_a_class_alone_has_the_shares_of_labels_of_validation_people() -> None:
@@ -145,11 +178,12 @@ def test_a_class_alone_has_the_shares_of_labels_of_validation_people() -> None:
     labels = np.full(N, -1)
     labels[SPLIT.train], labels[SPLIT.val] = 0, np.repeat([0, 1, 2], [50, 30, 20])
     evidence = NullEvidence(LabelEvidence(labels, CLASSES), SPLIT)
-    said = BundleParts(evidence, FACTS, 0.5, 0.5).after(None, np.repeat([0, 1], [500, 100]), calibrated=True)
+    said = _of(evidence).after(None, np.repeat([0, 1], [500, 100]), calibrated=True)
     shares = np.array([51 + 1 / 3, 30 + 1 / 3, 20 + 1 / 3]) / 102
-    assert _said(said, np.arange(400, 500)) == pytest.approx(np.tile(shares, (100, 1)), abs=0.02)
+    pi = labelled_shares(evidence)
+    assert _said(said, np.arange(400, 500), shares=pi) == pytest.approx(np.tile(shares, (100, 1)), abs=0.02)
     unseen = np.array([1 / 3, 4 / 3, 1 / 3]) / 2  # nobody of the validation people is named 1
-    assert _said(said, np.arange(500, 600)) == pytest.approx(np.tile(unseen, (100, 1)), abs=0.02)
+    assert _said(said, np.arange(500, 600), shares=pi) == pytest.approx(np.tile(unseen, (100, 1)), abs=0.02)
 
 
 NUMBERS = np.where(np.arange(6) // 2 == LABELS[:, None], 0.75, 0.25).astype(np.float32)
@@ -159,10 +193,10 @@ def test_public_features_that_are_numbers_are_read_as_numbers() -> None:
     """Everybody has 0.25 or 0.75 in each column: as words all people are alike."""
     made, test = _parts(0.7, NUMBERS).alone(), SPLIT.test
     assert (made.levels, made.low, made.high) == (255, 0.0, 1.0)
-    assert (_said(made, test).argmax(axis=1) == LABELS[test]).all()
+    assert (_said(made, test, 0.7).argmax(axis=1) == LABELS[test]).all()
     model, levels = made.feature_model, np.rint(255 * NUMBERS[test].astype(np.float64))
     scores = np.exp((model.means + levels @ model.weights) / 2.0**16)
-    assert _said(made, test) == pytest.approx(scores / scores.sum(axis=1, keepdims=True), abs=0.03)
+    assert _said(made, test, 0.7) == pytest.approx(scores / scores.sum(axis=1, keepdims=True), abs=0.03)
     people = _people(NUMBERS, np.zeros((2, 0), np.int64))
     assert (made.classes_of(records_of(people, test), test) == LABELS[test]).all()
 
@@ -183,9 +217,9 @@ def test_what_volunteers_give_teaches_and_says_nothing_of_others() -> None:
     assert evidence.features is None and np.array_equal(evidence.labels.labels, reports.labels)
     made = bundle_parts(reports, public, evidence).alone()
     assert made is not None and made.columns == 6
-    unknown = made.class_table.unknown[made.class_table.codes]
-    assert np.array_equal(np.flatnonzero(unknown), SPLIT.test)
-    assert np.array_equal(_said(made, SPLIT.labelled).argmax(axis=1), LABELS[SPLIT.labelled])
+    known = made.score_table.rows[made.score_table.codes].any(axis=1)
+    assert np.array_equal(np.flatnonzero(known), SPLIT.labelled)
+    assert np.array_equal(_said(made, SPLIT.labelled, ASSUMED).argmax(axis=1), LABELS[SPLIT.labelled])
     named = made.classes_of(records_of(_people(FEATURES, np.zeros((2, 0), np.int64)), SPLIT.test), SPLIT.test)
     assert np.mean(named == LABELS[SPLIT.test]) > 0.8  # by the own features, which the device has in clear
 
@@ -200,21 +234,20 @@ def _reported_labels() -> LabelEvidence:
 
 def test_a_reported_label_weighs_as_its_mechanism_says() -> None:
     """The method says .5, .3, .2 of everybody: a person who reports class 2 has .5, .3 and 4 * .2, over their sum."""
-    parts = BundleParts(NullEvidence(_reported_labels(), SPLIT, None, csr_array(FEATURES)), FACTS, 0.5, 0.5)
+    evidence = NullEvidence(_reported_labels(), SPLIT, None, csr_array(FEATURES))
+    parts, pi = _of(evidence), labelled_shares(evidence)
     made = parts.after(np.log(np.tile([0.5, 0.3, 0.2], (N, 1))), np.zeros(N, np.int64), calibrated=True)
     for report, person in ((None, 599), (0, 0), (1, 200), (2, 399)):
         row = np.array([0.5, 0.3, 0.2]) * np.where(np.arange(CLASSES) == report, 4, 1)
-        assert _said(made, np.array([person]))[0] == pytest.approx(row / row.sum(), abs=0.02)
+        assert _said(made, np.array([person]), shares=pi)[0] == pytest.approx(row / row.sum(), abs=0.02)
     assert parts.alone() is None  # no label is in clear: without a report nothing is known
 
 
 def test_class_shares_are_those_of_labels_and_not_of_reports() -> None:
     """E[count] = 1/6 * 400 + 1/2 of the class: the classes have 2 * 200 - 400/3, 2 * 120 - 400/3, 2 * 80 - 400/3."""
-    made = BundleParts(NullEvidence(_reported_labels(), SPLIT), FACTS, 0.5, 0.5).after(
-        None, np.zeros(N, np.int64), calibrated=True
-    )
+    made = _of(NullEvidence(_reported_labels(), SPLIT)).after(None, np.zeros(N, np.int64), calibrated=True)
     sizes = 2 * np.array([200, 120, 80]) - 400 / 3 + 1  # one more person in each
-    assert made.shares.tolist() == np.rint(4096 * sizes / sizes.sum()).astype(int).tolist()
+    assert made.prior.tolist() == np.rint(65536 * np.log(sizes / sizes.sum())).astype(int).tolist()
 
 
 def test_a_model_of_reported_features_is_their_ridge_regression_around_the_mean() -> None:
@@ -225,9 +258,9 @@ def test_a_model_of_reported_features_is_their_ridge_regression_around_the_mean(
     own = (rng.random((N, 6)) < 0.1 + 0.7 * (columns == LABELS[:, None])).astype(np.float64)
     estimates = (own + rng.normal(0, 1, (N, 6))).astype(np.float32)
     evidence = replace(_known(estimates), reported=frozenset({"features"}))
-    model = BundleParts(evidence, FACTS, 0.5, 0.5).features
+    model = _of(evidence).features
     assert model is not None and model.levels == 255
-    said = model.model.evidence((255 * own[SPLIT.test]).astype(np.int64), words=False) / 2.0**16
+    said = model.model.scores((255 * own[SPLIT.test]).astype(np.int64), words=False) / 2.0**16
     centre, spread = estimates.mean(axis=0, dtype=np.float64), estimates.std(axis=0, dtype=np.float64)
     fit = evidence.ridge
     scores = (own[SPLIT.test] - centre) / spread / 6**0.5 @ fit.weights + fit.mean
@@ -250,9 +283,9 @@ def test_where_features_say_nothing_a_device_is_told_the_class_shares(reported: 
     estimates = (features - 0.5 + rng.normal(0, 1, (N, 6))).astype(np.float32)
     evidence = NullEvidence(LabelEvidence(hidden, CLASSES), SPLIT, None, estimates if reported else features,
                             frozenset({"features"} if reported else ()))  # fmt: skip
-    model = BundleParts(evidence, FACTS, 0.5, 0.5).features
+    model = _of(evidence).features
     assert model is not None
-    scores = np.exp(model.model.evidence(np.rint(255 * features).astype(np.int64), words=False) / 2.0**16)
+    scores = np.exp(model.model.scores(np.rint(255 * features).astype(np.int64), words=False) / 2.0**16)
     shares = scores / scores.sum(axis=1, keepdims=True)
     assert shares.mean(axis=0) == pytest.approx([0.8, 0.15, 0.05], abs=0.03)
     assert shares[:, 0].std() < 0.05
@@ -264,16 +297,16 @@ def test_reported_features_are_as_sure_as_they_are_without_the_own_label() -> No
     estimates = rng.choice([-1.0, 1.0], (N, 500)).astype(np.float32)
     evidence = replace(_known(estimates), reported=frozenset({"features"}), taught_by_validation=True)
     assert np.mean(evidence.ridge.scores[SPLIT.labelled].argmax(axis=1) == LABELS[SPLIT.labelled]) > 0.9
-    model = BundleParts(evidence, replace(FACTS, d=500), 0.5, 0.5).features
+    model = replace(_of(evidence), facts=replace(FACTS, d=500)).features
     assert model is not None
-    scores = np.exp(model.model.evidence(np.where(estimates > 0, 255, 0), words=False) / 2.0**16)
+    scores = np.exp(model.model.scores(np.where(estimates > 0, 255, 0), words=False) / 2.0**16)
     assert (scores / scores.sum(axis=1, keepdims=True)).max() < 0.5
 
 
 def test_of_very_many_people_a_sample_teaches_by_its_own_features(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every fourth of 400: the model is that of these people alone."""
     some = np.where(np.isin(np.arange(N), np.arange(0, 400, 4)), LABELS, -1)
-    alone = BundleParts(NullEvidence(LabelEvidence(some, CLASSES), SPLIT, None, csr_array(FEATURES)), FACTS, 0.5, 0.5)
+    alone = _of(NullEvidence(LabelEvidence(some, CLASSES), SPLIT, None, csr_array(FEATURES)))
     monkeypatch.setattr(models, "MOST_TAUGHT", 100)
     found = _parts(0.5, csr_array(FEATURES)).features
     monkeypatch.undo()

@@ -15,8 +15,8 @@ from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote, OneBit, RandomizedResponse
 from ldpsim.devices.mechanisms.base import Mechanism
-from ldpsim.devices.mechanisms.class_table import UNIT, FeatureModel
 from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.mechanisms.feature_model import UNIT, FeatureModel
 from ldpsim.devices.policy.policy import Cap, Policy, policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
 from ldpsim.devices.report import Report, unpack_report
@@ -113,23 +113,23 @@ def test_every_later_question_about_either_is_refused(state: State) -> None:
         assert isinstance(state.device(index).answer(LABEL), Report)
 
 
-def test_a_witness_has_answered_about_label_list_and_features(tmp_path: Path, population: Population) -> None:
-    """One release under three attributes: whatever is asked about one of them later is refused, in both orders."""
-    witness = query("adjacency", mechanism(agreement=True))
-    assert witness.attributes == ("adjacency", "features", "label") and witness.total() == 4.0
-    assert Query.from_bytes(witness.to_bytes()) == witness
-    policy = policy_for([witness, question(), WORDS, LABEL], population.facts)
+def test_a_calibration_is_about_list_and_label(tmp_path: Path, population: Population) -> None:
+    """One release under two attributes: whatever is asked about one of them later is refused, in both orders."""
+    calibration = query("adjacency", NeighbourhoodVote.from_probabilities(Q, 4.0, homophily=0.8, calibration=True))
+    assert calibration.attributes == ("adjacency", "label") and calibration.total() == 4.0
+    assert Query.from_bytes(calibration.to_bytes()) == calibration
+    policy = policy_for([calibration, question(), WORDS, LABEL], population.facts)
     devices = enrol(tmp_path / "w", population, policy, seed=3)
-    assert isinstance(devices.device(5).answer(witness), Report)
+    assert isinstance(devices.device(5).answer(calibration), Report)
     (row,) = devices.ledger(5).answers(5)
-    assert [part.attribute for part in row.parts] == ["adjacency", "features", "label"]
-    for later in (LABEL, WORDS, question(), query("adjacency", mechanism(agreement=True), collection="next")):
-        assert devices.device(5).answer(later) is Refusal.REPORT_COLLECTED
+    assert [part.attribute for part in row.parts] == ["adjacency", "label"]
+    for later in (LABEL, question(), LIST, replace(calibration, collection="next")):
+        assert devices.device(5).answer(later) in (Refusal.REPORT_COLLECTED, Refusal.POLICY_REFUSED)
+    assert isinstance(devices.device(5).answer(WORDS), Report)  # features were not read
     assert isinstance(devices.device(6).answer(LABEL), Report)
-    assert devices.device(6).answer(witness) is Refusal.REPORT_COLLECTED
-    assert {name: lifetime(devices)[name]["max"] for name in ("label", "user")} == {"label": 4.0, "user": 4.0}
-    silent = enrol(tmp_path / "n", population, policy_for([question()], population.facts), seed=3)
-    assert silent.device(5).answer(witness) is Refusal.POLICY_REFUSED  # nobody agreed to be asked for a label
+    assert devices.device(6).answer(calibration) is Refusal.REPORT_COLLECTED
+    closed = enrol(tmp_path / "n", population, policy_for([question()], population.facts), seed=3)
+    assert closed.device(5).answer(calibration) is Refusal.POLICY_REFUSED  # the policy has no loss for a label
 
 
 @pytest.mark.parametrize("before", [WORDS, LIST, VOTE, BOTH], ids=["words", "list", "vote", "both"])

@@ -19,8 +19,8 @@ ln Q_i with ln M (:mod:`ldpsim.curator.votes.knowledge`). No graph is rebuilt.
 - With ``--volunteers`` some people give label and features in clear, and answer nothing else. A model that is fitted
   to them goes with the table. Everybody else's device adds what it says of the own features: list and features are
   inside the one epsilon (:mod:`ldpsim.curator.votes.volunteered`). With ``--private-labels`` too, the other people who
-  know their label answer it in place of the vote, or are witnesses of how often votes are right. The epsilon is the
-  same, and all answer once.
+  know their label report it in place of the vote, or are the calibration group: they report whether their list speaks
+  for their label, so that the others vote by how much friends are alike. The epsilon is the same, and all answer once.
 - Else private labels are reported first, under noise with ``--eps-labels``; the losses of label and vote add.
 
 Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which adds noise to degrees towards predicted classes, and the
@@ -58,7 +58,8 @@ from ldpsim.curator.votes.volunteered import EVIDENCE, VolunteerKnowledge, Volun
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import NeighbourhoodVote
-from ldpsim.devices.mechanisms.class_table import MOST_CLASSES, MOST_IN_HALVES, STEPS_PER_NAT
+from ldpsim.devices.mechanisms.score_rows import STEPS_PER_NAT
+from ldpsim.devices.mechanisms.score_table import MOST_CLASSES, MOST_PAIRED, MOST_SATURATION
 from ldpsim.devices.query import Ask, Query
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class Vote(LocalMethod):
                 return made.for_accounts(facts, split) if so_far is None else made.next(*so_far)
         if so_far is None:
             shade, place = np.divmod(np.arange(facts.n), facts.classes)
-            rows = np.exp(-10 - (shade % (MOST_IN_HALVES // facts.classes + 1)) / STEPS_PER_NAT)[:, None] * np.ones(
+            rows = np.exp(-10 - (shade % (MOST_PAIRED // facts.classes + 1)) / STEPS_PER_NAT)[:, None] * np.ones(
                 facts.classes
             )
             rows[np.arange(facts.n), place] = 1.0
@@ -170,8 +171,8 @@ class Vote(LocalMethod):
         nothing, no_edges = np.zeros((reports.facts.n, 0), np.float32), np.zeros((2, 0), np.int64)
         graph = labelled_graph(nothing, no_edges, None, {"edges": 0}, reports, public)
         if len(volunteers_of(reports.questions())):
-            agreement = self.homophily if self.evidence == "list" else None
-            return VotedGraph(**vars(graph), evidence=volunteer_knowledge(reports, public, agreement))
+            knowledge_so_far = volunteer_knowledge(reports, public, self.evidence, self.homophily)
+            return VotedGraph(**vars(graph), evidence=knowledge_so_far)
         return VotedGraph(**vars(graph), evidence=knowledge(reports, public))
 
     def train(
@@ -242,7 +243,7 @@ class Vote(LocalMethod):
         with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
             vote = NeighbourhoodVote.from_probabilities(
                 rows, epsilon, candidates=width, unseen=not budget.public_features, homophily=self.homophily,
-                reporting=budget.reporting,
+                reporting=budget.reporting, saturation=MOST_SATURATION,  # measured: labels are known, friends add up
             )  # fmt: skip
         return Question(Query(collection, ((Ask("adjacency", (vote,)),),)), people)
 

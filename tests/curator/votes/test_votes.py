@@ -1,4 +1,4 @@
-"""Laws of votes, their batches, the model of own features, and volunteers with one vote of everybody else."""
+"""Channels of votes, their batches, the model of own features, and volunteers with one vote of everybody else."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ldpsim.curator.learning.ridge import folds_of, ridge
 from ldpsim.curator.methods.base import Question
 from ldpsim.curator.reports.labels import LabelEvidence, label_evidence
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.votes.calibration import LIKE, expected_shares, posterior_mean, right_share
 from ldpsim.curator.votes.knowledge import (
     FEATURES,
     FOLDS,
@@ -27,20 +28,20 @@ from ldpsim.curator.votes.knowledge import (
 )
 from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
 from ldpsim.curator.votes.volunteered import (
+    ASSUMED,
     ClassReports,
     VolunteerQuestions,
-    law_of_the_model,
-    law_of_witnesses,
+    class_shares,
     next_voters,
-    right_votes,
     volunteer_knowledge,
+    vote_channel,
 )
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import NeighbourhoodVote
-from ldpsim.devices.mechanisms.class_table import UNIT, whole_features
+from ldpsim.devices.mechanisms.feature_model import UNIT, whole_features
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.query import Ask
 from tests.curator.worlds import world
@@ -137,7 +138,7 @@ NUMBERS = np.random.default_rng(2).normal(0.5 + 0.1 * (np.arange(D) % C == TRUTH
 def _said(own: OwnModel, features: np.ndarray) -> np.ndarray:
     """float64 (people, classes): what devices make of the model, in nats."""
     read = whole_features(features, own.levels, FACTS.feature_low, FACTS.feature_high)
-    return own.model.evidence(read, words=own.levels == 1) / UNIT
+    return own.model.scores(read, words=own.levels == 1) / UNIT
 
 
 def test_a_model_of_words_is_ridge_and_complement_bayes_on_rows_of_length_one() -> None:
@@ -191,7 +192,7 @@ def test_a_model_of_nothing_is_refused(columns: int, classes: int) -> None:
 @pytest.mark.parametrize(("columns", "classes"), [(1, 2), (5, 3), (2, 4)])
 def test_a_change_of_words_changes_the_answer_of_the_model_for_accounts(columns: int, classes: int) -> None:
     rows = np.concatenate([np.zeros((1, columns)), np.ones((1, columns)), np.eye(columns)]).astype(np.int64)
-    best = model_for_accounts(columns, classes).evidence(rows, words=True).argmax(axis=1)
+    best = model_for_accounts(columns, classes).scores(rows, words=True).argmax(axis=1)
     assert best[0] == 0 and (best[1:] != 0).all()
 
 
@@ -254,69 +255,163 @@ def test_the_table_knows_volunteers_and_earlier_answers_alone() -> None:
     assert not rows[~told].any()
 
 
-def test_the_law_of_an_answer_is_counted_on_volunteers_who_answer_nothing() -> None:
-    _, reports = asked(3)
-    known = volunteer_knowledge(reports, public())
+@pytest.mark.parametrize("evidence", ["both", "features", "list"])
+def test_the_channel_of_a_vote_is_that_of_the_text(evidence: str) -> None:
+    by = replace(ASKED, evidence=evidence)
+    _, reports = asked(3, by)
+    assert reports is not None
+    known = volunteer_knowledge(reports, public(), evidence, 0.8)
+    assert (known.homophily, known.calibrated) == (0.8, False)
     labels = PEOPLE.labels[SPLIT.labelled]
-    said = known.own.log_probability.argmax(axis=1)
-    of_said, of_labels = (np.bincount(each, minlength=CLASSES) / len(labels) for each in (said, labels))
-    by_chance = sum(of_said[c] * of_labels[c] for c in range(CLASSES))
-    right, overall = (
-        (np.mean(said == labels) - by_chance) / (1 - by_chance),
-        (of_said * len(labels) + 1) / (len(labels) + 3),
-    )
     shares = (np.bincount(labels, minlength=CLASSES) + 1) / (len(labels) + CLASSES)
+    assert known.shares == pytest.approx(shares)
+    rows, counts = np.unique(np.eye(CLASSES)[labels], axis=0, return_counts=True)
+    said = np.tile(np.log(shares), (len(labels), 1)) if evidence == "list" else known.own.log_probability
+    right = right_share(said, labels, rows, counts, shares, 0.8 if evidence == "list" else 0.0)  # nobody vouches
+    right -= np.sqrt(right * (1 - right) / len(labels))
+    votes = reports.arrays["votes"]
     truth = np.exp(4.0) / (np.exp(4.0) + CLASSES - 1)
-    for person in (5, 60, 88):
-        if person in SPLIT.labelled:
-            continue
+    kept = truth - (1 - truth) / (CLASSES - 1)
+    given = np.bincount(votes[votes >= 0], minlength=CLASSES)
+    overall = np.maximum((given / given.sum() - (1 - kept) / CLASSES) / kept, 0) * given.sum() + 1
+    overall = overall / overall.sum()
+    by_chance = float(shares @ overall)
+    beyond = min(1, max(0, (right - by_chance) / (1 - by_chance)))
+    for person in np.flatnonzero(votes >= 0)[:5].tolist():
         odds = []
         for c in range(CLASSES):
-            chosen = [right * (v == c) + (1 - right) * overall[v] for v in range(CLASSES)]
-            told = [
-                truth if v == reports.arrays["votes"][person] else (1 - truth) / (CLASSES - 1) for v in range(CLASSES)
-            ]
+            chosen = [beyond * (v == c) + (1 - beyond) * overall[v] for v in range(CLASSES)]
+            told = [truth if v == votes[person] else (1 - truth) / (CLASSES - 1) for v in range(CLASSES)]
             odds.append(shares[c] * float(np.dot(chosen, told)))
         assert known.probability[person] == pytest.approx(np.array(odds) / sum(odds), abs=1e-6)
     log_p, exponents = known.posterior(SPLIT.labelled)
     assert np.exp(log_p) == pytest.approx(known.probability) and exponents == {}
 
 
-@pytest.mark.parametrize(("said", "labels", "expected"), [
-    ([0, 1, 2], [0, 1, 2], 1.0), ([0, 0, 0], [0, 1, 2], 0.0), ([1, 2, 0], [0, 1, 2], 0.0), ([0, 0], [0, 0], 0.0),
-    ([0, 0, 1, 1], [0, 0, 1, 0], 0.5),
-])  # fmt: skip
-def test_a_model_vouches_for_votes_by_its_agreement_beyond_chance(
-    said: list[int], labels: list[int], expected: float
-) -> None:
-    law = law_of_the_model(np.array(said), np.array(labels), 3)
-    shares = (np.bincount(said, minlength=3) + 1) / (len(said) + 3)
-    assert law == pytest.approx(expected * np.eye(3) + (1 - expected) * shares)
-    assert law_of_the_model(np.array(said), np.array(labels), 3, 0.8)[0, 0] == pytest.approx(0.8 + 0.2 * shares[0])
+def test_a_vote_channel_is_how_often_votes_are_right_beyond_chance() -> None:
+    votes, shares = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
+    chance = float(votes @ shares)
+    for right, beyond in ((1.0, 1.0), (0.0, 0.0), (chance, 0.0), ((1 + chance) / 2, 0.5)):
+        wanted = beyond * np.eye(CLASSES) + (1 - beyond) * votes
+        assert vote_channel(right, votes, shares) == pytest.approx(wanted, abs=1e-9)
 
 
-def test_people_who_know_their_label_answer_it_in_place_of_a_vote() -> None:
-    """Or they are witnesses, and nobody is asked twice."""
+def test_people_who_know_their_label_report_it_or_are_the_calibration_group() -> None:
+    """And nobody is asked twice."""
     by = replace(ASKED, labels=True)
-    questions, reports = asked(3, by)
+    questions, reports = asked(4, by)
     assert reports is not None and by.next(public(), reports) == ()
-    in_clear, labels, first, witnesses, second = questions
+    in_clear, labels, calibration, first, second = questions
     assert np.array_equal(in_clear.devices, SPLIT.labelled)
     assert labels.query.attributes == ("label",) and labels.query.in_clear is False
-    assert labels.devices is not None and witnesses.devices is not None
-    assert len(witnesses.devices) == len(SPLIT.ordinary) // 8
-    assert np.array_equal(np.sort(np.concatenate([labels.devices, witnesses.devices])), SPLIT.ordinary)
-    assert witnesses.query.attributes == ("adjacency", "features", "label")
+    assert labels.devices is not None and calibration.devices is not None
+    assert len(calibration.devices) == len(SPLIT.ordinary) // 8
+    assert np.array_equal(np.sort(np.concatenate([labels.devices, calibration.devices])), SPLIT.ordinary)
+    assert calibration.query.attributes == ("adjacency", "label")
     voters = np.sort(np.concatenate([vote.devices for vote in (first, second)]))
     assert np.array_equal(voters, SPLIT.test)
     assert {question.query.total() for question in questions[1:]} == {4.0}
-    vote, about_it = (question.query.asks[0].mechanisms[0] for question in (first, witnesses))
-    assert isinstance(vote, NeighbourhoodVote) and isinstance(about_it, NeighbourhoodVote)
-    assert replace(about_it, agreement=False, lie=vote.lie) == vote  # a witness speaks of the vote that others give
+    vote, about_lists = (question.query.asks[0].mechanisms[0] for question in (first, calibration))
+    assert isinstance(vote, NeighbourhoodVote) and isinstance(about_lists, NeighbourhoodVote)
+    assert about_lists.calibration and not vote.calibration
     planned = by.for_accounts(PEOPLE.facts, SPLIT)
-    people = [in_clear.devices, labels.devices, voters, witnesses.devices]
+    people = [in_clear.devices, labels.devices, calibration.devices, voters]
     assert all(np.array_equal(p.devices, of) for p, of in zip(planned, people, strict=True))  # type: ignore[arg-type]
     assert [p.query.total() for p in planned[1:]] == [4.0] * 3 and [p.part for p in planned] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("known", "epsilon", "size"), [
+    (64, 4.0, 8), (800, 4.0, 100), (8000, 4.0, 108), (8000, 2.0, 173), (8000, 1.0, 469), (2000, 1.0, 250),
+])  # fmt: skip
+def test_the_calibration_group_is_as_large_as_its_noise_asks_for(known: int, epsilon: float, size: int) -> None:
+    """The standard error .5 / (k sqrt m) of its share is .05: k is tanh(epsilon / 2), .96, .76 and .46."""
+    facts = PublicFacts(known + 100, 5, CLASSES)
+    split = Split(np.arange(10), np.arange(10, 20), np.arange(20, 100), ordinary=np.arange(100, known + 100))
+    by = replace(ASKED, labels=True, epsilon=epsilon)
+    assert size in (known // 8, int(np.ceil(100 / np.tanh(epsilon / 2) ** 2)))
+    group = by.for_accounts(facts, split)[2].devices
+    assert group is not None and len(group) == size and np.isin(group, split.ordinary).all()
+    halves = [replace(by, evidence=half).for_accounts(facts, split) for half in ("features", "list")]
+    assert all(np.array_equal(half[2].devices, group) for half in halves)  # null models ask the same people
+
+
+def test_the_votes_have_the_homophily_that_the_calibration_group_tells() -> None:
+    """Its reports are read without the noise, and the same reports give the same homophily at every batch."""
+    by = replace(ASKED, labels=True)
+    questions, reports = asked(2, by)
+    assert reports is not None
+    group = questions[2].devices
+    assert group is not None
+    people = SPLIT.labelled
+    known = volunteer_knowledge(reports, public())
+    answers_of_group = reports.arrays["votes"][group]
+    assert set(answers_of_group.tolist()) <= {0, 1}
+    rows, counts = np.unique(known.table[known.table.any(axis=1)], axis=0, return_counts=True)
+    kept = np.expm1(4.0) / (np.expm1(4.0) + 2)
+    wanted = posterior_mean(int(answers_of_group.sum()), len(group), kept, expected_shares(rows, counts, known.shares))
+    assert known.homophily == pytest.approx(wanted, abs=1e-12) and known.calibrated
+    _, later = asked(4, by)
+    assert later is not None
+    assert volunteer_knowledge(later, public()).homophily == known.homophily
+    (vote,) = by.next(public(), reports)
+    made = NeighbourhoodVote.from_probabilities(known.table, 4.0, homophily=known.homophily, shares=known.shares)
+    assert vote.query.asks[0].mechanisms[0].table == made.table  # type: ignore[attr-defined]
+    assert not np.isin(vote.devices, people).any()
+    without = replace(by, labels=False)
+    assert volunteer_knowledge(asked(1, without)[1], public()).homophily == ASSUMED  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("ones", "low", "high"), [(0, -0.9, -0.6), (50, -0.3, 0.1), (60, 0.05, 0.45), (92, 0.7, 0.8)])
+def test_more_ones_are_friends_who_are_more_alike(ones: int, low: float, high: float) -> None:
+    """One hundred reports without noise, of three classes whose people all are in the table."""
+    shares = np.array([0.5, 0.3, 0.2])
+    expected = expected_shares(np.eye(3), np.array([50, 30, 20]), shares)
+    assert np.all(np.diff(expected) > 0) and expected[3] == pytest.approx(0.5, abs=0.05)
+    assert low <= posterior_mean(ones, 100, 1.0, expected) <= high
+
+
+def test_the_expected_share_is_that_of_people_drawn_by_the_assumptions() -> None:
+    """Power: without the people whose friends say nothing, or with one friend each, the two differ by over .03."""
+    rng = np.random.default_rng(8)
+    shares, homophily, number = np.array([0.5, 0.3, 0.2]), 0.8, 60_000
+    table, counts = np.array([[0.6, 0.3, 0.1], [0.3, 0.5, 0.2], [0.2, 0.2, 0.6]]), np.array([300, 400, 300])
+    weights = table * counts[:, None] / (table * counts[:, None]).sum(axis=0)
+    scores = np.log(LIKE * table / shares + 1 - LIKE)
+    own = rng.choice(3, number, p=shares)
+    other = (own + rng.integers(1, 3, number)) % 3
+    ahead = np.zeros(number)
+    related = rng.random(number) >= 0.1
+    size = rng.geometric(1 / 3, number)
+    for friend in range(30):
+        same = (rng.random(number) < homophily) & related
+        kind = np.where(same, own, rng.choice(3, number, p=shares))
+        row = (rng.random(number)[:, None] > np.cumsum(weights, axis=0).T[kind]).sum(axis=1)
+        ahead += (friend < size) * (scores[row, own] - scores[row, other])
+    seen = np.mean(ahead > 1e-12) + np.mean(np.abs(ahead) <= 1e-12) / 2
+    assert expected_shares(table, counts, shares, (homophily,))[0] == pytest.approx(seen, abs=0.02)
+
+
+def test_votes_are_right_as_often_as_features_where_lists_say_nothing() -> None:
+    shares = np.array([0.5, 0.3, 0.2])
+    own = np.log(np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]))
+    given = (own, np.array([0, 0]), np.eye(3), np.array([5, 3, 2]), shares)
+    assert right_share(*given, 0.0) == pytest.approx(0.5, abs=0.06)  # 2,000 draws of two people, one of them right
+    assert right_share(*given, 0.8) > 0.7
+
+
+def test_class_shares_are_those_of_the_largest_likelihood() -> None:
+    """Without noise, and with so much that the reports say nothing, by hand; between them by the gradient."""
+    counts = np.array([3.0, 2.0, 1.0])
+    told = np.repeat([0, 1, 2], [10, 20, 70])
+    exact = class_shares(counts, ClassReports(np.arange(100), told, share=1.0))
+    assert exact == pytest.approx((counts + np.array([10, 20, 70])) / 106, abs=1e-6)
+    nothing = class_shares(counts, ClassReports(np.arange(100), told, share=0.0))
+    assert nothing == pytest.approx(counts / 6, abs=1e-6)
+    noisy = class_shares(counts, ClassReports(np.arange(100), told, share=0.5))
+    response = 0.5 * np.eye(3) + 0.5 / 3
+    seen = np.array([10, 20, 70])
+    gradient = counts / noisy + response @ (seen / (noisy @ response))  # of the log-likelihood in the shares
+    assert gradient == pytest.approx(np.full(3, 106.0), abs=0.01)
 
 
 def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table_of_votes() -> None:
@@ -324,7 +419,7 @@ def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table
     questions, reports = asked(1, by)
     known = volunteer_knowledge(reports, public())
     labels, told = PEOPLE.labels[SPLIT.labelled], questions[1].devices
-    shares = (np.bincount(labels, minlength=CLASSES) + 1) / (len(labels) + CLASSES)
+    shares = known.shares
     truth = np.exp(4.0) / (np.exp(4.0) + CLASSES - 1)
     for person in told.tolist():
         law = np.where(np.arange(CLASSES) == reports.labels[person], truth, (1 - truth) / (CLASSES - 1))
@@ -332,22 +427,6 @@ def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table
     assert np.array_equal(known.table[SPLIT.labelled], np.eye(CLASSES)[labels])  # nobody doubts a volunteer's
     assert not known.table[np.setdiff1d(np.arange(N), np.concatenate([told, SPLIT.labelled]))].any()
     assert np.array_equal(np.flatnonzero(label_evidence(reports, public()).labels >= 0), SPLIT.labelled)
-
-
-def test_witnesses_say_how_often_votes_are_right() -> None:
-    """Their answers decide the law of a vote, without the noise, and beyond the chance of independent draws."""
-    _, reports = asked(2, replace(ASKED, labels=True))
-    witnesses = reports.parts[3]
-    said = witnesses.arrays["votes"][witnesses.arrays["votes"] >= 0]  # type: ignore[index]
-    assert set(said.tolist()) <= {0, 1} and len(said) == len(SPLIT.ordinary) // 8
-    lie = 1 / (np.exp(4.0) + 1)
-    mean = (said.sum() + 1) / (len(said) + 2)
-    error = np.sqrt(mean * (1 - mean) / len(said))
-    assert right_votes(reports) == pytest.approx((mean - error - lie) / (1 - 2 * lie), abs=1e-6)
-    votes, shares = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
-    for right, agreed in ((1.0, 1.0), (0.0, 0.0), (votes @ shares, 0.0)):
-        wanted = agreed * np.eye(CLASSES) + (1 - agreed) * votes
-        assert law_of_witnesses(float(right), votes, shares) == pytest.approx(wanted, abs=1e-9)
 
 
 def test_shares_of_votes_are_without_the_noise() -> None:

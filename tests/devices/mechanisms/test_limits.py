@@ -36,8 +36,8 @@ from ldpsim.devices.mechanisms import (
     discrete_laplace,
 )
 from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers, unpack_many
-from ldpsim.devices.mechanisms.class_table import FeatureModel
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold, round_up
+from ldpsim.devices.mechanisms.feature_model import FeatureModel
 from ldpsim.devices.mechanisms.grr_fs import LARGEST, Coding
 from tests.devices.mechanisms.examples import FS, HALF, MOST, VOTE, WINDOW
 
@@ -65,7 +65,7 @@ BOUNDS: list[tuple[Any, str, Any, Any]] = [
     (GroupDegrees(1, 1, 3, 2), "groups", 1, 0), (GroupDegrees(1, 1, 3, 2), "groups", MOST, MOST + 1),
     (GroupDegrees(1, 1, 3, 2), "seed", -1, -2), (GroupDegrees(1, 1, 3, 2), "seed", (1 << 32) - 1, 1 << 32),
     (NoisyRow(1, 1, 3), "grid", 1, 0), (NoisyRow(1, 1, 3), "grid", 1 << 20, (1 << 20) + 1),
-    (VOTE, "homophily", 0, -1), (VOTE, "homophily", MOST - 1, MOST), (VOTE, "candidates", 3, 4),
+    (VOTE, "saturation", 1, 0), (VOTE, "saturation", 1 << 20, (1 << 20) + 1), (VOTE, "candidates", 3, 4),
     (replace(VOTE, unseen=True), "candidates", 1, 0),
     (FS, "m", 1, 0), (FS, "m", 3, 4), (FS, "lies", (HALF - 1, HALF), (HALF, HALF)), (FS, "lies", (1, 1), (1, 0)),
     (FS, "lies", (1, ONE * 2 // 3), (1, ONE * 2 // 3 + 1)),

@@ -1,6 +1,6 @@
 """The vote of a neighbourhood: the answer, its law over lists, features and labels, its one loss, what is refused.
 
-It covers ``ldpsim.devices.mechanisms.class_table`` too.
+It covers ``ldpsim.devices.mechanisms.feature_model`` too.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from ldpsim.curator.attacks.mechanism_audit import Effort, audit_mechanism
 from ldpsim.devices.data.population import Record, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
-from ldpsim.devices.mechanisms.class_table import UNIT, FeatureModel, as_text, coded
+from ldpsim.devices.mechanisms.base64_text import as_text, from_text
 from ldpsim.devices.mechanisms.exact_loss import ONE
-from ldpsim.devices.mechanisms.neighbourhood_vote import PADDED
+from ldpsim.devices.mechanisms.feature_model import UNIT, FeatureModel
+from ldpsim.devices.mechanisms.neighbourhood_vote import PADDED, SATURATION
+from ldpsim.devices.mechanisms.score_table import ScoreTable
 from ldpsim.devices.noise import NoiseStream
 
 N, D, C, H = 12, 10, 4, 0.7
@@ -50,7 +52,9 @@ def test_the_answer_is_the_best_class_of_the_formula(levels: int) -> None:
     for device, trial in product(range(N), range(40)):
         draw = np.random.default_rng([device, trial])
         near, words = draw.choice(N, trial % 6, replace=False), np.flatnonzero(draw.random(D) < 0.4)
-        scores = np.log(floor[device]) + sum((np.log((1 - H) / C + H * Q[j]) for j in near if j != device), np.zeros(C))
+        terms = [np.log(1 - H + H * C * Q[j]) for j in near if j != device]
+        weight = SATURATION / (SATURATION + max(1, len(terms)) - 1)
+        scores = np.log(floor[device]) + weight * sum(terms, np.zeros(C))
         if levels:
             length = math.sqrt(max(1, len(words))) if levels == 1 else 1 / levels
             scores = scores + (MODEL.means + MODEL.weights[words].sum(axis=0) / length) / UNIT
@@ -89,7 +93,7 @@ def test_one_end_reads_the_neighbours_before_the_device_alone() -> None:
 
 
 def test_every_record_of_five_people_and_every_answer() -> None:
-    """All lists with all rows of two features, and all labels of a witness: epsilon is attained, and never exceeded."""
+    """All lists with all rows of two features, or with all labels: epsilon is tight, and never exceeded."""
     rows = {row.level: row for row in audit_mechanism(NeighbourhoodVote, Effort(2000), stream=NoiseStream)}
     assert set(rows) == {"bit", "vector", "law"} and all(row.passed for row in rows.values())
     assert all("walked through" in row.detail for row in rows.values())
@@ -99,7 +103,7 @@ def test_every_record_of_five_people_and_every_answer() -> None:
 @pytest.mark.filterwarnings("ignore:overflow")  # of an infinite feature
 @pytest.mark.parametrize("changed", [
     {}, {"unseen": True, "candidates": 2}, {"reporting": "one-end"}, {"model": MODEL},
-    {"model": MODEL, "agreement": True}, {"model": MODEL, "levels": 255, "low": 0.5, "high": 0.75, "epsilon": 0.1},
+    {"calibration": True}, {"model": MODEL, "levels": 255, "low": 0.5, "high": 0.75, "epsilon": 0.1},
 ])  # fmt: skip
 def test_many_answer_at_once_as_one_by_one(changed: dict[str, Any]) -> None:
     """Also for columns that are given twice or are none, features that are no numbers, and nobody's neighbours."""
@@ -135,7 +139,9 @@ def test_a_hostile_table_or_model_is_right_as_often_as_grr(epsilon: float, right
     weights = np.zeros((D, 2), np.int64)
     weights[3, 1] = 400 * UNIT
     of_a_word = FeatureModel(weights, np.zeros(2, np.int64))
-    about_her = vote(probabilities=np.eye(2)[np.r_[0, np.ones(5, int)]], epsilon=epsilon, homophily=0.99)
+    about_her = vote(
+        probabilities=np.eye(2)[np.r_[0, np.ones(5, int)]], epsilon=epsilon, homophily=0.99, saturation=1 << 20
+    )
     about_it = vote(probabilities=np.zeros((N, 2)), epsilon=epsilon, homophily=0.0, model=of_a_word)
     for asked, yes, no in ((about_her, person(0, 0, 0), person(1)),
                            (about_it, person(1, 2, words=(1, 3, 7)), person(1, 2, words=(1, 7)))):  # fmt: skip
@@ -151,6 +157,27 @@ def test_the_same_vote_at_another_epsilon() -> None:
         assert other.with_epsilon(example.loss().vector) == example
 
 
+@pytest.mark.parametrize(("classes", "homophily"), [(2, 0.8), (3, 0.8), (4, -0.5)])
+def test_a_calibration_says_whether_the_list_speaks_for_the_own_label(classes: int, homophily: float) -> None:
+    """By hand, for every label and every small list: against one other class that the number of the device names."""
+    labels = np.arange(6) % classes
+    asked = vote(probabilities=np.eye(classes)[labels], homophily=homophily, calibration=True)
+    assert asked.reads == ("adjacency", "label") and asked.loss() == GRR(asked.lie, 2).loss()
+    compared = 0
+    for device, label in product(range(6), range(classes)):
+        turn, shift = divmod(device, classes - 1)
+        other = (label + 1 + shift) % classes
+        for near in ((), (0,), (1, 2), (0, 1, 3), (0, 2, 3, 4, 5), (1, 1, 4)):
+            friends = [labels[j] for j in near if j != device]
+            ahead = (friends.count(label) - friends.count(other)) * (1 if homophily > 0 else -1)
+            wanted = turn % 2 if ahead == 0 else int(ahead > 0)
+            assert asked.value_of(person(*near, label=label), device=device) == wanted
+            compared += ahead != 0
+    assert compared > 20
+    first = [asked.value_of(person(1, 2, label=label), device=5) for label in (-1, classes, 0)]
+    assert len(set(first)) == 1  # a label outside the domain counts as the first class
+
+
 def test_facts_must_agree() -> None:
     of_numbers = vote(model=MODEL, levels=9)
     for asked in (vote(), vote(model=MODEL), of_numbers):
@@ -164,7 +191,7 @@ def test_the_numbers_of_a_model_stay_inside_64_bits_and_its_text_is_read_back() 
     most = (1 << 31) - 1
     loud = FeatureModel(np.full((500, 2), [most, -most]), np.array([most, -most]))
     for words, levels in ((True, 1), (False, 255)):
-        said = loud.evidence(np.full((1, 500), levels), words=words)
+        said = loud.scores(np.full((1, 500), levels), words=words)
         assert said.tolist() == [[most, -most]]
     again = FeatureModel.read(MODEL.as_text(), D, C)
     assert np.array_equal(again.weights, MODEL.weights) and np.array_equal(again.means, MODEL.means)
@@ -174,10 +201,11 @@ def test_the_numbers_of_a_model_stay_inside_64_bits_and_its_text_is_read_back() 
 
 @pytest.mark.parametrize("changed", [
     {"table": ""}, {"table": "AAAA"}, {"table": "!" * 64}, {"table": vote().table + "AAAA"},
-    {"table": as_text(coded(np.array([[255, 0, 0, 0]] * N, np.uint8)))}, {"people": N - 1}, {"people": N + 1},
+    {"table": as_text(from_text(vote().table)[::-1])}, {"people": N - 1}, {"people": N + 1},
     {"people": 0}, {"people": 1 << 62}, {"classes": 3}, {"classes": 1}, {"classes": 256}, {"candidates": 1},
-    {"candidates": 0}, {"candidates": 5}, {"homophily": -1}, {"homophily": 1 << 16}, {"lie": 0}, {"lie": ONE},
-    {"lie": ONE // 4 * 3}, {"reporting": "none"}, {"unseen": 1}, {"agreement": 1}, {"columns": D + 1}, {"columns": 0},
+    {"candidates": 0}, {"candidates": 5}, {"saturation": 0}, {"saturation": 1 << 21}, {"lie": 0}, {"lie": ONE},
+    {"lie": ONE // 4 * 3}, {"reporting": "none"}, {"unseen": 1}, {"calibration": 1},
+    {"calibration": True}, {"columns": D + 1}, {"columns": 0},
     {"columns": -1}, {"columns": 1 << 62}, {"model": ""}, {"model": "AAAA"}, {"levels": 0}, {"levels": 256},
     {"low": 1.0}, {"low": math.nan}, {"high": math.inf},
 ])  # fmt: skip
@@ -187,7 +215,7 @@ def test_invalid_questions_are_refused(changed: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("changed", [
-    {"homophily": 1.0}, {"homophily": -0.1}, {"homophily": math.nan}, {"probabilities": np.full((N, C), np.nan)},
+    {"homophily": 1.1}, {"homophily": -1.1}, {"homophily": math.nan}, {"probabilities": np.full((N, C), np.nan)},
     {"candidates": 1}, {"candidates": 5}, {"epsilon": 0.0}, {"epsilon": math.nan},
 ])  # fmt: skip
 def test_no_question_is_made_of_impossible_values(changed: dict[str, Any]) -> None:
@@ -198,9 +226,10 @@ def test_no_question_is_made_of_impossible_values(changed: dict[str, Any]) -> No
 def test_the_answers_are_the_same_for_ever() -> None:
     """Whole numbers alone: this digest holds on any processor, with any library for sums and with any threads."""
     draw = np.random.default_rng(7)
-    table = as_text(coded(draw.integers(0, 255, (60, 6)).astype(np.uint8)[np.arange(300) % 60]))
+    rows = draw.integers(-4000, 1000, (60, 12))
+    table = ScoreTable.of(rows[:, :6], np.arange(300) % 60, rows[:, 6:]).as_text()
     model = FeatureModel(draw.integers(-1 << 20, 1 << 20, (400, 6)), np.zeros(6, np.int64))
-    asked = NeighbourhoodVote(lie=1 << 62, people=300, classes=6, candidates=6, table=table, homophily=50_000,
+    asked = NeighbourhoodVote(lie=1 << 62, people=300, classes=6, candidates=6, table=table, saturation=7,
                               columns=400, model=model.as_text())  # fmt: skip
     answers = bytes(
         asked.value_of(
@@ -209,4 +238,4 @@ def test_the_answers_are_the_same_for_ever() -> None:
         for device in range(300)
     )  # fmt: skip
     assert len(set(answers)) == 6
-    assert hashlib.sha256(answers).hexdigest() == "a3e064f98f0ecf0373af166aa3f925535bd73be43a92e1659531aa73963714df"
+    assert hashlib.sha256(answers).hexdigest() == "d5d1e2c70269e500cb03bf412323c34cce2105aa68adaa6910490b3535f90c19"

@@ -24,7 +24,7 @@ from ldpsim.devices.mechanisms import (
     OneBit,
     RandomizedResponse,
 )
-from ldpsim.devices.mechanisms.class_table import FeatureModel
+from ldpsim.devices.mechanisms.feature_model import FeatureModel
 from ldpsim.devices.policy.policy import Cap, Policy, policy_for, policy_for_training, read_policy, write_policy
 from ldpsim.devices.policy.terms import collection_of, people_asked, terms_of
 from ldpsim.devices.query import Ask, Query, canonical
@@ -253,10 +253,10 @@ def vote(epsilon: float = 2.0, rows: Any = None, **changes: Any) -> Query:
     return Query("one", ((Ask("adjacency", (NeighbourhoodVote.from_probabilities(rows, epsilon, **given),)),),))
 
 
-def own_vote(epsilon: float = 2.0, steep: int = 1, agreement: bool = False, **scale: Any) -> Query:
+def own_vote(epsilon: float = 2.0, steep: int = 1, **scale: Any) -> Query:
     model = FeatureModel(steep * np.eye(D, CLASSES, dtype=np.int64), np.zeros(CLASSES, np.int64))
     mechanism = NeighbourhoodVote.from_probabilities(
-        np.eye(CLASSES)[np.arange(N) % CLASSES], epsilon, model=model, homophily=0.8, agreement=agreement, **scale
+        np.eye(CLASSES)[np.arange(N) % CLASSES], epsilon, model=model, homophily=0.8, **scale
     )
     return Query("one", ((Ask("adjacency", (mechanism,)),),))
 
@@ -339,10 +339,10 @@ def test_groups_of_a_later_stage_are_open_and_nothing_else_of_it() -> None:
 def test_a_vote_s_table_is_open_and_its_loss_is_not() -> None:
     terms = terms_of([(vote(), np.array([2]))], N)
     hostile = np.eye(CLASSES)[[0, 1, 1, 1, 1, 1]]
-    for query in (vote(), vote(rows=hostile)):
+    for query in (vote(), vote(rows=hostile), vote(homophily=0.1)):
         assert asked_of(query, terms) == [2]
     outside = [vote(2.1), vote(1.9), vote(unseen=True),
-               vote(homophily=0.1), vote(candidates=3), vote(reporting="one-end"),
+               vote(saturation=3), vote(candidates=3), vote(reporting="one-end"),
                vote(rows=np.eye(4)[np.arange(N) % 4]), own_vote()]  # fmt: skip
     for query in outside:
         assert asked_of(query, terms) == []

@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import csr_array, issparse
 
 from ldpsim.curator.device_bundle import BundleParts, bundle_parts
+from ldpsim.curator.friend_affinity import FriendAffinity
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.methods import Blink, Budget, FPBlink, Graph, HoGS
@@ -116,7 +117,9 @@ def test_packed_estimates_say_the_same_to_null_models_and_to_the_bundle(
     said = [fit_perceptron(known.features, known.labels, train, val, seed=0) for known in (dense, packed)]
     np.testing.assert_allclose(*said, atol=0.05)
     np.testing.assert_allclose(packed.ridge.scores, dense.ridge.scores, atol=1e-5)
-    models = [BundleParts(known, public.facts, 0.8, 0.8).features for known in (dense, packed)]
+    shares = np.ones(public.facts.classes)
+    friends = FriendAffinity.of_homophily(0.8, shares, "assumed")
+    models = [BundleParts(known, public.facts, shares, friends, friends).features for known in (dense, packed)]
     weights = [model.model.weights.ravel() for model in models if model is not None]
     assert np.corrcoef(*weights)[0, 1] > 0.9  # columns are scaled by everybody, or by labelled people
 

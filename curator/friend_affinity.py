@@ -1,0 +1,93 @@
+"""Affinity of friends: of which classes they are, from pairs that are public or reported.
+
+With N(c, k) the expected number of edges between labelled people of class c and of class k, the noise of the reports
+taken out, s the share of edges within a class and m the classes' shares of the ends of edges, the homophily is
+
+    h = (s - sum of m_c^2) / (1 - sum of m_c^2).
+
+It is drawn to the assumed homophily where the reports tell little: with the standard error e of h, and the spread t of
+the homophilies of graphs, its weight is t^2 / (t^2 + e^2). The affinity H(c, k), the probability that a friend of a
+person of class c is of class k, is N by rows. It is drawn to the affinity of h alone as far as the two differ by no
+more than the noise of the reports (James and Stein). Nobody's true list is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ldpsim.curator.evidence.evidence import Evidence, reported_links
+from ldpsim.curator.links.belief_propagation import labelled_edges
+from ldpsim.curator.nulls.models import is_sampled
+from ldpsim.curator.reports.rows import flipped_rows
+from ldpsim.curator.votes.volunteered import ASSUMED
+from ldpsim.devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.mechanisms.score_rows import affinity
+
+SPREAD = 0.5  # t
+_EDGES = 1.0  # edges of each class before any is counted
+
+
+@dataclass(frozen=True, eq=False)
+class FriendAffinity:
+    """Affinity of friends, and where it comes from.
+
+    Args:
+        matrix: float64 (classes, classes): H.
+        homophily: h, the excess of friends of one's own class over chance, -1 .. 1.
+        source: ``public graph``, ``reported lists``, ``calibration``, ``votes of labelled people``, or
+            ``assumed``.
+    """
+
+    matrix: DoubleArray = field(repr=False)
+    homophily: float
+    source: str
+
+    @staticmethod
+    def of_homophily(homophily: float, shares: DoubleArray, source: str) -> FriendAffinity:
+        """Return the affinity of a homophily alone; ``shares``: float64 (classes,)."""
+        return FriendAffinity(affinity(homophily, shares), homophily, source)
+
+
+def affinity_of_pairs(evidence: Evidence, people: IntArray, shares: DoubleArray) -> FriendAffinity:
+    """Return the affinity by public or reported pairs; the assumed one where there are none.
+
+    Args:
+        evidence: Reports and public data.
+        people: int64, sorted: the labelled people, or a sample of them, whose pairs count.
+        shares: float64 (classes,): shares of the classes among people.
+    """
+    reports, public = evidence.reports, evidence.public
+    assumed = FriendAffinity.of_homophily(ASSUMED, shares, "assumed")
+    if public.edges is None and (reports is None or flipped_rows(reports) is None):
+        return assumed
+    labels = evidence.class_estimates(people)
+    if public.edges is None and reports is not None and is_sampled(public.split):
+        among = reports.of_people(people, "adjacency")
+        square = among.with_arrays(adjacency=among.needed("adjacency")[:, people])
+        links, labels = reported_links(square), labels[people]
+    else:
+        links = evidence.links
+    edges, _ = labelled_edges(links, labels)
+    total = edges.sum()
+    if total <= 0:
+        return assumed
+    ends = np.maximum(edges.sum(axis=1), 0) + 1e-9
+    ends /= ends.sum()
+    by_chance, share = float(np.square(ends).sum()), float(np.trace(edges) / total)
+    # Each pair in s varies by the product of its labels' weights: a count of pairs, where labels are in clear.
+    one_way = links.ends_by(np.square(labels)) / links.resolution**2
+    variance = one_way + one_way.T
+    spread = np.trace(variance) * (1 - share) ** 2 + (variance.sum() - np.trace(variance)) * share**2
+    seen, error = ((share - by_chance) / (1 - by_chance), float(np.sqrt(spread)) / total / (1 - by_chance))
+    weight = SPREAD**2 / (SPREAD**2 + error**2)
+    homophily = float(np.clip(weight * seen + (1 - weight) * ASSUMED, -1.0, 1.0))
+    alone = affinity(homophily, ends)
+    rows = np.maximum(edges, 0) + _EDGES * alone
+    number = rows.sum(axis=1, keepdims=True)
+    matrix = rows / number
+    noise, apart = (np.maximum(variance, 0) / number**2).sum(), np.square(matrix - alone).sum()
+    kept = max(0.0, 1 - float(noise / apart)) if apart > 0 else 0.0
+    source = "reported lists" if public.edges is None else "public graph"
+    return FriendAffinity(kept * matrix + (1 - kept) * alone, homophily, source)
