@@ -234,7 +234,7 @@ def volunteer_knowledge(
         lambda: own_model(records[0], LabelEvidence(records[1], facts.classes), facts),
     )
     one_hot = np.eye(facts.classes)
-    counts = np.bincount(labels[people], minlength=facts.classes) + 1.0
+    counts = np.bincount(labels[people], minlength=facts.classes).astype(np.float64) + 1
     label_reports = _class_reports(reports, "labels")
     shares = class_shares(counts, label_reports)
     own = own.with_shares(counts / counts.sum(), shares)

@@ -10,7 +10,7 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import generated
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.strategies.setup.options import RunOptions
-from ldpsim.strategies.setup.run_setup import facts_of
+from ldpsim.strategies.setup.run_setup import generated_facts
 
 LEAST_PEOPLE = 20  # of a generated graph
 
@@ -73,7 +73,7 @@ def known_before(options: RunOptions) -> GraphFacts | None:
     """Return the facts that are known before the people are made or read; None for a file that is not read yet."""
     n = options.clients
     if options.dataset == "generated":
-        facts = facts_of(options)
+        facts = generated_facts(options)
         return GraphFacts(n or generated.CLIENTS, features=facts.pop("d"), **facts)
     entry = datasets.TABLE.get(options.dataset)
     if entry is None:

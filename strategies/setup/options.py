@@ -314,7 +314,7 @@ class RunOptions:
         column=False,
     )  # fmt: skip
     caps: Mapping[str, float] = option(
-        {}, "Largest loss of bit, all-features, person", DEVICES, "LEVEL=X", flag="--cap",
+        {}, "Largest loss of a level, as person", DEVICES, "LEVEL=X", flag="--cap",
         shown="the question's", hashed="always", column=False,
     )  # fmt: skip
     collector_key: Path | None = option(

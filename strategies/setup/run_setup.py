@@ -107,11 +107,11 @@ def load_population(options: RunOptions) -> Population:
     """
     return datasets.load(
         options.dataset, data_dir=options.data_dir, clients=options.clients, seed=options.seeds_of(0).population,
-        facts=facts_of(options) if any(getattr(options, name) is not None for name in FACTS) else None,
+        facts=generated_facts(options) if any(getattr(options, name) is not None for name in FACTS) else None,
     )  # fmt: skip
 
 
-def facts_of(options: RunOptions) -> dict[str, Any]:
+def generated_facts(options: RunOptions) -> dict[str, Any]:
     """Return the facts of generated people, as :func:`generated.with_facts` takes them."""
     d = options.features or generated.FEATURES
     return {

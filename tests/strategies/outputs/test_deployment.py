@@ -16,7 +16,7 @@ from ldpsim.curator.reports.question import keys_of
 from ldpsim.strategies import simulate
 from ldpsim.strategies.experiments.compare import compare
 from ldpsim.strategies.flower_app.alone import default_config
-from ldpsim.strategies.flower_app.deployed import PublicFile, _method_of, _questions
+from ldpsim.strategies.flower_app.deployed import PublicFile, _questions, _settings_of
 from ldpsim.strategies.outputs.deployment import DEPLOYMENT, undeployable
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
@@ -43,14 +43,15 @@ def test_a_deployment_asks_the_question_that_was_measured(tmp_path: Path) -> Non
     setup = set_up(options)
     facts = setup.population.facts
     public = PublicFile(facts, np.full(facts.n, -1))
-    method, budget, training = _method_of(config, public)
+    settings, budget = _settings_of(config, public)
+    method, training = settings.method, settings.training
     assert (method, training.gnn, training.epochs) == (HoGS(tau=0.7), "sage", 2)
     assert budget == setup.budget
     split = public.split(0)
     asked = _questions(method, public, split, budget, "c")
     assert keys_of(asked) == keys_of(method.questions(facts, split, setup.budget, "c"))
     held = result.record["privacy"]["holds"]["relationship"]["value"]
-    assert text.startswith("# hogs, measured on 60 people of generated: ") and f"a relationship {held:g}" in text
+    assert text.startswith("# hogs, measured on 60 people of generated: ") and f"a friendship {held:g}" in text
     (line,) = (line for line in text.splitlines() if "facts.json:" in line)
     assert json.loads(line.partition(": ")[2].partition(", with")[0]) == {
         "facts": {"n": 60, "d": facts.d, "classes": facts.classes}
@@ -67,7 +68,7 @@ def test_the_budget_and_the_share_that_were_in_force_are_written(tmp_path: Path)
         assert config["epsilon"] == setup.budget.epsilon
         share = setup.budget.feature_share if method == "sbp" else ""
         assert config["feature-share"] == (str(share) if method == "sbp" else "")
-        _, budget, _ = _method_of(config, PublicFile(setup.population.facts, np.zeros(60, np.int64)))
+        _, budget = _settings_of(config, PublicFile(setup.population.facts, np.zeros(60, np.int64)))
         assert budget == setup.budget
 
 
