@@ -53,11 +53,11 @@ def _known(features: object = None) -> NullEvidence:
     return NullEvidence(LabelEvidence(public.labels, CLASSES), SPLIT, None, features)
 
 
-def _people(features: np.ndarray, edges: np.ndarray) -> Population:
+def _people(features: np.ndarray, edges: np.ndarray, **given: Any) -> Population:
     """The people with these features, float32 (N, 6), in clear on their devices."""
     return build_population(
         "made", n=N, d=6, edges=edges, feature_indptr=np.arange(N + 1) * 6, feature_indices=np.tile(np.arange(6), N),
-        feature_values=features.ravel(), labels=LABELS, classes=CLASSES,
+        feature_values=features.ravel(), labels=LABELS, classes=CLASSES, **given,
     )  # fmt: skip
 
 
@@ -189,15 +189,17 @@ def test_a_class_alone_has_the_shares_of_labels_of_validation_people() -> None:
 NUMBERS = np.where(np.arange(6) // 2 == LABELS[:, None], 0.75, 0.25).astype(np.float32)
 
 
-def test_public_features_that_are_numbers_are_read_as_numbers() -> None:
-    """Everybody has 0.25 or 0.75 in each column: as words all people are alike."""
-    made, test = _parts(0.7, NUMBERS).alone(), SPLIT.test
-    assert (made.levels, made.low, made.high) == (255, 0.0, 1.0)
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-7.0, 2.0)])
+def test_public_features_that_are_numbers_are_read_as_numbers(low: float, high: float) -> None:
+    """Everybody is at a quarter or three quarters of the range in each column: as words all people are alike."""
+    features, test = (low + (high - low) * NUMBERS).astype(np.float32), SPLIT.test
+    made = replace(_parts(0.7, features), facts=replace(FACTS, feature_low=low, feature_high=high)).alone()
+    assert made is not None and (made.levels, made.low, made.high) == (255, low, high)
     assert (_said(made, test, 0.7).argmax(axis=1) == LABELS[test]).all()
     model, levels = made.feature_model, np.rint(255 * NUMBERS[test].astype(np.float64))
     scores = np.exp((model.means + levels @ model.weights) / 2.0**16)
     assert _said(made, test, 0.7) == pytest.approx(scores / scores.sum(axis=1, keepdims=True), abs=0.03)
-    people = _people(NUMBERS, np.zeros((2, 0), np.int64))
+    people = _people(features, np.zeros((2, 0), np.int64), feature_range=(low, high))
     assert (made.classes_of(records_of(people, test), test) == LABELS[test]).all()
 
 

@@ -41,6 +41,13 @@ def test_the_interval_of_a_share_is_wilsons(right: int, people: int) -> None:
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
+def test_the_interval_of_a_mean_of_shares_ends_at_0() -> None:
+    """The mean is .07, and Student's half width 4.302653 * .112694 / sqrt(3) = .28."""
+    found = mean_interval([0.0, 0.01, 0.2])
+    assert found is not None and (found.value, found.low) == (pytest.approx(0.07), 0.0)
+    assert found.high == pytest.approx(0.07 + 4.302653 * np.std([0.0, 0.01, 0.2], ddof=1) / 3**0.5)
+
+
 def test_differences_with_known_errors_follow_the_rule_of_gain() -> None:
     one_repeat = over_repeats([0.1], [0.02], upper_tail=0.001)
     assert (one_repeat.low, one_repeat.high) == pytest.approx((0.1 - 1.959964 * 0.02, 0.1 + 3.090232 * 0.02))

@@ -65,6 +65,8 @@ def test_a_public_class_is_not_counted_where_the_rest_is_hidden() -> None:
     first, *_ = (text for text in texts(record(**holds)) if text.startswith("a person: "))
     assert first.endswith(": hidden fairly well (best guess 73.2 %; not counted: the public label)")
     assert "a person as others report it: no meaningful protection" in texts(record(**holds))
+    both = texts(record(**{**holds, "node": Level("bounded", 1.0)}))
+    assert any(text.startswith("a person, a person as others report it: hidden fairly well") for text in both)
     holds["label"] = Level("bounded", 1.0)
     assert not any("not counted" in text for text in texts(record(**holds)))
 

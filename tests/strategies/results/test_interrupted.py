@@ -10,11 +10,13 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.strategies.results.folder import (
+    finished_rounds,
     hold_folder,
     read_result,
     write_config,
@@ -48,6 +50,15 @@ def test_a_configuration_names_a_file_relative_to_itself(tmp_path: Path, monkeyp
                            ("data/none.npz", "data/none.npz")):  # fmt: skip
         write_config(Path("runs/one"), {"dataset": given, "seeds": {"noise": None}, "epsilon": None})
         assert tomllib.loads(Path("runs/one/config.toml").read_text()) == {"dataset": written, "seeds": {"noise": "os"}}
+
+
+def test_the_rounds_of_all_repeats_are_kept_and_a_damaged_file_has_none(tmp_path: Path) -> None:
+    for number, done in enumerate((3, 5)):
+        head = np.frombuffer(json.dumps({"done": done}).encode(), np.uint8)
+        np.savez(tmp_path / f"checkpoint-{number}.npz", head=head)
+    assert finished_rounds(tmp_path) == 8
+    (tmp_path / "checkpoint-2.npz").write_bytes(b"PK")
+    assert finished_rounds(tmp_path) == 8 and finished_rounds(tmp_path / "nothing") == 0
 
 
 HOLD = """

@@ -56,6 +56,8 @@ def test_losses_of_both_ledgers_add_and_are_known_where_both_are() -> None:
     for both in (one + other, other + one):
         assert both.figures() == {"user": {"max": 6.0, "mean": 3.75, "delta": 3e-6}, "complete": False}
     assert (one + one).complete is True and (other + other).complete is False
+    in_clear = Losses({"user": np.array([1.0, np.inf])}, {"user": np.zeros(2)}, complete=True)
+    assert (one + in_clear).figures()["user"] == {"max": None, "mean": None}  # one person without a bound is enough
 
 
 def test_an_answer_of_a_training_loses_its_whole_at_each_level_and_a_report_an_entry_of_it() -> None:

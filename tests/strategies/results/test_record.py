@@ -26,7 +26,18 @@ from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.outputs.groups import groups_of, table_of
 from ldpsim.strategies.outputs.run_lines import lines_of
 from ldpsim.strategies.results.evaluation import accuracy, auc, macro_f1, reconstruction
-from ldpsim.strategies.results.numbers import NONE, bytes_, count, duration, percent, plus_minus, points, seconds, size
+from ldpsim.strategies.results.numbers import (
+    NONE,
+    bytes_,
+    count,
+    difference,
+    duration,
+    percent,
+    plus_minus,
+    points,
+    seconds,
+    size,
+)
 from ldpsim.strategies.results.outcome import Repeat, Score
 from ldpsim.strategies.results.record import assemble
 from ldpsim.strategies.results.rows import csv_text, data_frame, figures, row_of, write_table
@@ -56,7 +67,7 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
             accuracy={"test": figure, "val": figure / 2, "macro_f1": figure / 4},
             reference=None if number == 0 else Score(figure),
             seeded=number != 1,
-            device=Score(figure + 0.1),
+            device=Score(figure / 2 + 0.3),
             outcome=replace(
                 repeat.outcome,
                 seconds={"collect": figure, "reconstruct": 2 * figure, "train": 3 * figure},
@@ -85,7 +96,7 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
         "test": pytest.approx(0.4), "val": pytest.approx(0.2), "macro_f1": pytest.approx(0.1),
         "per_repeat": list(figures), "std": pytest.approx(statistics.stdev(figures)),
         "curator": pytest.approx(0.4), "device": pytest.approx(0.5),
-        "device_std": pytest.approx(statistics.stdev(figures)),
+        "device_std": pytest.approx(statistics.stdev(figures) / 2),
     }  # fmt: skip
     assert record["reference"]["nonprivate_test"] == pytest.approx(0.5)
     assert record["seconds"] == {"population": 1.0, "total": 9.0, "cpu": 8.0, "collect": pytest.approx(1.2),
@@ -356,7 +367,9 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 def test_a_row_has_claimed_and_held_and_nulls() -> None:
     record: dict[str, Any] = {**RECORD, **{name: WITH_NULLS[name] for name in ("nulls", "verdict", "reference")}}
+    record["config"] = {**RECORD["config"], "epsilon": None, "feature_share": None, "reporting": "both"}
     row = row_of(record, "hogs-0", 3)
+    assert (row["epsilon"], row["feature_share"], row["reporting"]) == (8.0, 0.1, "both")  # the budget says what it was
     assert (row["cell"], row["claimed"], row["holds_relationship"], row["holds_label_status"]) == (
         3, 8.0, 14.4, "unprotected",
     )  # fmt: skip
@@ -400,6 +413,13 @@ def test_shares_are_points_and_per_cent() -> None:
     assert (points(0.8125), points(None), points(math.nan), points(0.5, 0)) == ("81.2", NONE, NONE, "50")
     assert (percent(0.5), percent(None)) == ("50.0 %", NONE)
     assert (plus_minus(0.0104), plus_minus(0.5, 0), plus_minus(None)) == (" ± 1.0", " ± 50", "")
+
+
+def test_a_difference_has_its_interval_and_no_minus_before_nothing() -> None:
+    entry = {"value": -0.0004, "low": -0.021, "high": 0.0196}
+    assert difference(entry) == "+0.0 (-2.1 to +2.0)"
+    assert difference({**entry, "value": 0.0996}, "people") == "+10.0 (-2.1 to +2.0 over people)"
+    assert difference(entry, "repeats") == difference(entry)
 
 
 def test_bytes_seconds_and_counts() -> None:

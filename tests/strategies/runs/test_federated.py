@@ -29,7 +29,7 @@ from ldpsim.devices.federated.wire import WEIGHTS, record_of
 from ldpsim.devices.mechanisms import Loss
 from ldpsim.devices.training_task import UNPROTECTED, Task
 from ldpsim.strategies import Refused, RunOptions, simulate
-from ldpsim.strategies.federated import EVERYBODY
+from ldpsim.strategies.federated import EVERYBODY, TrainingPlan, strategy_for
 from ldpsim.strategies.results.lifetime import TrainingAnswers
 from ldpsim.strategies.runs import in_rounds
 from ldpsim.strategies.runs.in_rounds import Trained, Training
@@ -208,6 +208,20 @@ def test_a_device_that_trains_alone_learns_its_own_label_and_is_scored_on_the_ot
         assert figure == pytest.approx(np.mean(right)) and 0.2 < figure < 0.8
 
 
+def test_the_noise_of_a_server_is_that_for_the_people_who_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """80 of 160 train: for all of them delta would be a tenth, and the noise larger."""
+    plans: list[TrainingPlan] = []
+    monkeypatch.setattr(
+        in_rounds, "strategy_for", lambda method, plan: plans.append(plan) or strategy_for(method, plan)
+    )
+    record = run(tmp_path, "dp-fedavg", clients=160, settings={"rounds": "2"}, epsilon=4.0)
+    expected = noise_multiplier_for(Rounds(2, 80, 80, 0.01), 4.0)
+    assert record["federated"]["noise_multiplier"] == expected < noise_multiplier_for(Rounds(2, 160, 160, 0.001), 4.0)
+    assert [(plan.people, len(plan.nodes)) for plan in plans] == [(80, 160)]
+
+
 def test_a_central_budget_has_a_limit_at_both_ends() -> None:
     asked = Rounds(rounds=1, people=50, sample=50, delta=1e-12)
     assert central_epsilon(asked, noise_multiplier_for(asked, MOST_EPSILON)) <= MOST_EPSILON == 1000
@@ -328,6 +342,9 @@ def test_after_fedgcns_exchange_silos_have_the_whole_graphs_rows(population: Pop
     assert {name: phase["rounds"] for name, phase in phases.items()} == {
         "handover": 1, "contribution": 1, "sums": 1, "training": 2,
     }  # fmt: skip
+    sent = record.record["communication"]
+    for key in ("rounds", "messages", "downlink_bytes", "uplink_bytes"):
+        assert sent[key] == sum(phase[key] for phase in phases.values()) > phases["handover"][key]
     for name, each in record.record["federated"]["per_silo"].items():
         assert each == {key: phases[name][key] / 4 for key in ("downlink_bytes", "uplink_bytes")}
     assert record.record["devices"]["reported"] == 40 and record.record["privacy"]["trust"] == "trusted curator"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ldpsim.curator.methods import find
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.enrolment.state import State
@@ -99,6 +100,26 @@ def test_each_private_attribute_is_shuffled_alone_and_all_together(
     assert nulls_of(method=method, all_nulls=False)["shuffled"] == {"all": every["all"]} and collections == [both]
 
 
+@pytest.mark.parametrize("labels", [True, False])
+def test_the_reference_learns_from_all_who_are_asked_for_a_label(labels: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads in clear what the method reads: labels that people beside volunteers report under noise, too."""
+    kind, learned = find("raw"), list[np.ndarray]()
+    train = kind.train
+
+    def noted(self: Any, graph: Any, **given: Any) -> Any:
+        learned.append(graph.train)
+        return train(self, graph, **given)
+
+    monkeypatch.setattr(kind, "train", noted)
+    given = options(None, method="vote", volunteers=0.2, private_labels=labels, reference=True, nulls=False,
+                    all_nulls=False, settings={})  # fmt: skip
+    simulate(given)
+    split = set_up(given).repeats[0].split
+    assert len(learned) == 1 and len(split.ordinary)
+    expected = np.concatenate([split.train, split.ordinary]) if labels else split.train
+    assert np.array_equal(learned[0], np.sort(expected))
+
+
 @pytest.mark.parametrize("every", [True, False])
 def test_the_reference_with_settings_of_its_own_is_one_of_all(every: bool) -> None:
     found = simulate(options(None, reference=True, nulls=False, all_nulls=every)).record["reference"]
@@ -149,6 +170,25 @@ def test_shuffling_the_features_that_say_everything_leaves_chance(tmp_path: Path
     assert shuffled_tests["features"]["test"] < 43 / 60 and shuffled_tests["all"]["test"] < 43 / 60
     assert bought["features"]["low"] > 0.25
     assert record["nulls"]["features_alone"]["test"] > 0.97
+
+
+def test_beside_volunteers_answers_about_the_list_and_about_features_alone_are_null_models(tmp_path: Path) -> None:
+    """The list is noise and features are the class: answers about features alone tell it, those about the list do not.
+
+    A run whose answers are about one of both already has neither.
+    """
+    rng, n = np.random.default_rng(0), 240
+    labels = rng.permutation(np.arange(n) % 3)
+    file = tmp_path / "people.npz"
+    np.savez(file, x=np.eye(3)[labels], edge_index=rng.integers(0, n, (2, 60)), labels=labels, num_classes=3)
+    given: dict[str, Any] = {"method": "vote", "volunteers": 0.25, "epsilon": 12.0, "clients": None}
+    given |= {"dataset": str(file), "all_nulls": False}
+    found = nulls_of(settings={}, **given)
+    # 60 test people: chance is 1/3, and 43 right or more happen with probability 3e-9
+    assert found["features_alone"]["test"] > 0.95 and found["graph_alone"]["test"] < 43 / 60
+    for evidence in ("features", "list"):
+        half = nulls_of(settings={"evidence": evidence}, **given)
+        assert half["graph_alone"] is None is half["features_alone"] and half["shuffled"]
 
 
 # ---- other devices, other people, nothing left ---------------------------------------

@@ -39,6 +39,8 @@ def test_devices_hand_over_once(tmp_path: Path) -> None:
     state = tmp_path / "state"
     given = simulate(options(tmp_path / "a", state=state)).record["teachers"]
     assert (given["reused"], given["labels_released_in_all"]) == (0, 45)
+    # 64 private people: the largest power of ten below 1 / 64; the paper's tables took ten times that
+    assert (given["private"], given["delta"], given["delta_printed"]) == (64, 0.01, pytest.approx(0.1))
     assert given["epsilon_in_all"] == given["epsilon"]["label"] and state.stat().st_mode & 0o077 == 0
     unbounded = simulate(options(tmp_path / "a", settings={"scores": "log-posterior"})).record["teachers"]
     assert unbounded["epsilon_in_all"] is None

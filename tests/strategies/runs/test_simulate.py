@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.steps import track
 from ldpsim.devices.curator_key import generate
 from ldpsim.devices.enrolment.state import State
@@ -50,6 +51,14 @@ def test_a_run_writes_a_whole_result(tmp_path: Path) -> None:
     assert record["privacy"]["lifetime_per_device"]["complete"] is True
     assert record["simulation_seeded"] is True
     assert not (result.folder / "state" / "collection.json").exists()
+
+
+def test_the_reports_of_each_repeat_are_kept_in_a_place_of_their_own(tmp_path: Path) -> None:
+    folder = simulate(options(tmp_path, save_reports=True, repeats=2)).folder
+    kept = [Reports.load(folder / name) for name in ("reports", "reports-1")]
+    assert (kept[0].adjacency != kept[1].adjacency).nnz  # other noise
+    alone = simulate(options(tmp_path / "alone", save_reports=True)).folder
+    assert not (Reports.load(alone / "reports").adjacency != kept[0].adjacency).nnz
 
 
 def test_a_level_in_clear_has_no_value_and_its_private_part_has_its_loss(tmp_path: Path) -> None:
