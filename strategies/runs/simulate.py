@@ -39,8 +39,9 @@ from ldpsim.strategies.results.lifetime import Losses, nothing_known, read_ledge
 from ldpsim.strategies.results.outcome import Predictions, Repeat, Score
 from ldpsim.strategies.results.record import assemble, stored_options
 from ldpsim.strategies.results.verdict import SHUFFLED, asks_nobody
+from ldpsim.strategies.runs.errors import Refused, RunFailed
 from ldpsim.strategies.runs.nulls import devices_scores, models_at_once, null_models, references, score, side_by_side
-from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
+from ldpsim.strategies.runs.run import RepeatContext
 from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
 from ldpsim.strategies.setup.disk_space import naming_full_disk
 from ldpsim.strategies.setup.fingerprint import configuration
