@@ -108,6 +108,11 @@ class RepeatContext:
         """Close the collection and the ledgers; a later run starts a new collection."""
         if self.state is not None:
             self.state.close_collection(self.setup.digest)
+        self.close()
+
+    def close(self) -> None:
+        """Close the ledgers; the collection stays open."""
+        if self.state is not None:
             self.state.close()
 
 

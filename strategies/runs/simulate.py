@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial, reduce
 from operator import add
@@ -126,7 +126,7 @@ def simulate(
         log.info("%s on %s, %d devices, config %s", options.method, people.name, len(people), setup.digest)
         scenes, repeats = [], []
         for number in range(options.repeats):
-            scene = set_scene(setup, number, folder, homes[number], tell)
+            scene = stack.enter_context(closing(set_scene(setup, number, folder, homes[number], tell)))
             scenes.append(replace(scene, watch=metrics.observer(run.training_phase, number)))
             first = on_accuracy if number == 0 else None
             repeats.append(_repeat(scenes[-1], first, keep_graph=keep_graph and number == options.repeats - 1))
