@@ -225,13 +225,14 @@ def _coded(column: Any, table: Table, options: ImportOptions, faults: list[str],
         if not stated:
             why = "its values are read from the data, which is itself a release"
             notes.append(f"--one-hot {name}: {why}; --one-hot {name}=A,B,... states them")
-        outside = column[column.notna() & ~column.isin(stated or column)]
+        values = stated or sorted(column.dropna().unique())
+        outside = column[column.notna() & ~column.isin(values)]
         if len(outside):
             every = shlex.quote(f"{name}={in_commas([*stated, *sorted(outside.unique())])}")
             what = f"{short(outside.iloc[0])} is none of the values of --one-hot{and_more(len(outside))}"
             where = table.place_of(outside.index[0], name)
             faults.append(f"{where}: {what}; write one of them, or state all: --one-hot {every}")
-        kinds = pd.Categorical(column, categories=stated or sorted(column.dropna().unique()))
+        kinds = pd.Categorical(column.where(column.isin(values)), categories=values)
         coded = pd.get_dummies(pd.Series(kinds, column.index), prefix=name, prefix_sep="=", dtype=float)
         coded = coded.mask(column.isna())
     return coded.fillna(coded.mean() if options.missing == "mean" else 0.0)
