@@ -111,6 +111,7 @@ def test_two_that_change_many_rows_in_other_orders_do_not_block_each_other(count
     assert len(outcome) == 40
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # the child asks, and ends
 def test_a_connection_that_the_server_closed_is_opened_again(counter: PostgresCounter, postgres_server: Server) -> None:
     import psycopg
 
