@@ -7,6 +7,7 @@
 #                 deployment guide with two devices
 #   make deployment  SuperLinks, SuperNodes and vaults on loopback, with all commands of the deployment guide (minutes)
 #   make test-newest  the engine tests with the newest Flower and Ray that pyproject.toml admits, in .venv-newest (minutes)
+#   make test-pythons  the quick tests on every Python from 3.11 on that is found, each in an environment beside .venv
 #   make lint-docker  two linters of npm's registry on the Dockerfile, which needs no Docker
 #   make lint     ruff (rules and format), mypy, and limits that only go down: docs/lines.toml has lines of code by package
 #                 and words of docs
@@ -31,7 +32,7 @@ RUN_READY := $(VENV)/.run-ready
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest lint-docker lint docs bench torture tables tables-quick
+.PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest test-pythons lint-docker lint docs bench torture tables tables-quick
 .PHONY: clean faults
 
 $(RUN_READY) $(READY): export PYTHON := $(PYTHON)
@@ -48,6 +49,10 @@ $(READY): $(RUN_READY)
 run: $(RUN_READY)
 	$(BIN)/ldpsim run --clients 3000 --method hogs --feature-share 0.3
 
+# The quick tests, on several processes.
+QUICK := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
+	-m "not slow and not deployment and not gpu and not wheel and not cluster"
+
 # The tests' networks are small: more threads would only wait for one another.
 # A worker for each core and one for the tests that wait for servers, four at most: each needs a gigabyte.
 # tests/conftest.py says how many, and which tests stay together.
@@ -55,8 +60,7 @@ run: $(RUN_READY)
 test: export OMP_NUM_THREADS ?= 1
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)
-	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
-		-m "not slow and not deployment and not gpu and not wheel and not cluster" $(TEST_ARGS)
+	$(BIN)/python -m pytest -q $(QUICK) $(TEST_ARGS)
 
 gpu: $(READY)
 	$(BIN)/python -m pytest -q -m gpu tests/test_cuda.py $(TEST_ARGS)
@@ -100,9 +104,14 @@ test-newest: export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 test-newest: export CI =  # trackers are not installed there: their tests are skipped, and run in .venv
 test-newest: $(NEWEST)/.ready
 	cat $(NEWEST)/newest.txt
-	$(NEWEST)/bin/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
-		-m "not slow and not deployment and not gpu and not wheel and not cluster" \
+	$(NEWEST)/bin/python -m pytest -q $(QUICK) \
 		tests/strategies/engines tests/strategies/rounds tests/strategies/flower_app tests/strategies/test_server_app.py $(TEST_ARGS)
+
+# NEWEST_ONLY=--newest: devices, ledgers and faults on the newest one alone.
+test-pythons: export OMP_NUM_THREADS ?= 1
+test-pythons: export PYTHONDONTWRITEBYTECODE =
+test-pythons: $(READY)
+	$(BIN)/python -m tests.pythons $(NEWEST_ONLY) -q $(QUICK) $(TEST_ARGS)
 
 lint-docker:
 	npx --yes dockerfilelint@1.8.0 Dockerfile

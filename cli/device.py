@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -155,8 +156,8 @@ def serve(
     check_socket_path(socket)
     if not is_enrolled(state):
         raise ValueError(f"--state {state} holds no enrolled devices: ldpsim device enrol makes them")
-    with listening(socket, group=allowed) as listener, served_alone(state):
-        _run(Vault(State(state), connections=connections), listener, socket)
+    with listening(socket, group=allowed) as listener, served_alone(state), closing(State(state)) as home:
+        _run(Vault(home, connections=connections), listener, socket)
 
 
 def _teller(path: Path | None) -> Callable[..., None]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Container, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
@@ -182,11 +183,11 @@ def answer(
     >>> fresh[3].replayed, again[3].replayed, fresh[3].data == again[3].data
     (False, True, True)
     """
-    steps = answering(state, devices, question, raw=raw)
-    answers = advance(steps, None)
-    while isinstance(answers, DrawTask):
-        answers = advance(steps, draw(answers))
-    return answers
+    with closing(answering(state, devices, question, raw=raw)) as steps:
+        answers = advance(steps, None)
+        while isinstance(answers, DrawTask):
+            answers = advance(steps, draw(answers))
+        return answers
 
 
 def advance(steps: Steps, drawn: Drawn | None) -> DrawTask | list[Report | Refusal]:
@@ -201,7 +202,8 @@ def answering(state: Home, devices: Sequence[int], question: bytes | Query | Ref
     """Read the ledger, decide, draw, commit, reply: the way of every answer, of one device or of many.
 
     The draw alone may take place elsewhere. So this is a generator: it yields what is to be drawn, where there is
-    anything, takes what was drawn, and returns the answers. Given up before its end, it has entered nothing.
+    anything, takes what was drawn, and returns the answers. It holds the ledger's lock meanwhile. Closed before its
+    end, it has entered nothing; who does not close it holds the lock for as long as an error's traceback lives.
 
     Args:
         state: The devices' folder.

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Protocol
@@ -81,7 +82,7 @@ class _Batch:
         return [reply(answer, message, device=device) for answer, message, device in each]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Running:
     """A batch whose reports are being drawn.
 
@@ -95,7 +96,7 @@ class _Running:
     batch: _Batch
     steps: Steps
     task: DrawTask
-    future: Future[Drawn] | None
+    future: Future[Drawn] | None = None
 
     @property
     def is_drawn(self) -> bool:
@@ -103,7 +104,8 @@ class _Running:
 
     def replies(self) -> list[Message]:
         """Return the replies, once the reports are drawn and entered."""
-        answers = advance(self.steps, self._drawn())
+        with closing(self.steps):
+            answers = advance(self.steps, self._drawn())
         assert isinstance(answers, list)
         return self.batch.replies(answers)
 
@@ -214,11 +216,11 @@ class Fleet:
                     yield from batch.replies(task)
                     continue
                 pool = self._pool if len(running) < self._ahead else None
-                own = _Running(batch, steps, task, None if pool is None else pool.submit(draw, task))
+                own = running[shard] = _Running(batch, steps, task)
                 if pool is None:
-                    yield from own.replies()
+                    yield from running.pop(shard).replies()
                 else:
-                    running[shard] = own
+                    own.future = pool.submit(draw, task)
                 for other in [other for other, one in running.items() if one.is_drawn]:
                     yield from running.pop(other).replies()
             while running:

@@ -35,7 +35,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("client_app",),
     ),
     "curator": (
-        ("graph", "linear", "names", "observer", "options", "owned", "setting_error", "shown", "steps"),
+        ("draws", "graph", "linear", "names", "observer", "options", "owned", "setting_error", "shown", "steps"),
         ("reports",),
         ("learning", "links", "privacy"),
         ("evidence",),

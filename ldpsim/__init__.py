@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ldpsim.strategies.outputs.run_result import RunResult
     from ldpsim.strategies.planning.plan import Plan
     from ldpsim.strategies.results.in_words import privacy_in_words
-    from ldpsim.strategies.runs.run import Refused, RunFailed
+    from ldpsim.strategies.runs.errors import Refused, RunFailed
     from ldpsim.strategies.setup.options import RunOptions
 
 # name -> module, and the name there if it is another one; a module alone is the module
@@ -53,8 +53,8 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "Method": ("ldpsim.curator.methods", "Method"),
     "NoGraph": ("ldpsim.strategies.outputs.graph", "NoGraph"),
     "Plan": ("ldpsim.strategies.planning.plan", "Plan"),
-    "Refused": ("ldpsim.strategies.runs.run", "Refused"),
-    "RunFailed": ("ldpsim.strategies.runs.run", "RunFailed"),
+    "Refused": ("ldpsim.strategies.runs.errors", "Refused"),
+    "RunFailed": ("ldpsim.strategies.runs.errors", "RunFailed"),
     "RunOptions": ("ldpsim.strategies.setup.options", "RunOptions"),
     "RunResult": ("ldpsim.strategies.outputs.run_result", "RunResult"),
     "StressOptions": ("ldpsim.strategies.attacks.stress.campaign", "StressOptions"),

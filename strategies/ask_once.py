@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,7 @@ def graph_before_training(options: RunOptions, population: Population) -> tuple[
     setup = set_up(replace(options, out=None, repeats=1, reference=False, nulls=False), population=population)
     with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
         home = options.state or Path(folder) / "state"
-        scene = set_scene(setup, 0, Path(folder), home, quiet)
-        questions, graph = run.asked_graph(scene)
-        scene.end_collection()
+        with closing(set_scene(setup, 0, Path(folder), home, quiet)) as scene:
+            questions, graph = run.asked_graph(scene)
+            scene.end_collection()
     return setup, graph, run.guarantee_of(setup, [questions])

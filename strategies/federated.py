@@ -23,10 +23,10 @@ from flwr.serverapp.strategy import (
     Strategy,
 )
 
+from ldpsim.curator.draws import derive
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.federated.fedavg import Federated, FedNova
 from ldpsim.curator.methods.federated.private import DPFedAvg
-from ldpsim.curator.owner.teachers.answering import derive
 from ldpsim.devices.federated.exchange import read_representation
 from ldpsim.devices.federated.wire import (
     EXCHANGE_TYPE,

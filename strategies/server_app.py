@@ -33,7 +33,7 @@ app = ServerApp()
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """Pass messages on, or run what the configuration names."""
-    from ldpsim.strategies.runs.run import Refused, RunFailed
+    from ldpsim.strategies.runs.errors import Refused, RunFailed
 
     errors_in_one_line(ValueError, TimeoutError, Refused, RunFailed)
     run_on_grid(grid, context)

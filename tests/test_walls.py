@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,3 +104,9 @@ def test_the_reader_sees_what_it_should() -> None:
     assert not _forbidden_from_devices("ldpsim.devices.facts.Split") and not _forbidden_from_devices(
         "ldpsim.devices.query"
     )
+
+
+def test_collections_and_trainings_need_no_torch() -> None:
+    """An interpreter without a PyTorch of its own still runs the simulator of faults (``make test-pythons``)."""
+    program = "import sys; sys.modules['torch'] = None; import tests.faults.schedule"
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)

@@ -26,6 +26,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from multiprocessing import context, forkserver, reduction, resource_tracker, util
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -89,7 +90,11 @@ def _forked(path: bytes, args: Sequence[Any], passed: Sequence[int]) -> int:
     """Do what ``spawnv_passfds`` does; where it would start a fork server, start it as a fork of this process."""
     if "multiprocessing.forkserver" not in str(args[-1]):
         return int(_first_spawnv(path, args, passed))
-    if child := os.fork():
+    with warnings.catch_warnings():
+        # A worker of pytest-xdist has a thread that waits for the next test. It holds no lock; its files are closed.
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        child = os.fork()
+    if child:
         return child
     try:
         for name in os.listdir("/proc/self/fd"):  # as a new program has it
@@ -97,8 +102,9 @@ def _forked(path: bytes, args: Sequence[Any], passed: Sequence[int]) -> int:
                 os.close(fd)
         forkserver._forkserver._lock = threading.Lock()  # type: ignore[attr-defined] # the caller holds it
         select.select(passed, [], [])
-        for module in LARGE:
-            importlib.import_module(module)
+        with suppress(ModuleNotFoundError):  # there is no PyTorch for this Python
+            for module in LARGE:
+                importlib.import_module(module)
         exec(args[-1], {})
     finally:
         os._exit(0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -115,8 +116,12 @@ def locate(entry: DatasetEntry, root: Path) -> Form:
 
 
 def _download(address: str) -> bytes:
-    with urllib.request.urlopen(address, timeout=SECONDS) as answer:
-        return bytes(answer.read())
+    try:
+        with urllib.request.urlopen(address, timeout=SECONDS) as answer:
+            return bytes(answer.read())
+    except urllib.error.HTTPError as error:
+        error.close()  # it is the server's answer, and holds the connection
+        raise
 
 
 def _absent(entry: DatasetEntry, root: Path, reason: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -85,4 +86,5 @@ def make_counters(counters: Mapping[str, Any], shard: int, devices: Iterable[int
         OSError: where they cannot be made; FileExistsError where the folder has them already.
     """
     entries = {device: Entry(Head(), os.urandom(NONCE_BYTES)) for device in devices}
-    counter_of(counters, shard).create(entries)
+    with closing(counter_of(counters, shard)) as counter:
+        counter.create(entries)

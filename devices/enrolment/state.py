@@ -23,7 +23,7 @@ import hmac
 import json
 import os
 from collections.abc import Container, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -157,9 +157,8 @@ def _remove_empty_ledgers(folder: Path) -> None:
     """Remove the ledgers of an enrolment that never finished: no device of it ever answered."""
     for path in sorted(folder.glob("ledger*.sqlite")):
         try:
-            ledger = Ledger(path)
-            released = bool(ledger.answers())
-            ledger.close()
+            with closing(Ledger(path)) as ledger:
+                released = bool(ledger.answers())
         except LedgerDamaged:
             released = True  # nobody can say that it is empty
         if released:

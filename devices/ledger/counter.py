@@ -93,6 +93,9 @@ class Counter(Protocol):
             OSError: where the counter cannot be read or written, or a device is unknown.
         """
 
+    def close(self) -> None:
+        """Give up what is open; a later call opens it again."""
+
 
 class CounterCheck:
     """Comparison of a ledger with its counter during one transaction.

@@ -112,6 +112,9 @@ class FolderCounter:
             self._wait_for_disk()
         return left
 
+    def close(self) -> None:
+        """Do nothing: a file is closed after each use."""
+
 
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from ldpsim.devices.ledger.counter import Entry
@@ -131,25 +132,38 @@ class PostgresCounter:
         Doing it twice is harmless: what was advanced already counts as advanced.
         """
         psycopg = _psycopg()
-        connection, self._connection = self._connection, None
-        if self._process != os.getpid():  # a connection does not survive a fork
-            connection = None
-        while True:
-            try:
-                return self._in_transaction(connection or self._connect(psycopg), work)
-            except psycopg.Error as error:
-                if connection is None or not isinstance(error, psycopg.OperationalError):
-                    reason = str(error).partition("\n")[0] or type(error).__name__
-                    raise OSError(f"the PostgreSQL server of the counters failed: {reason}") from None
-                connection.close()
-                connection = None
+        kept = self._kept()
+        try:
+            if kept is not None:
+                with suppress(psycopg.OperationalError):
+                    return self._in_transaction(kept, work)
+            return self._in_transaction(self._connect(psycopg), work)
+        except psycopg.Error as error:
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise OSError(f"the PostgreSQL server of the counters failed: {reason}") from None
+
+    def _kept(self) -> _Connection | None:
+        """Take the connection that was kept; None where there is none of this process: it does not survive a fork."""
+        kept, self._connection = self._connection, None
+        return kept if self._process == os.getpid() else None
 
     def _in_transaction(self, db: _Connection, work: Callable[[_Connection], _Result]) -> _Result:
-        with db.transaction():
-            db.execute(_DURABLE)
-            result = work(db)
+        """Do something in a transaction of a connection, which is kept, or closed on an error."""
+        try:
+            with db.transaction():
+                db.execute(_DURABLE)
+                result = work(db)
+        except BaseException:
+            db.close()
+            raise
         self._connection, self._process = db, os.getpid()
         return result
+
+    def close(self) -> None:
+        """Close the connection that was kept; a later call makes a new one."""
+        kept = self._kept()
+        if kept is not None:
+            kept.close()
 
     def _connect(self, psycopg: Any) -> _Connection:
         parts = psycopg.conninfo.conninfo_to_dict(self.address)

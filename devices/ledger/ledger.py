@@ -73,8 +73,10 @@ class Ledger:
         return cls(path)
 
     def close(self) -> None:
-        """Close the file. Committed rows stay."""
+        """Close the file and the counter's connection. Committed rows stay."""
         self._db.close()
+        if self._counter is not None:
+            self._counter.close()
 
     def _check_files(self) -> None:
         """Check that what is written is found again: the ledger's files have the names under which they were opened."""

@@ -58,12 +58,22 @@ def listening(path: Path, *, group: int | None = None) -> Iterator[socket.socket
         OSError: where the folder is missing or cannot be written.
     """
     check_socket_path(path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        made = _listen(listener, path, group)
+        try:
+            yield listener
+        finally:
+            listener.close()
+            _remove_own(path, made)
+
+
+def _listen(listener: socket.socket, path: Path, group: int | None) -> os.stat_result:
+    """Give a socket its path, and return what lies there."""
     # Two vaults that start at once must not remove each other's socket.
     parent = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(parent, fcntl.LOCK_EX)
         _remove_stale(path)
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         # Never open to others, not even between two calls. Nobody can connect before `listen`.
         before = os.umask(0o177 if group is None else 0o117)
         try:
@@ -81,13 +91,9 @@ def listening(path: Path, *, group: int | None = None) -> Iterator[socket.socket
         except BaseException:
             path.unlink()
             raise
+        return made
     finally:
         os.close(parent)
-    try:
-        yield listener
-    finally:
-        listener.close()
-        _remove_own(path, made)
 
 
 def check_socket_path(path: Path) -> None:

@@ -25,7 +25,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, ledger_name
@@ -126,20 +126,26 @@ class Vault:
                 while not self._stopping:
                     try:
                         connection, _ = listener.accept()
-                        caller = _peer(connection)
+                        self._welcome(connection, conversations)
                     except TimeoutError:
-                        continue
+                        pass
                     except OSError:
                         # The other side has gone again, or no file descriptor is left: the next one may do better.
                         time.sleep(0.01)
-                        continue
-                    if self._admits(*caller):
-                        conversations.submit(self._converse, connection, *caller)
-                    else:
-                        self._turn_away(connection)
         finally:
             with self._answering:
                 self.state.close()
+
+    def _welcome(self, connection: socket.socket, conversations: ThreadPoolExecutor) -> None:
+        """Start a conversation, which closes the connection, or turn it away."""
+        with ExitStack() as stack:
+            stack.enter_context(connection)
+            caller = _peer(connection)
+            if self._admits(*caller):
+                conversations.submit(self._converse, connection, *caller)
+                stack.pop_all()
+            else:
+                self._turn_away(connection)
 
     def _admits(self, process: int, user: int) -> bool:
         """Note a new connection, and return True, unless it is beyond a limit."""
@@ -152,7 +158,7 @@ class Vault:
 
     def _turn_away(self, connection: socket.socket) -> None:
         self._count(Refusal.VAULT_BUSY.name)
-        with suppress(OSError, FrameError), connection:
+        with suppress(OSError, FrameError):
             protocol.write_frame(connection, protocol.pack_answer(Refusal.VAULT_BUSY), deadline=time.monotonic() + 0.1)
 
     def _converse(self, connection: socket.socket, process: int, user: int) -> None:

@@ -225,7 +225,10 @@ class Flower:
         try:
             with opener.open(f"http://127.0.0.1:{port}/health", timeout=1) as response:
                 return bool(response.status == 200)
-        except (OSError, urllib.error.URLError):
+        except urllib.error.HTTPError as error:
+            error.close()
+            return False
+        except OSError:
             return False
 
 

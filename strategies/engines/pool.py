@@ -96,9 +96,13 @@ class RaySession:
             address = address or "local"
             own = address == "local"
             self._folder = own_folder() if own else None
-            with _reading(ray, own_environment(self._folder.name) if self._folder else {}):
-                ray.init(address=address, num_cpus=workers if own else None, include_dashboard=False,
-                         log_to_driver=False, logging_level=logging.ERROR)  # fmt: skip
+            try:
+                with _reading(ray, own_environment(self._folder.name) if self._folder else {}):
+                    ray.init(address=address, num_cpus=workers if own else None, include_dashboard=False,
+                             log_to_driver=False, logging_level=logging.ERROR)  # fmt: skip
+            except BaseException:
+                self.close()
+                raise
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 

@@ -40,7 +40,7 @@ Failures = Sequence[tuple[str, Failed]]  # name of a cell, and its reason
 
 def failure(error: BaseException) -> Failed:
     """Return the line for an exception, and its traceback unless the user can correct the cause."""
-    from ldpsim.strategies.runs.run import Refused, RunFailed
+    from ldpsim.strategies.runs.errors import Refused, RunFailed
 
     line = " ".join(str(error).split())
     if isinstance(error, (ValueError, Refused, RunFailed, WorkerDied)):

@@ -16,6 +16,7 @@ from typing import Any, cast
 import numpy as np
 from torch import nn
 
+from ldpsim.curator.draws import derive
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.processor import threads_for
 from ldpsim.curator.methods import Question
@@ -25,7 +26,6 @@ from ldpsim.curator.observer import watched
 from ldpsim.curator.owner.aggregation.sums import HandedLists
 from ldpsim.curator.owner.aggregation.training import Learners
 from ldpsim.curator.owner.privacy.graph_account import GraphRelease
-from ldpsim.curator.owner.teachers.answering import derive
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split

@@ -14,7 +14,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -192,9 +192,9 @@ def _others(
     folder = scene.place("nulls")
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        other = set_scene(altered, scene.number, folder, folder / "state", quiet)
-        yield other
-        other.end_collection()
+        with closing(set_scene(altered, scene.number, folder, folder / "state", quiet)) as other:
+            yield other
+            other.end_collection()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

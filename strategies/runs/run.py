@@ -40,17 +40,10 @@ from ldpsim.strategies.results.outcome import Outcome, Predictions
 from ldpsim.strategies.results.verdict import CHANCE, FEATURES_ALONE, GRAPH_ALONE, GRAPH_LEARNED, SHUFFLED
 from ldpsim.strategies.rounds.batches import ask_in_batches, read_reports
 from ldpsim.strategies.rounds.collect_once import Collected, Stages, at_stage, stages_of
+from ldpsim.strategies.runs.errors import Refused, RunFailed
 from ldpsim.strategies.setup.disk_space import check_refused
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 from ldpsim.strategies.setup.run_setup import RunSetup
-
-
-class Refused(Exception):
-    """Error of a run without reports in which devices refused; one line with the codes."""
-
-
-class RunFailed(Exception):
-    """Error of a run that could not be finished, in one line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +91,7 @@ class RepeatContext:
 
     @property
     def noise_seed(self) -> int:
-        """Seed of all draws outside devices on which a guarantee rests; see ``private_generator``.
+        """Seed of all draws outside devices on which a guarantee rests (:mod:`ldpsim.curator.draws`).
 
         It is the run's noise seed. Where the operating system gives it, it is kept until the result is written, so
         that a run that continues draws the same again.
@@ -115,6 +108,11 @@ class RepeatContext:
         """Close the collection and the ledgers; a later run starts a new collection."""
         if self.state is not None:
             self.state.close_collection(self.setup.digest)
+        self.close()
+
+    def close(self) -> None:
+        """Close the ledgers; the collection stays open."""
+        if self.state is not None:
             self.state.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -139,8 +139,10 @@ def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Prog
 @contextmanager
 def temporary_scene(setup: RunSetup, number: int) -> Iterator[RepeatContext]:
     """Offer a repeat on devices that are enrolled for it in a temporary folder, which is removed at the end."""
-    with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
-        scene = set_scene(setup, number, Path(folder), Path(folder) / "state", quiet)
+    with (
+        tempfile.TemporaryDirectory(prefix="ldpsim-") as folder,
+        closing(set_scene(setup, number, Path(folder), Path(folder) / "state", quiet)) as scene,
+    ):
         yield scene
         scene.end_collection()
 

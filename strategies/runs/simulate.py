@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial, reduce
 from operator import add
@@ -40,8 +40,9 @@ from ldpsim.strategies.results.lifetime import Losses, nothing_known, read_ledge
 from ldpsim.strategies.results.outcome import Predictions, Repeat, Score
 from ldpsim.strategies.results.record import assemble, stored_options
 from ldpsim.strategies.results.verdict import SHUFFLED, asks_nobody
+from ldpsim.strategies.runs.errors import Refused, RunFailed
 from ldpsim.strategies.runs.nulls import devices_scores, models_at_once, null_models, references, score, side_by_side
-from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed
+from ldpsim.strategies.runs.run import RepeatContext
 from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
 from ldpsim.strategies.setup.disk_space import naming_full_disk
 from ldpsim.strategies.setup.fingerprint import configuration
@@ -126,7 +127,7 @@ def simulate(
         log.info("%s on %s, %d devices, config %s", options.method, people.name, len(people), setup.digest)
         scenes, repeats = [], []
         for number in range(options.repeats):
-            scene = set_scene(setup, number, folder, homes[number], tell)
+            scene = stack.enter_context(closing(set_scene(setup, number, folder, homes[number], tell)))
             scenes.append(replace(scene, watch=metrics.observer(run.training_phase, number)))
             first = on_accuracy if number == 0 else None
             repeats.append(_repeat(scenes[-1], first, keep_graph=keep_graph and number == options.repeats - 1))

@@ -19,6 +19,7 @@ from ldpsim.devices.device import Refusal, answer, answering
 from ldpsim.devices.draw import Drawn, DrawTask
 from ldpsim.devices.enrolment import state as enrolment
 from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.fleet import Fleet
 from ldpsim.devices.ledger import rows
 from ldpsim.devices.mechanisms import OneBit
 from ldpsim.devices.policy.policy import Policy
@@ -207,3 +208,39 @@ def test_a_batch_that_is_given_up_while_it_is_drawn_enters_nothing(folder: Path)
     steps.close()
     assert entered(folder) == [0] * 12
     assert len(fresh(answer(open_state(str(folder), os.getpid()), ALL, ask_for("second", eps=2.0)))) == 12
+
+
+class Interrupted(Exception):
+    """Error in the middle of a draw."""
+
+
+class NoPool:
+    """A pool that takes no task."""
+
+    workers = 1
+
+    def submit(self, function: Callable[[DrawTask], Drawn], task: DrawTask) -> Future[Drawn]:
+        raise Interrupted
+
+
+def interrupted(task: DrawTask) -> Drawn:
+    raise Interrupted
+
+
+@pytest.mark.parametrize("door", ["alone", "fleet", "pool"])
+def test_a_draw_that_fails_frees_the_ledger_though_its_error_is_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, door: str
+) -> None:
+    """The error holds the frames, they hold the unfinished answer, and that holds the ledger's transaction."""
+    state = State(folder)
+    with monkeypatch.context() as patched, pytest.raises(Interrupted) as kept:
+        if door != "pool":
+            patched.setattr(f"ldpsim.devices.{'device' if door == 'alone' else 'fleet'}.draw", interrupted)
+        if door == "alone":
+            answer(state, ALL, ask_for())
+        else:
+            fleet = Fleet(state, pool=NoPool() if door == "pool" else None)
+            list(fleet.answer([to_one(ask_for(), index) for index in ALL]))
+    assert len(fresh(answer(state, ALL, ask_for("second", eps=2.0)))) == 12
+    state.close()
+    assert kept.tb is not None

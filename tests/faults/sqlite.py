@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -152,11 +153,16 @@ class Connection:
         return bool(self._db.in_transaction)
 
     def close(self) -> None:
-        if self in self._process.connections:
-            self._process.connections.remove(self)
+        if self not in self._process.connections:
+            return
+        try:
             self._as_process(lambda: self._db.close(True))
+        finally:
+            if not self._process.dead:  # else the end of the process gives up its files, which reads this list
+                self._process.connections.remove(self)
 
     def abandon(self) -> None:
         """Give up the files of a process that is dead: nothing is written, and no log is merged into its file."""
-        self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        self._db.close(True)
+        with suppress(apsw.ConnectionClosedError):  # it died in the middle of closing them
+            self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            self._db.close(True)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
 
-from ldpsim.curator.methods import table
+from ldpsim.curator.methods import find
 from ldpsim.curator.methods.base import Budget
 from ldpsim.devices import client_app, wire
 from ldpsim.devices.device import Refusal
@@ -27,8 +27,8 @@ from ldpsim.devices.network import FloatArray
 from ldpsim.devices.report import Report
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile
-from ldpsim.strategies.runs.in_rounds import Training
-from ldpsim.strategies.runs.run import Refused
+from ldpsim.strategies.runs.errors import Refused
+from ldpsim.strategies.runs.training import Training
 from tests.faults.audit import rows_of
 from tests.faults.collecting import MACHINE, Net
 from tests.faults.computers import Plan, Process
@@ -239,7 +239,7 @@ def _answers(life: Life, copy: Copy) -> int:
 
 @cache
 def _method() -> Any:
-    return table()["ldp-fedavg"](rounds=ROUNDS, fraction=1.0)
+    return find("ldp-fedavg")(rounds=ROUNDS, fraction=1.0)
 
 
 def _scene() -> Any:

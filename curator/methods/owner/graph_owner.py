@@ -44,6 +44,7 @@ import torch
 from torch import Tensor, nn
 
 from ldpsim.curator import options as o
+from ldpsim.curator.draws import derive, private_generator
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods.owner.owner import OwnerMethod
 from ldpsim.curator.methods.parameters import NUMBER, POSITIVE, between, one_of, parameter, whole
@@ -54,7 +55,6 @@ from ldpsim.curator.owner.aggregation.training import Learners, PrivateSteps, as
 from ldpsim.curator.owner.privacy.account import small_delta
 from ldpsim.curator.owner.privacy.aggregation import ACCOUNTANTS, NoisyTraining
 from ldpsim.curator.owner.privacy.graph_account import EDGE, LEVELS, NODE, GraphRelease
-from ldpsim.curator.owner.teachers.answering import derive, private_generator
 from ldpsim.curator.privacy.federated import MOST_EPSILON
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.array_types import IntArray

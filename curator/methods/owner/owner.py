@@ -40,6 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.curator import options as o
+from ldpsim.curator.draws import derive, private_generator, teacher_seed
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods.base import Budget, Method, MethodSpec, Question
 from ldpsim.curator.methods.parameters import FRACTION, POSITIVE, between, one_of, parameter, whole
@@ -51,11 +52,8 @@ from ldpsim.curator.owner.teachers.answering import (
     SELECTIONS,
     Teaching,
     ask_all,
-    derive,
     log_posteriors,
     noisy_labels,
-    private_generator,
-    teacher_seed,
 )
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.perceptron import perceptron_scores, train_perceptron

@@ -1,11 +1,4 @@
-"""Random draws outside devices, each derived from a seed, a purpose and a number alone.
-
-So nothing depends on the number of workers, on their order, or on the point where a run was
-continued. Initial weights and dropout come from the training seed, which is public. All draws on
-which a guarantee rests come from the noise seed, by :func:`private_generator`: samples of people,
-and noise.
-
-Choice and order of the public nodes to ask about; a shorter list is the start of a longer one.
+"""Choice and order of the public nodes to ask about; a shorter list is the start of a longer one.
 
 ``random``, ``pagerank`` and ``degree`` (largest first). The choice depends on the public graph alone, so it costs no
 privacy.
@@ -28,7 +21,6 @@ uniform.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -37,32 +29,10 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ldpsim.curator.draws import derive, private_generator, teacher_seed
 from ldpsim.curator.owner.teachers.graph import Floats, PlainGraph
 from ldpsim.curator.owner.teachers.sage import Sage, SageSettings, rows_of, train
 from ldpsim.devices.array_types import IntArray
-
-
-def derive(seed: int, purpose: str, number: int = 0) -> int:
-    """Return a seed for one purpose and number: of 63 bits, and of 255 for a secret that no search could find."""
-    digest = hashlib.sha256(f"ldpsim teachers {seed} {purpose} {number}".encode()).digest()
-    return int.from_bytes(digest if seed >> 64 else digest[:8], "little") >> 1
-
-
-def teacher_seed(seed: int, number: int) -> int:
-    """Return the seed of one network's initial weights and dropout."""
-    return derive(seed, "teacher", number)
-
-
-def private_generator(seed: int, purpose: str, number: int) -> np.random.Generator:
-    """Return the generator of draws on which a guarantee rests: of one query, hop, training or round.
-
-    Args:
-        seed: The noise seed, or one that was derived from it.
-        purpose: What is drawn.
-        number: The query, hop, training or round.
-    """
-    return np.random.Generator(np.random.PCG64(derive(seed, purpose, number)))
-
 
 SELECTIONS = ("random", "pagerank", "degree")
 _DAMPING, _PAGERANK_ROUNDS = 0.85, 100

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpsim.curator.owner.teachers.answering import ask_all, teacher_seed
+from ldpsim.curator.draws import teacher_seed
+from ldpsim.curator.owner.teachers.answering import ask_all
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.sage import Sage, SageSettings, train
 from ldpsim.devices.array_types import IntArray

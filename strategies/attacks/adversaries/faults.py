@@ -82,11 +82,10 @@ def _flip(paths: list[Path]) -> None:
 
 def _settled(folder: Path) -> list[Path]:
     # The log goes into the file first, as a clean stop does.
-    state = State(folder)
-    for first in range(0, len(state), state.shard):
-        with suppress(LedgerDamaged):  # by an earlier strike of the fault
-            state.ledger(first)
-    state.close()
+    with closing(State(folder)) as state:
+        for first in range(0, len(state), state.shard):
+            with suppress(LedgerDamaged):  # by an earlier strike of the fault
+                state.ledger(first)
     return _ledgers(folder)
 
 

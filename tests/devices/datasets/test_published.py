@@ -8,7 +8,9 @@ import os
 import pickle
 import shutil
 import subprocess
+import urllib.error
 import urllib.request
+from email.message import Message
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -229,3 +231,16 @@ def test_a_broken_download_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
     with pytest.raises(ValueError, match="the download failed: connection reset"):
         files.locate(TABLE["cora"], tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_s_refusal_is_closed_though_its_error_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a server answers 404, the error of urllib is the answer itself, with its connection."""
+    answer = io.BytesIO(b"not found")
+
+    def refuse(address: str, **_: Any) -> None:
+        raise urllib.error.HTTPError(address, 404, "Not Found", Message(), answer)
+
+    monkeypatch.setattr(urllib.request, "urlopen", refuse)
+    with pytest.raises(ValueError, match="the download failed: HTTP Error 404: Not Found") as kept:
+        files.locate(TABLE["cora"], tmp_path / "new")
+    assert answer.closed and kept.tb is not None

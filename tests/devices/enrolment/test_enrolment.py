@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import stat
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +25,7 @@ from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.report import Report
 from tests.devices.conftest import ask_for, policy_of
+from tests.opened import open_below
 
 ADDRESS = "postgresql://ldpsim@counters.example/ldpsim"
 
@@ -209,6 +212,17 @@ def test_releases_are_not_forgotten_by_enrolling_anew(tmp_path: Path, population
         assert files(tmp_path) == before
         (tmp_path / "ledger.sqlite").write_bytes(b"unreadable")  # nobody can say that it is empty
         before = files(tmp_path)
+
+
+def test_a_ledger_that_enrolment_finds_is_closed_though_its_error_is_kept(
+    tmp_path: Path, population: Population, policy: Policy
+) -> None:
+    Ledger.create(tmp_path / "ledger.sqlite").close()
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as db, db:
+        db.execute("INSERT INTO answer VALUES (0, 0, 'report', 'c', 'a text', 'a text')")
+    with pytest.raises(ValueError, match=r"holds the ledger of devices that answered") as kept:
+        enrol(tmp_path, population, policy, seed=1)
+    assert open_below(tmp_path) == set() and kept.tb is not None
 
 
 def test_two_enrolments_at_once(tmp_path: Path, population: Population, policy: Policy) -> None:

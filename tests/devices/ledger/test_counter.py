@@ -41,6 +41,9 @@ class Memory:
         self.heads.update({device: new for device, (_, new) in changes.items() if device not in left})
         return left
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 def chain_of(*seals: bytes) -> Callable[[], list[Answer]]:
     rows = [Answer(3, at, "report", "c", b"", seal) for at, seal in enumerate(seals)]

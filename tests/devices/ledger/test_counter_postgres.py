@@ -12,9 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
+from ldpsim.devices.enrolment.counters import make_counters
+from ldpsim.devices.ledger import counter_postgres
 from ldpsim.devices.ledger.counter import Entry
 from ldpsim.devices.ledger.counter_postgres import PostgresCounter, check_address
+from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.ledger.rows import Head
+from tests.faults import postgres as model
 
 if TYPE_CHECKING:
     from tests.devices.ledger.conftest import Server
@@ -39,6 +43,35 @@ def test_it_is_made_once(counter: PostgresCounter) -> None:
     assert other.entries(range(9)) == {}
     with pytest.raises(OSError, match="do not know 2 devices"):
         other.advance({1: (Head(), ONE), 2: (Head(), ONE)})
+
+
+def test_every_connection_is_closed_though_an_error_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A server has a hundred connections. One that nobody closes is there until the last reference goes."""
+    server, opened = model.Server(), list[model.Session]()
+    closed: list[model.Session] = []
+
+    def connect(address: str, *, autocommit: bool) -> model.Session:
+        opened.append(model.Session(server))
+        monkeypatch.setattr(opened[-1], "close", lambda session=opened[-1]: closed.append(session))
+        return opened[-1]
+
+    monkeypatch.setattr(server, "connect", connect)
+    monkeypatch.setattr(counter_postgres, "_psycopg", server.module)
+    make_counters({"place": "postgresql://server", "name": "one"}, 0, range(2))
+    assert len(opened) == 1 and closed == opened
+    counter = PostgresCounter("postgresql://server", "one-0000")
+    counter.entries([1])
+    with pytest.raises(OSError, match="do not know 1 devices") as kept:
+        counter.advance({7: (Head(), ONE)})
+    assert len(opened) == 2 and closed == opened
+    counter.entries([1])
+    counter.close()
+    assert len(opened) == 3 and closed == opened
+    Ledger.create(tmp_path / "one").close()
+    ledger = Ledger(tmp_path / "one", counter=counter)
+    assert ledger.chains({1: b"key"}) == {1: ()}
+    ledger.close()
+    assert len(opened) == 4 and closed == opened and kept.tb is not None
 
 
 def test_a_step_is_on_the_server_s_disk(counter: PostgresCounter, postgres_server: Server) -> None:
@@ -78,6 +111,7 @@ def test_two_that_change_many_rows_in_other_orders_do_not_block_each_other(count
     assert len(outcome) == 40
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # the child asks, and ends
 def test_a_connection_that_the_server_closed_is_opened_again(counter: PostgresCounter, postgres_server: Server) -> None:
     import psycopg
 

@@ -53,7 +53,7 @@ class UnlikeFlips(AdjacencyBits):
         return cls(math.ceil(ONE / 2 / math.exp(epsilon)) + 1, n, reporting)
 
     def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
-        return noise.bernoulli(np.where(value, ONE // 2, self.lie).astype(np.uint64), len(value))
+        return noise.bernoulli(np.where(value, np.uint64(ONE // 2), np.uint64(self.lie)), len(value))
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         one = np.where(value, 0.5, self.lie / ONE)

@@ -258,6 +258,43 @@ def test_a_stale_socket_is_replaced_and_a_living_one_is_not(tmp_path: Path) -> N
             listener.accept()[0].close()
 
 
+def test_a_socket_that_cannot_be_given_away_is_closed_though_its_error_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[socket.socket] = []
+
+    class Made(socket.socket):
+        def __init__(self, *given: int) -> None:
+            super().__init__(*given)
+            made.append(self)
+
+    def refuse(*given: object, **named: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(vault_home.socket, "socket", Made)
+    monkeypatch.setattr(vault_home.os, "chown", refuse)
+    with pytest.raises(ValueError, match="may not give it to group 0") as kept:
+        with vault_home.listening(tmp_path / "v", group=0):
+            pass
+    assert [each.fileno() for each in made] == [-1] and kept.tb is not None
+
+
+def test_a_connection_of_which_the_kernel_says_nothing_is_closed_at_once(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stayed open until the next one came, and its other side waited for an answer."""
+
+    def fail(_connection: object) -> None:
+        raise OSError
+
+    vault = opened()
+    with monkeypatch.context() as patched, vault.connect() as client:
+        patched.setattr(server, "_peer", fail)
+        client.settimeout(20)
+        assert client.recv(1) == b""
+    assert isinstance(vault.device().answer(ask_for().to_bytes()), Report)
+
+
 def test_who_opens_too_many_is_turned_away_and_others_are_answered(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ Each test starts it once, about fifteen seconds. They are small, and part of eve
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -12,8 +13,11 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
+from http.client import HTTPMessage
 from pathlib import Path
 
 import psutil
@@ -171,6 +175,19 @@ def test_a_run_that_fails_is_one_line_and_everything_is_stopped(tmp_path: Path) 
             flower.wait_until(lambda: False, run, "no answer", seconds=60)
     assert "\n" not in str(caught.value)
     assert marked() == []
+
+
+def test_the_answer_of_a_superlink_that_is_not_ready_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = io.BytesIO(b"starting")
+    error = urllib.error.HTTPError("http://127.0.0.1/health", 503, "Service Unavailable", HTTPMessage(), answer)
+
+    class Opener:
+        def open(self, address: str, timeout: float) -> None:
+            raise error
+
+    monkeypatch.setattr(urllib.request, "build_opener", lambda *handlers: Opener())
+    assert not Flower(simulation=True, log=tmp_path / "flower.log")._answers(1)
+    assert answer.closed
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel ends children only on Linux")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from ldpsim.strategies import NO_TELEMETRY
+from ldpsim.strategies.engines import pool
 from ldpsim.strategies.engines.pool import RaySession
 
 
@@ -102,3 +103,17 @@ def test_a_cluster_of_the_user_s_is_reached_as_the_user_set_it_up(
     assert (ray.variables["RAY_AUTH_TOKEN"] != "theirs") == own and ray.clustered == (not own)
     assert os.environ["RAY_AUTH_TOKEN"] == "theirs" and ray._private.ray_constants.ENABLE_RAY_CLUSTER
     session.close()
+
+
+def test_a_ray_that_does_not_start_leaves_no_folder_though_its_error_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray, folder = Ray(), pool.own_folder()
+
+    def fail(**given: Any) -> None:
+        raise OSError("no memory")
+
+    monkeypatch.setattr(ray, "init", fail)
+    monkeypatch.setitem(sys.modules, "ray", ray)  # type: ignore[arg-type]
+    monkeypatch.setattr(pool, "own_folder", lambda: folder)
+    with pytest.raises(OSError, match="no memory") as kept:
+        RaySession(1)
+    assert not os.path.exists(folder.name) and ray.stopped == 1 and kept.tb is not None

@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
+from ldpsim.curator import draws
 from ldpsim.curator.methods import table
-from ldpsim.curator.owner.teachers import answering as randomness
+from ldpsim.curator.owner.teachers import answering
 from ldpsim.strategies import RunOptions, RunResult, simulate
 from ldpsim.strategies import federated as flower_strategies
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.runs import graph_owner, in_rounds
+from ldpsim.strategies.runs import graph_owner, training
 
 OS = {"noise": None}
 LEFT = {"result.json", "config.toml", "log.txt", "model.safetensors", "state"}
@@ -68,13 +69,13 @@ def released(result: RunResult) -> str:
 def drawn(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, str]]:
     """Seed and purpose of every draw outside devices, also of draws on which no guarantee rests."""
     found: set[tuple[int, str]] = set()
-    plain = randomness.derive
+    plain = draws.derive
 
     def watched(seed: int, purpose: str, number: int = 0) -> int:
         found.add((seed, re.sub(r"^noise [\d.e-]+$", "noise", purpose)))
         return plain(seed, purpose, number)
 
-    for module in (randomness, flower_strategies, in_rounds, graph_owner):
+    for module in (draws, answering, flower_strategies, training, graph_owner):
         monkeypatch.setattr(module, "derive", watched)
     return found
 
