@@ -25,6 +25,7 @@ from ldpsim.curator.learning.ridge import Ridge, ridge
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.propagation import adjacency_matrix, label_propagation
 from ldpsim.curator.linear.scaling import weighted_rows
+from ldpsim.curator.nulls.link import MOST_PEOPLE, link
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.estimates import both_directions, estimate_features, packed_estimates, smoothed
 from ldpsim.curator.reports.labels import LabelEvidence
@@ -186,11 +187,16 @@ _LEARNED: dict[str, Any] = {
 
 
 def graph_learned(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:
-    """Predict from the known edges by label spreading or by a network, whichever has more hits on validation labels.
+    """Predict from the known edges by the model of a small family that has the most hits on validation labels.
 
-    The network is FeatFree's, with one free row a person (:mod:`ldpsim.curator.learning.free_rows`) and few epochs. It
-    learns from training labels, and validation labels choose its epoch. Of equal ones, and without a validation label,
-    label spreading is returned.
+    - label spreading;
+    - a network: FeatFree's, with one free row a person (:mod:`ldpsim.curator.learning.free_rows`) and few epochs.
+      Validation labels choose its epoch;
+    - LINK: logistic regression on a person's row of the edges, of one hop and of two
+      (:mod:`ldpsim.curator.nulls.link`); not above ``MOST_PEOPLE`` people.
+
+    All learn from training labels while they are chosen among. Where validation labels teach too, label spreading and
+    LINK then learn from both. Of equal ones, and without a validation label, the first is returned.
 
     Args:
         inputs: What the curator knows.
@@ -204,18 +210,33 @@ def graph_learned(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> In
     learned, chosen = (labels.with_label(nodes) for nodes in (inputs.split.train, inputs.split.val))
     if spread is None or inputs.edges is None or not len(learned) or not len(chosen):
         return spread
+    both = inputs.teachers if inputs.taught_by_validation else None
+    fair = spread if both is None else graph_alone(replace(inputs, taught_by_validation=False))
+    assert fair is not None
+    network = _network_of_edges(inputs, learned, chosen, seed=seed, device=device)
+    models = [(fair, spread), (network, network)]  # while they are chosen among, and what is returned
+    if len(labels.labels) <= MOST_PEOPLE:
+        for scores in link(inputs.edges, labels, learned, chosen, both):
+            models.append((scores[0].argmax(axis=1), scores[1].argmax(axis=1)))
+    best = max(models, key=lambda model: np.count_nonzero(model[0][chosen] == labels.labels[chosen]))
+    return best[1].astype(np.int64)
+
+
+def _network_of_edges(
+    inputs: NullEvidence, learned: IntArray, chosen: IntArray, *, seed: int, device: str
+) -> IntArray:  # fmt: skip
+    """int64 (n,): every node's class by FeatFree's network on the known edges."""
     from ldpsim.curator.learning.free_rows import free_rows  # torch is only needed from here on
     from ldpsim.curator.learning.training import TrainingSettings, train
 
+    labels, edges = inputs.labels, inputs.edges
+    assert edges is not None
     nothing = csr_array((len(labels.labels), 0), dtype=np.float32)
-    graph = Graph(nothing, both_directions(inputs.edges), None, labels.labels, learned, chosen)
+    graph = Graph(nothing, both_directions(edges), None, labels.labels, learned, chosen)
     rows = free_rows(graph, "identity", "hoa", _HOPS, width=0, seed=seed)
     network = train(replace(graph, features=rows), settings=TrainingSettings(**_LEARNED), classes=labels.classes,
                     seed=seed, device=device, weights=labels.rows, patience=_PATIENCE)  # fmt: skip
-    fair = graph_alone(replace(inputs, taught_by_validation=False)) if inputs.taught_by_validation else spread
-    assert fair is not None
-    hits = [np.count_nonzero(guess[chosen] == labels.labels[chosen]) for guess in (fair, network.predictions)]
-    return spread if hits[0] >= hits[1] else network.predictions
+    return network.predictions
 
 
 def features_alone(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:

@@ -48,7 +48,9 @@ NULLS = {
     CHANCE: NullSpec("chance", "always the largest class"),
     GRAPH_ALONE: NullSpec("graph alone", "labels spread over the curator's graph", ("adjacency", "label")),
     GRAPH_LEARNED: NullSpec(
-        "graph alone, learned", "that, or a network with a free row a person on the same graph", ("adjacency", "label")
+        "graph alone, learned",
+        "the best of that, a network without features, and logistic regression on lists",
+        ("adjacency", "label"),
     ),
     FEATURES_ALONE: NullSpec("features alone", "no graph, the features that the curator has", ("features", "label")),
     f"{SHUFFLED}features": NullSpec("shuffled features", "the same run with somebody else's features"),
