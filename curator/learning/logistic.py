@@ -54,8 +54,8 @@ class LogisticFit:
 
 
 def product(rows: Sequence[Any], right: Any) -> DoubleArray:
-    """Return the product of the matrices ``rows`` and ``right``, from the right to the left."""
-    return np.asarray(reduce(lambda done, matrix: matrix @ done, reversed(rows), right))
+    """Return the product of the matrices ``rows`` and ``right``, from the right to the left; no matrix is converted."""
+    return np.asarray(reduce(lambda done, next: next @ done.astype(next.dtype, copy=False), reversed(rows), right))
 
 
 def fit_logistic(
@@ -80,7 +80,7 @@ def fit_logistic(
         table = flat.reshape(d + 1, classes)
         weights, gradient = table[:d], np.empty_like(table)
         loss, change = loss_of_scores(product(rows, weights) + table[d], likelihood)
-        gradient[:d] = reduce(lambda done, matrix: matrix.T @ done, rows, change) + weights / strength
+        gradient[:d] = product([matrix.T for matrix in reversed(rows)], change) + weights / strength
         gradient[d] = change.sum(axis=0)
         return loss + float(np.vdot(weights, weights)) / (2 * strength), gradient.ravel()
 
@@ -116,7 +116,8 @@ def chosen_logistic(
     """
 
     def of(people: IntArray, strength: float, start: LogisticFit | None) -> LogisticFit:
-        return fit_logistic(_of_people(rows, people), labels.log_likelihood(people), strength, start=start)
+        own = (rows[0][people], *rows[1:])
+        return fit_logistic(own, labels.log_likelihood(people), strength, start=start)
 
     fit: LogisticFit | None = None
     best: tuple[int, LogisticFit, DoubleArray] | None = None
@@ -131,9 +132,3 @@ def chosen_logistic(
     assert best is not None
     _, fit, scores = best
     return scores, scores if others is None else of(others, fit.strength, fit).scores(rows)
-
-
-def _of_people(rows: Sequence[Any], people: IntArray) -> list[Any]:
-    """Return the matrices whose product has the rows of these people, in double: no product converts them again."""
-    first, *rest = rows
-    return [matrix.astype(np.float64, copy=False) for matrix in (first[people], *rest)]

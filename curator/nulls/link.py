@@ -31,7 +31,7 @@ MOST_PEOPLE = 300_000  # of a graph on which it is taken: above them it would ta
 
 
 def rows_of_pairs(n: int, edges: IntArray) -> tuple[csr_array, ...]:
-    """Return D^-1 A and A over the lengths of its rows, CSR (n, n); rows of people without a pair are zeros.
+    """Return D^-1 A and A over the lengths of its rows, float32 CSR (n, n); rows of people without a pair are zeros.
 
     Args:
         n: Number of people.
@@ -41,10 +41,10 @@ def rows_of_pairs(n: int, edges: IntArray) -> tuple[csr_array, ...]:
     >>> rows.toarray().round(3).tolist()
     [[0.0, 0.707, 0.707], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
-    adjacency = adjacency_matrix(n, both_directions(edges)).astype(np.float64)
+    adjacency = adjacency_matrix(n, both_directions(edges))
     lengths = np.sqrt(np.asarray(adjacency.power(2).sum(axis=1)).ravel())
     factors = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return mean_matrix(adjacency), csr_array(diags_array(factors) @ adjacency)
+    return mean_matrix(adjacency), csr_array(diags_array(factors) @ adjacency).astype(np.float32)
 
 
 def link(
