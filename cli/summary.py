@@ -16,14 +16,14 @@ from rich.text import Text
 
 from ldpsim.cli.output import console, show_sums, text_table
 from ldpsim.cli.screen import FittingTable, TitledRows
-from ldpsim.cli.words import GUESS, IN_CLEAR, TONES, best_guess, count, epsilon, share, word_of
+from ldpsim.cli.words import GUESS, IN_CLEAR, TONES, best_guess, count, epsilon, word_of
 from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.strategies.outputs.groups import ABOVE, Group, shown_cells
 from ldpsim.strategies.outputs.run_lines import lines_of, title_of
 from ldpsim.strategies.outputs.sums import AskedInAll, really_asked
 from ldpsim.strategies.results.in_words import shown_levels
-from ldpsim.strategies.results.verdict import NOT_TAKEN, NULLS, STANDINGS, shown_nulls_of, shown_verdict
+from ldpsim.strategies.results.verdict import NOT_TAKEN, STANDINGS, null_lines, shown_verdict
 
 _SIMULATED = "Simulated from a seed: not private."
 _ON_NARROW = ({"no noise"}, {"no noise", "asking nobody"})  # columns that leave a table that is too wide
@@ -45,7 +45,7 @@ def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str
 def first_screen(
     record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None, more: bool = False
 ) -> Lines:
-    """Return the verdict, the next command and the place of the result: 17 lines at most on 80 columns.
+    """Return the verdict, the next command and the place of the result: 18 lines at most on 80 columns.
 
     Args:
         record, folder, next_command: As for :func:`summary`.
@@ -107,8 +107,8 @@ def _details(record: Mapping[str, Any]) -> Iterator[RenderableType]:
     grid.add_row("network", f"{network}, engine {record['engine']}")
     words, standing = (NOT_TAKEN, "") if judgement is None else (judgement["text"], judgement["standing"])
     grid.add_row("null models", _toned(words, words, STANDINGS[standing][1]))
-    for name, entry in shown_nulls_of(record).items():
-        grid.add_row(NULLS[name].heading, f"{share(entry)} ({NULLS[name].words})")
+    for heading, line in null_lines(record):
+        grid.add_row(heading, line)
     grid.add_row("trust", privacy["trust"])
     source = record["config"].get("provenance", {}).get("feature_share")
     if source is not None:

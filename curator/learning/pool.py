@@ -138,10 +138,20 @@ def loss_of(exponents: DoubleArray, stacked: DoubleArray, likelihood: DoubleArra
         stacked: float64 (k, m, classes): components of the labelled people.
         likelihood: float64 (m, classes): ln-likelihood of their labels or reports.
     """
-    scores = np.tensordot(exponents, stacked, 1)
+    loss, change = loss_of_scores(np.tensordot(exponents, stacked, 1), likelihood)
+    return loss, np.asarray(np.tensordot(stacked, change, 2))
+
+
+def loss_of_scores(scores: DoubleArray, likelihood: DoubleArray) -> tuple[float, DoubleArray]:
+    """Return the sum of -ln sum_c softmax(scores_i)_c r_i(c), and its gradient in the scores, (m, classes).
+
+    Args:
+        scores: float64 (m, classes).
+        likelihood: float64 (m, classes): ln r.
+    """
     before, after = _normaliser(scores), _normaliser(scores + likelihood)
     change = np.exp(scores - before) - np.exp(scores + likelihood - after)
-    return float((before - after).sum()), np.asarray(np.tensordot(stacked, change, 2))
+    return float((before - after).sum()), change
 
 
 def pooled(components: Mapping[str, DoubleArray], exponents: DoubleArray) -> DoubleArray:

@@ -16,15 +16,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array, eye_array, issparse
 
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.logistic import chosen_logistic
 from ldpsim.curator.learning.node_evidence import fit_perceptron, node_evidence
 from ldpsim.curator.learning.ridge import Ridge, ridge
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.propagation import adjacency_matrix, label_propagation
 from ldpsim.curator.linear.scaling import weighted_rows
+from ldpsim.curator.nulls.link import MOST_PEOPLE, link
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.estimates import both_directions, estimate_features, packed_estimates, smoothed
 from ldpsim.curator.reports.labels import LabelEvidence
@@ -186,11 +188,16 @@ _LEARNED: dict[str, Any] = {
 
 
 def graph_learned(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:
-    """Predict from the known edges by label spreading or by a network, whichever has more hits on validation labels.
+    """Predict from the known edges by the model of a small family that has the most hits on validation labels.
 
-    The network is FeatFree's, with one free row a person (:mod:`ldpsim.curator.learning.free_rows`) and few epochs. It
-    learns from training labels, and validation labels choose its epoch. Of equal ones, and without a validation label,
-    label spreading is returned.
+    - label spreading;
+    - a network: FeatFree's, with one free row a person (:mod:`ldpsim.curator.learning.free_rows`) and few epochs.
+      Validation labels choose its epoch;
+    - LINK: logistic regression on a person's row of the edges, of one hop and of two
+      (:mod:`ldpsim.curator.nulls.link`); not above ``MOST_PEOPLE`` people.
+
+    All learn from training labels while they are chosen among. Where validation labels teach too, label spreading and
+    LINK then learn from both. Of equal ones, and without a validation label, the first is returned.
 
     Args:
         inputs: What the curator knows.
@@ -204,24 +211,42 @@ def graph_learned(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> In
     learned, chosen = (labels.with_label(nodes) for nodes in (inputs.split.train, inputs.split.val))
     if spread is None or inputs.edges is None or not len(learned) or not len(chosen):
         return spread
+    both = inputs.teachers if inputs.taught_by_validation else None
+    fair = spread if both is None else graph_alone(replace(inputs, taught_by_validation=False))
+    assert fair is not None
+    network = _network_of_edges(inputs, learned, chosen, seed=seed, device=device)
+    models = [(fair, spread), (network, network)]  # while they are chosen among, and what is returned
+    if len(labels.labels) <= MOST_PEOPLE:
+        for scores in link(inputs.edges, labels, learned, chosen, both):
+            models.append((scores[0].argmax(axis=1), scores[1].argmax(axis=1)))
+    best = max(models, key=lambda model: np.count_nonzero(model[0][chosen] == labels.labels[chosen]))
+    return best[1].astype(np.int64)
+
+
+def _network_of_edges(
+    inputs: NullEvidence, learned: IntArray, chosen: IntArray, *, seed: int, device: str
+) -> IntArray:  # fmt: skip
+    """int64 (n,): every node's class by FeatFree's network on the known edges."""
     from ldpsim.curator.learning.free_rows import free_rows  # torch is only needed from here on
     from ldpsim.curator.learning.training import TrainingSettings, train
 
+    labels, edges = inputs.labels, inputs.edges
+    assert edges is not None
     nothing = csr_array((len(labels.labels), 0), dtype=np.float32)
-    graph = Graph(nothing, both_directions(inputs.edges), None, labels.labels, learned, chosen)
+    graph = Graph(nothing, both_directions(edges), None, labels.labels, learned, chosen)
     rows = free_rows(graph, "identity", "hoa", _HOPS, width=0, seed=seed)
     network = train(replace(graph, features=rows), settings=TrainingSettings(**_LEARNED), classes=labels.classes,
                     seed=seed, device=device, weights=labels.rows, patience=_PATIENCE)  # fmt: skip
-    fair = graph_alone(replace(inputs, taught_by_validation=False)) if inputs.taught_by_validation else spread
-    assert fair is not None
-    hits = [np.count_nonzero(guess[chosen] == labels.labels[chosen]) for guess in (fair, network.predictions)]
-    return spread if hits[0] >= hits[1] else network.predictions
+    return network.predictions
 
 
 def features_alone(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:
     """Predict from features without any edge, by the model of a small family that validation labels choose.
 
     - ridge regression, and a perceptron;
+    - logistic regression (:mod:`ldpsim.curator.learning.logistic`), of at most :data:`MOST_PEOPLE` people, where
+      features are public or reports of them sparse. Where every entry is a noisy report it takes as long as a
+      method, and gained -.7 to 1.1 points;
     - for public features also the pool of :mod:`ldpsim.curator.learning.node_evidence`. Beside them it has naive Bayes,
       and ridge regression on the rows of people with similar features. This is what many methods get out of public
       features without any answer. Above 4,096 people, similar ones are looked for among evenly spaced people only,
@@ -229,7 +254,8 @@ def features_alone(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> I
 
     All learn from the training labels. The one with the most hits on validation labels is returned; of equal ones, and
     without a validation label, the first. Where validation labels teach too, those but the perceptron learn from all
-    of them, and their hits on them are leave-one-out; the perceptron needs them to stop.
+    of them. Hits on them are then leave-one-out, those of logistic regression by a fit to the training labels; the
+    perceptron needs them to stop.
 
     Args:
         inputs: What the curator knows.
@@ -239,23 +265,29 @@ def features_alone(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> I
     Returns:
         int64 (n,): every node's class. None without features or without a training label.
     """
-    labels = inputs.labels
+    labels, features = inputs.labels, inputs.features
     learned, chosen = (labels.with_label(nodes) for nodes in (inputs.split.train, inputs.split.val))
-    if inputs.features is None or not inputs.features.shape[1] or not len(learned):
+    if features is None or not features.shape[1] or not len(learned):
         return None
-    taught = inputs.teachers
-    if "features" in inputs.reported or not len(chosen):
+    taught, reported = inputs.teachers, "features" in inputs.reported
+    if reported or not len(chosen):
         scores = inputs.ridge.scores.copy()
         scores[taught] = inputs.ridge.left_out
         models = {"ridge": scores}
     else:
         late = chosen[:0] if inputs.taught_by_validation else chosen
-        pool = node_evidence(inputs.features, labels, Split(taught, late, inputs.split.test), seed=seed, device=device)
+        pool = node_evidence(features, labels, Split(taught, late, inputs.split.test), seed=seed, device=device)
         models = {name: pool.components[name] for name in ("ridge", "perceptron") if name in pool.components}
         models["pool"] = pool.log_probability
     if len(chosen) and "perceptron" not in models:
         models["perceptron"] = fit_perceptron(
-            inputs.features, labels, learned, chosen, seed=seed, device=device, patience=_NOISY_PATIENCE
+            features, labels, learned, chosen, seed=seed, device=device, patience=_NOISY_PATIENCE
         )
-    best = max(models.values(), key=lambda rows: np.count_nonzero(rows[chosen].argmax(axis=1) == labels.labels[chosen]))
-    return np.argmax(best, axis=1).astype(np.int64)
+    final = dict(models)  # what is returned; models are what is chosen among
+    if len(chosen) and len(labels.labels) <= MOST_PEOPLE and (not reported or issparse(features)):
+        others = taught if inputs.taught_by_validation else None
+        models["logistic"], final["logistic"] = chosen_logistic(
+            (weighted_rows(features),), labels, learned, chosen, others
+        )
+    best = max(models, key=lambda name: np.count_nonzero(models[name][chosen].argmax(axis=1) == labels.labels[chosen]))
+    return np.argmax(final[best], axis=1).astype(np.int64)

@@ -46,6 +46,7 @@ ABOVE = "▲"  # beside a null model that is above the method
 _NONE = "None"
 _WORST = ("unprotected", "bounded", "not asked")
 _MEANS = {"curator": "accuracy.curator", "device": "accuracy.device", "device_alone": "nulls.device_alone.test",
+          "device_features": "nulls.device_features.test",
           "val": "accuracy.val", "macro_f1": "accuracy.macro_f1", "nonprivate_test": "reference.nonprivate_test",
           "downlink_bytes_per_device": "communication.downlink_bytes_per_device",
           "uplink_bytes_per_device": "communication.uplink_bytes_per_device",

@@ -16,6 +16,7 @@ from ldpsim.strategies.results.numbers import count, percent, seconds, share, si
 from ldpsim.strategies.results.verdict import (
     CHANCE,
     DEVICE_ALONE,
+    DEVICE_FEATURES,
     NOT_TAKEN,
     NULLS,
     STANDINGS,
@@ -25,6 +26,7 @@ from ldpsim.strategies.results.verdict import (
     words_of_standing,
 )
 
+_LESS = {DEVICE_FEATURES: "own features", CHANCE: "largest class"}  # what a device alone may know
 _ALIGNED = ' style="text-align:left;vertical-align:top"'  # a notebook's own style aligns at the right
 
 
@@ -83,11 +85,16 @@ def _accuracy(record: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def who_predicts(record: Mapping[str, Any]) -> str:
-    """Return the curator's figure beside that of devices that predict for themselves; empty without both."""
-    accuracy, alone = record["accuracy"], (record.get("nulls") or {}).get(DEVICE_ALONE)
+    """Return the curator's figure beside that of devices that predict for themselves; empty without both.
+
+    Beside the device's figure is that of a device alone, and of a device that reads its features alone, or nothing.
+    """
+    accuracy, nulls = record["accuracy"], record.get("nulls") or {}
     if accuracy.get("curator") is None or accuracy.get("device") is None:
         return ""
-    nobody = "" if alone is None else f", {percent(alone['test'])} if nobody is asked"
+    less = ", ".join(f"{word} {percent(nulls[name]['test'])}" for name, word in _LESS.items() if nulls.get(name))
+    alone = nulls.get(DEVICE_ALONE)
+    nobody = f", {percent(alone['test'])} if nobody is asked ({less})" if alone else ""
     return f"curator {percent(accuracy['curator'])}; a device for itself {percent(accuracy['device'])}{nobody}"
 
 

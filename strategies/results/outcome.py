@@ -98,6 +98,8 @@ class Repeat:
             (:func:`ldpsim.strategies.results.verdict.asks_nobody`).
         device: Score of the devices that predict for themselves; None where the method has no bundle.
         alone: The same without any report; None where no label is in clear.
+        own_features: The same without a list either; None where the curator has no features in clear.
+        not_taken: Why null models are not taken, or in part (:mod:`ldpsim.strategies.runs.not_taken`), by name.
         null_seconds: Duration of the null models.
         lifetime: Losses of the devices' lifetime, from their ledgers.
         seeded: Whether the devices' secrets come from a seed; None if nobody was asked.
@@ -113,6 +115,8 @@ class Repeat:
     ask_nobody: tuple[str, ...]
     device: Score | None
     alone: Score | None
+    own_features: Score | None
+    not_taken: Mapping[str, str]
     null_seconds: float
     lifetime: Losses
     seeded: bool | None

@@ -68,6 +68,7 @@ def assemble(
         "devices": _devices(repeats),
         "accuracy": {**_accuracy(repeats), **_by_who_knows(setup, repeats)},
         "nulls": nulls_section(repeats),
+        "nulls_not_taken": dict(repeats[0].not_taken),
         "verdict": verdict_section(repeats),
         "reference": {
             "nonprivate_test": mean([each.test for repeat in repeats if (each := repeat.reference) is not None]),

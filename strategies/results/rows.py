@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.strategies.foreign_text import csv_cell, number
-from ldpsim.strategies.results.verdict import DEVICE_ALONE, null_columns, shown_nulls_of, shown_verdict
+from ldpsim.strategies.results.verdict import DEVICES, null_columns, shown_nulls_of, shown_verdict
 from ldpsim.strategies.setup.option_spec import BUDGET, declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 
@@ -48,7 +48,7 @@ def row_of(record: Mapping[str, Any], folder: str, cell: int = 1) -> Row:
         **{f"{name}_seed": record["seeds"][name] for name in declared(Seeds)},
         "config_hash": record["config_hash"],
         **{name: record["accuracy"][name] for name in _ACCURACY},
-        DEVICE_ALONE: ((record.get("nulls") or {}).get(DEVICE_ALONE) or {}).get("test"),
+        **{name: ((record.get("nulls") or {}).get(name) or {}).get("test") for name in DEVICES},
         **{name: record["reference"].get(name) for name in ("nonprivate_test", "nonprivate_test_own_settings")},
         **null_columns(shown_nulls_of(record), shown_verdict(record)),
         "trust": privacy["trust"],

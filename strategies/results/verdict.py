@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ldpsim.strategies.results.averages import Interval, few, gain, margin, mean, over_people, spread
-from ldpsim.strategies.results.numbers import difference, percent
+from ldpsim.strategies.results.numbers import difference, percent, share
 from ldpsim.strategies.results.outcome import Repeat, Score
 
 NOT_TAKEN = "not taken"
@@ -23,7 +23,7 @@ FEW, PEOPLE = "few repeats", "people"  # words for the intervals of a verdict
 # Names of the null models; an attribute, or "all", follows SHUFFLED.
 CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
 GRAPH_LEARNED = "graph_learned"
-DEVICE_ALONE = "device_alone"
+DEVICE_ALONE, DEVICE_FEATURES = "device_alone", "device_features"
 
 Nulls = Mapping[str, Mapping[str, Any]]
 _Interval = Mapping[str, float]
@@ -48,13 +48,20 @@ NULLS = {
     CHANCE: NullSpec("chance", "always the largest class"),
     GRAPH_ALONE: NullSpec("graph alone", "labels spread over the curator's graph", ("adjacency", "label")),
     GRAPH_LEARNED: NullSpec(
-        "graph alone, learned", "that, or a network with a free row a person on the same graph", ("adjacency", "label")
+        "graph alone, learned",
+        "the best of that, a network without features, and logistic regression on lists",
+        ("adjacency", "label"),
     ),
     FEATURES_ALONE: NullSpec("features alone", "no graph, the features that the curator has", ("features", "label")),
     f"{SHUFFLED}features": NullSpec("shuffled features", "the same run with somebody else's features"),
     f"{SHUFFLED}adjacency": NullSpec("shuffled adjacency", "the same run with somebody else's neighbours"),
     f"{SHUFFLED}label": NullSpec("shuffled label", "the same run with somebody else's label"),
     f"{SHUFFLED}all": NullSpec("shuffled all", "the same run with somebody else's data throughout"),
+}
+# Null models of a device that predicts for its own person; nobody is asked.
+DEVICES = {
+    DEVICE_ALONE: NullSpec("device alone", "nobody is asked; own features and list"),
+    DEVICE_FEATURES: NullSpec("device, features", "nobody is asked; own features, no list"),
 }
 
 
@@ -95,6 +102,18 @@ def shown_nulls_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     entries = {**section, **{f"{SHUFFLED}{name}": entry for name, entry in (section.get("shuffled") or {}).items()}}
     return {name: {"test": entries[name]["test"], "std": entries[name].get("std")} for name in NULLS
             if entries.get(name) is not None}  # fmt: skip
+
+
+def null_lines(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return heading and words of each null model of a result: its figure, or why it was not taken."""
+    section, reasons = record.get("nulls") or {}, record.get("nulls_not_taken") or {}
+    entries = {**shown_nulls_of(record), **{name: section.get(name) for name in DEVICES}}
+    lines = []
+    for name, spec in {**NULLS, **DEVICES}.items():
+        figure = f"{share(entries[name])} ({spec.words})" if entries.get(name) else ""
+        if words := "; ".join(filter(None, (figure, reasons.get(name)))):
+            lines.append((spec.heading, words))
+    return lines
 
 
 def shown_verdict(record: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -199,12 +218,13 @@ def nulls_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     scores = _scores(repeats)
     if CHANCE not in scores:
         return None
-    alone = [repeat.alone for repeat in repeats if repeat.alone is not None]
+    devices = {DEVICE_ALONE: [repeat.alone for repeat in repeats],
+               DEVICE_FEATURES: [repeat.own_features for repeat in repeats]}  # fmt: skip
     return {
         CHANCE: {"test": mean([score.test for score in scores[CHANCE]])},
         **{name: _figures(scores.get(name)) for name in (GRAPH_ALONE, FEATURES_ALONE)},
         **({GRAPH_LEARNED: _figures(scores[GRAPH_LEARNED])} if GRAPH_LEARNED in scores else {}),
-        **({DEVICE_ALONE: _figures(alone)} if len(alone) == len(repeats) else {}),
+        **{name: _figures([score for score in each if score]) for name, each in devices.items() if None not in each},
         "shuffled": {attribute: _figures(scores[SHUFFLED + attribute]) for attribute in _shuffled(scores)},
     }
 

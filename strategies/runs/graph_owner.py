@@ -70,6 +70,10 @@ class GraphOwnerRun(Run):
         worst = min(released, key=lambda each: each.deviation)
         return replace(worst, releases=len(released)).guarantee(setup.method.spec.trust)
 
+    def verb(self, setup: RunSetup) -> str:
+        """Return ``public``: the owner has everything in clear, and nobody else has anything."""
+        return "public"
+
     def without_graph(self, method: Any) -> str:
         """Return why there is no reconstructed graph."""
         return f"{method.spec.name} reconstructs no graph: its owner has every list in clear"

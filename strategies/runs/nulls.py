@@ -123,6 +123,19 @@ def devices_scores(
     return of(bundles[0]), of(bundles[1])
 
 
+def own_features_score(scene: RepeatContext, alone: Bundle | None) -> Score | None:
+    """Return the score of the test people's devices without their lists, from the bundle that needs no report.
+
+    None where that has no model of features.
+    """
+    people, test = scene.setup.population, scene.split.test
+    if alone is None or not alone.columns or not len(test):
+        return None
+    scores = alone.scores(records_of(people, test.tolist()), test, lists=False)
+    right = scores.argmax(axis=1) == people.labels[test]
+    return Score(float(right.mean()), right)
+
+
 def references(run: Run, scene: RepeatContext, *, aloud: bool = True) -> tuple[Score | None, Score | None]:
     """Train the references of a repeat, and return the scores with the method's settings and with their own.
 

@@ -85,6 +85,10 @@ class OneReportRun(Run):
         seeds = [setup.repeats[number].seeds.noise for number in fresh]
         return None in seeds or len(set(seeds)) == len(seeds)
 
+    def verb(self, setup: RunSetup) -> str:
+        """Return ``read`` for a reference, which asks nobody."""
+        return "read" if setup.method.spec.reads else "reported"
+
     def without_graph(self, method: Method) -> str:
         """Return why the method has no graph of its own: it reads the true records, or rebuilds none."""
         if method.spec.reads:

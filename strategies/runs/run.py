@@ -180,6 +180,10 @@ class Run:
         """Return the repeats that released something of their own, in rising order: all of them, unless overridden."""
         return list(range(len(outcomes)))
 
+    def verb(self, setup: RunSetup) -> str:
+        """Return how a curator would have a graph or features: ``reported``, ``read`` (nobody is asked), ``public``."""
+        return "reported"
+
     def without_graph(self, method: Method) -> str:
         """Return in one sentence why a run of the method reconstructs no graph; empty if it does."""
         return f"{method.spec.name} reconstructs no graph: its devices report no edge to the curator"

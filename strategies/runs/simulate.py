@@ -41,7 +41,16 @@ from ldpsim.strategies.results.outcome import Predictions, Repeat, Score
 from ldpsim.strategies.results.record import assemble, stored_options
 from ldpsim.strategies.results.verdict import SHUFFLED, asks_nobody
 from ldpsim.strategies.runs.errors import Refused, RunFailed
-from ldpsim.strategies.runs.nulls import devices_scores, models_at_once, null_models, references, score, side_by_side
+from ldpsim.strategies.runs.not_taken import reasons
+from ldpsim.strategies.runs.nulls import (
+    devices_scores,
+    models_at_once,
+    null_models,
+    own_features_score,
+    references,
+    score,
+    side_by_side,
+)
 from ldpsim.strategies.runs.run import RepeatContext
 from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
 from ldpsim.strategies.setup.disk_space import naming_full_disk
@@ -193,6 +202,7 @@ def _repeat(scene: RepeatContext, on_accuracy: Callable[[float], None] | None, *
         reference, reference_own = trained()
         bundles = None if bundle is None else bundle()
         device, alone = devices_scores(scene, bundles)
+        own_features = own_features_score(scene, bundles[1]) if bundles else None
     reported = () if outcome.evidence is None else outcome.evidence.reported
     shuffled = [name for name in nulls if name.startswith(SHUFFLED)]
     return Repeat(
@@ -208,6 +218,8 @@ def _repeat(scene: RepeatContext, on_accuracy: Callable[[float], None] | None, *
         ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported) or shuffled == [name]),
         device=device,
         alone=alone,
+        own_features=own_features,
+        not_taken=reasons(run, scene, outcome.evidence, nulls, bundles),
         null_seconds=null_seconds,
         lifetime=lifetime,
         seeded=None if state is None else bool(state.head["simulation_seeded"]),

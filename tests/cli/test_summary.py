@@ -119,12 +119,28 @@ def test_each_standing_has_its_sentence(with_nulls: dict[str, Any], changes: dic
     assert expected in said(with_nulls)
 
 
+def test_beside_a_device_stands_what_it_knows_alone(with_nulls: dict[str, Any]) -> None:
+    """With its list, by own features, and the largest class; the details have them as null models, or the reason."""
+    alone, features = {"device_alone": {"test": 0.672, "std": None}}, {"device_features": {"test": 0.55, "std": None}}
+    for section, expected in (
+        ({}, "curator 61.2 %; a device for itself 70.0 % claimed"),
+        (alone, "a device for itself 70.0 %, 67.2 % if nobody is asked (largest class 30.1 %)"),
+        (alone | features, "67.2 % if nobody is asked (own features 55.0 %, largest class 30.1 %)"),
+    ):
+        found = {**with_nulls, "nulls": {**with_nulls["nulls"], **section}}
+        assert expected in said(found)
+    found["nulls_not_taken"] = {"graph_learned": "not taken: no graph is reported"}
+    details = words(shown(found))
+    assert "graph alone, learned not taken: no graph is reported" in details
+    assert "device, features 55.0 % (nobody is asked; own features, no list)" in details
+
+
 def test_text_of_a_record_is_no_markup(record: dict[str, Any]) -> None:
     record["privacy"]["holds"]["label"] |= {"detail": "[bold]public[/bold]", "public": []}
     assert "in clear ([bold]public[/bold])" in said(record)
 
 
-LINES, WORDS = 17, 140
+LINES, WORDS = 18, 145
 PEOPLE = generate(3600, seed=0)
 
 
@@ -145,7 +161,8 @@ def test_it_is_short_for_every_method(with_nulls: dict[str, Any], method: str, c
     accuracy = {**with_nulls["accuracy"], "per_repeat": [0.6] * 10, "std": 0.0141}
     with_nulls["verdict"]["above_chance"] = not chance
     record = {**with_nulls, "method": method, "accuracy": accuracy}
-    record["nulls"] = {**with_nulls["nulls"], "device_alone": {"test": 0.672, "std": None}}
+    devices = {"device_alone": {"test": 0.672, "std": None}, "device_features": {"test": 0.55, "std": None}}
+    record["nulls"] = {**with_nulls["nulls"], **devices}
     record["privacy"] = {**with_nulls["privacy"], **found.to_dict()}
     lines = first_lines(record, 80)
     words = [word for line in lines for word in line.split() if any(letter.isalnum() for letter in word)]

@@ -154,6 +154,7 @@ def _perceptron(hits: int) -> np.ndarray:
 
 
 REPORTED = frozenset({"features"})
+FEW = WORDS[:, ::6]  # too few words to be right about everybody
 
 
 def test_the_better_on_validation_is_chosen_and_a_tie_goes_to_ridge(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,6 +206,44 @@ def test_a_label_that_a_model_has_learned_by_heart_does_not_choose_it() -> None:
     assert found is not None and np.array_equal(found[split.test], truth[split.test])
 
 
+@pytest.mark.parametrize(
+    ("features", "given", "is_tried"),
+    [
+        (csr_array(FEW), {}, True),
+        (FEW, {}, True),
+        (csr_array(FEW), {"reported": REPORTED}, True),
+        (FEW, {"reported": REPORTED}, False),  # every entry is noise
+    ],
+)
+def test_logistic_regression_is_of_the_family_where_features_are_public_or_sparse(
+    features: Any, given: dict[str, Any], is_tried: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is chosen by its fit to training labels, and returned by that to all who teach; not above the limit."""
+    seen: list[Any] = []
+    fair, final = np.ones(N, np.int64), np.full(N, 2)
+    for taught in (False, True):
+
+        def fit(rows: Any, labels: Any, learned: Any, chosen: Any, others: Any) -> Any:
+            seen.append((learned, chosen, others))
+            fair[chosen] = TRUTH[chosen]
+            return np.eye(CLASSES)[fair], np.eye(CLASSES)[final]
+
+        monkeypatch.setattr(models, "chosen_logistic", fit)
+        seen.clear()
+        found = features_alone(known(features=features, taught_by_validation=taught, **given), seed=0)
+        assert found is not None and (found == 2).all() is np.bool_(is_tried)
+        if is_tried:
+            ((learned, chosen, others),) = seen
+            assert np.array_equal(learned, SPLIT.train) and np.array_equal(chosen, SPLIT.val)
+            assert np.array_equal(others, np.sort(SPLIT.labelled)) if taught else others is None
+    with monkeypatch.context() as few:
+        few.setattr(models, "MOST_PEOPLE", N - 1)
+        found = features_alone(known(features=features, **given), seed=0)
+        assert found is not None and not (found == 2).all()
+    unchosen = features_alone(known(Split(SPLIT.train, NOBODY, SPLIT.test), features=features, **given), seed=0)
+    assert unchosen is not None and not (unchosen == 2).all()
+
+
 def test_the_perceptron_sees_no_edge_and_learns_from_training_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[Graph, dict[str, Any]]] = []
 
@@ -252,7 +291,8 @@ def test_scrambled_test_labels_change_nothing() -> None:
         owned = OwnedGraph(FACTS, SPLIT, csr_array(WORDS), RING, labels)
         seen = known_from_graph(owned, ("adjacency", "features", "label"))
         assert (seen.labels.labels[SPLIT.test] == -1).all()
-        answers.append((np.array([chance(seen)]), graph_alone(seen), features_alone(seen, seed=0)))
+        learned = graph_learned(seen, seed=0), features_alone(seen, seed=0)
+        answers.append((np.array([chance(seen)]), graph_alone(seen), *learned))
     for one, other in zip(*answers, strict=True):
         assert one is not None and other is not None and np.array_equal(one, other)
 

@@ -248,7 +248,7 @@ RUNS: dict[str, dict[str, Any]] = {
 # Parts whose keys are data: names of methods' parameters, of groups, levels, refusals and phases.
 OPEN = {"config.parameters", "config.provenance", "config.caps", "config.seeds", "config.budget", "config.settings",
         "devices.refused_by_code", "communication.by_phase", "privacy.holds", "privacy.lifetime_per_device", "seconds",
-        "nulls", "verdict.bought", "verdict.over", "groups", "reconstruction"}  # fmt: skip
+        "nulls", "nulls_not_taken", "verdict.bought", "verdict.over", "groups", "reconstruction"}  # fmt: skip
 
 
 def keys_of(value: Any, name: str = "") -> Iterator[str]:

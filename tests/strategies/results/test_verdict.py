@@ -15,6 +15,7 @@ from ldpsim.strategies.results.verdict import (
     asking_nobody,
     asks_nobody,
     best_null,
+    null_lines,
     nulls_section,
     shown_nulls_of,
     shown_verdict,
@@ -33,7 +34,9 @@ def repeats(*several: dict[str, float]) -> Any:
     """Repeats with the accuracy of the method (``own``) and of its null models."""
     nulls = [{name: right(share) for name, share in each.items() if name != "own"} for each in several]
     return [
-        SimpleNamespace(score=right(each["own"]), alone=None, nulls=found, ask_nobody=tuple(found)[::2])
+        SimpleNamespace(
+            score=right(each["own"]), alone=None, own_features=None, nulls=found, ask_nobody=tuple(found)[::2]
+        )
         for each, found in zip(several, nulls, strict=True)
     ]
 
@@ -48,6 +51,11 @@ def test_nulls_have_the_form_of_the_contract() -> None:
     assert found["chance"] == {"test": pytest.approx(0.3)}
     assert found["graph_alone"] == {"test": pytest.approx(0.793, abs=1e-3), "std": pytest.approx(0.00707, abs=1e-3)}
     assert list(found["shuffled"]) == ["adjacency", "features", "all"]
+    both = repeats(HOGS, HOGS)
+    both[0].own_features, both[1].own_features, both[0].alone = right(0.5), right(0.7), right(0.9)
+    figures = nulls_section(both)
+    assert figures is not None and "device_alone" not in figures  # one repeat alone has it
+    assert figures["device_features"] == {"test": pytest.approx(0.6), "std": pytest.approx(0.1414, abs=1e-3)}
     alone = nulls_section(repeats({"own": 0.5, "chance": 0.2}))
     assert alone == {"chance": {"test": 0.2}, "graph_alone": None, "features_alone": None, "shuffled": {}}
 
@@ -62,6 +70,26 @@ def test_the_figure_of_a_device_alone_is_that_without_any_report() -> None:
     assert found["device_alone"] == {"test": pytest.approx(0.45), "std": pytest.approx(0.1 / 2**0.5)}
     several[1].alone = None
     assert "device_alone" not in (nulls_section(several) or {})
+
+
+def test_each_null_model_has_its_figure_or_the_reason_why_not() -> None:
+    """In the order of the tables; a figure of a part of a family says which part is missing."""
+    nulls = {"chance": {"test": 0.2}, "graph_alone": None, "graph_learned": {"test": 0.5, "std": 0.01},
+             "features_alone": None, "device_features": {"test": 0.3, "std": None}, "shuffled": {}}  # fmt: skip
+    reasons = {"graph_alone": "not taken: no graph is reported", "graph_learned": "without LINK",
+               "device_alone": "not taken: no label is in clear"}  # fmt: skip
+    lines = null_lines({"nulls": nulls, "nulls_not_taken": reasons})
+    assert [heading for heading, _ in lines] == [
+        "chance", "graph alone", "graph alone, learned", "device alone", "device, features"
+    ]  # fmt: skip
+    words = dict(lines)
+    assert words["graph alone"] == reasons["graph_alone"] and words["device alone"] == reasons["device_alone"]
+    assert words["graph alone, learned"].startswith("50.0 % ± 1.0 (the best of that")
+    assert words["graph alone, learned"].endswith("; without LINK") and words["device, features"].startswith("30.0 % (")
+    assert null_lines({"nulls": None}) == []  # --no-nulls, and results of earlier versions
+    assert [heading for heading, _ in null_lines({"nulls": nulls})] == [
+        "chance", "graph alone, learned", "device, features"
+    ]  # fmt: skip
 
 
 def test_nothing_without_null_models() -> None:

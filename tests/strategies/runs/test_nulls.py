@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -416,3 +417,36 @@ def test_the_accuracy_is_there_before_null_models_and_reference(
     ).record
     assert waited == [True] * 2 * repeats
     assert len(early) == 1 and (repeats > 1 or early == [record["accuracy"]["test"]])
+
+
+class FakeBundle:
+    """It names the feature of a device that shows no friend, and the other class to one that does."""
+
+    columns = 2
+
+    def classes_of(self, records: Any, devices: Any) -> Any:
+        assert len(records) == len(devices)
+        return (records.feature_indices + (records.neighbour_counts > 0)) % 2
+
+
+def test_own_features_are_scored_without_lists(tmp_path: Path) -> None:
+    """Features say the class, and everybody has a friend: a device that shows the list would be wrong."""
+    labels = np.random.default_rng(0).permutation(np.repeat([0, 1], 30))
+    ends = np.stack([np.flatnonzero(labels == 0), np.flatnonzero(labels == 1)])
+    np.savez(tmp_path / "people.npz", x=np.eye(2)[labels], edge_index=ends, labels=labels, num_classes=2)
+    setup = set_up(options(tmp_path, method="hogs", dataset=str(tmp_path / "people.npz"), clients=None))
+    scene = set_scene(setup, 0, tmp_path, tmp_path / "state", quiet)
+    alone: Any = FakeBundle()
+    found = module.own_features_score(scene, alone)
+    assert found is not None and found.test == 1.0 and found.right is not None
+    assert len(found.right) == len(scene.split.test) and found.right.all()
+    without_features: Any = SimpleNamespace(columns=0)
+    assert module.own_features_score(scene, None) is None is module.own_features_score(scene, without_features)
+    scene.end_collection()
+
+
+def test_the_own_features_of_a_device_alone_are_in_a_result() -> None:
+    """Its bundle has a model of them where features are public; hogs asks for them otherwise."""
+    for public in (True, False):
+        found = nulls_of(method="hogs", public_features=public, all_nulls=False)
+        assert found["device_alone"] is not None and ("device_features" in found) is public

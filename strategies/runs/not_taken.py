@@ -1,0 +1,73 @@
+"""Why a null model of a run is not taken, or without a part of its family, in words that a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ldpsim.curator.nulls.link import MOST_PEOPLE
+from ldpsim.curator.nulls.models import NullEvidence
+from ldpsim.devices.prediction import Bundle
+from ldpsim.strategies.results.verdict import (
+    DEVICE_ALONE,
+    DEVICE_FEATURES,
+    FEATURES_ALONE,
+    GRAPH_ALONE,
+    GRAPH_LEARNED,
+    SHUFFLED,
+)
+from ldpsim.strategies.runs.run import RepeatContext, Run
+
+NO_LABEL = "no label of a training person is known"
+
+
+def reasons(
+    run: Run, scene: RepeatContext, evidence: NullEvidence | None, taken: Collection[str],
+    bundles: tuple[Bundle, Bundle | None] | None,
+) -> dict[str, str]:  # fmt: skip
+    """Return the reason of each null model that is missing, or has a part of its family alone, by name.
+
+    Args:
+        run: The kind of run.
+        scene: The repeat.
+        evidence: What null models may use; None where none were to be taken.
+        taken: Names of the null models that were taken.
+        bundles: What devices predict from, after the reports and without any; None where they predict nothing.
+    """
+    if evidence is None:
+        return {}
+    found, verb = dict[str, str](), run.verb(scene.setup)
+    volunteers = scene.setup.budget.volunteers
+    missing = {
+        **dict.fromkeys((GRAPH_ALONE, GRAPH_LEARNED), _graph(evidence, verb)),
+        FEATURES_ALONE: _features(evidence, verb, volunteers=volunteers),
+    }
+    for name, reason in missing.items():
+        if name not in taken:
+            found[name] = f"not taken: {reason or NO_LABEL}"
+    if GRAPH_LEARNED in taken and (part := _family(evidence)):
+        found[GRAPH_LEARNED] = part
+    if scene.state is None:
+        found[f"{SHUFFLED}all"] = "not taken: nobody is asked"
+    if bundles is not None and bundles[1] is None:
+        found |= dict.fromkeys((DEVICE_ALONE, DEVICE_FEATURES), "not taken: no label is in clear")
+    elif bundles is not None and bundles[1] is not None and not bundles[1].columns:
+        found[DEVICE_FEATURES] = "not taken: no features are in clear"
+    return found
+
+
+def _graph(evidence: NullEvidence, verb: str) -> str:
+    return f"no graph is {verb}" if evidence.edges is None else ""
+
+
+def _features(evidence: NullEvidence, verb: str, *, volunteers: bool) -> str:
+    if evidence.features is None:
+        return "volunteers alone give features" if volunteers else f"no features are {verb}"
+    return "" if evidence.features.shape[1] else "the people have no features"
+
+
+def _family(evidence: NullEvidence) -> str:
+    """Return what the family of the graph alone, learned, was taken without; empty where it is whole."""
+    labels, split = evidence.labels, evidence.split
+    if not all(len(labels.with_label(part)) for part in (split.train, split.val)):
+        return "labels that spread alone: no validation label is known to choose by"
+    return f"without LINK, which is skipped above {MOST_PEOPLE:,} people" if len(labels.labels) > MOST_PEOPLE else ""
