@@ -110,7 +110,8 @@ def null_lines(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     entries = {**shown_nulls_of(record), **{name: section.get(name) for name in DEVICES}}
     lines = []
     for name, spec in {**NULLS, **DEVICES}.items():
-        figure = f"{share(entries[name])} ({spec.words})" if entries.get(name) else ""
+        entry = entries.get(name)
+        figure = f"{share(entry)} ({spec.words})" if entry else ""
         if words := "; ".join(filter(None, (figure, reasons.get(name)))):
             lines.append((spec.heading, words))
     return lines

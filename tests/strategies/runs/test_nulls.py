@@ -15,6 +15,7 @@ from ldpsim.curator.methods import find
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.mechanisms.score_rows import score_table
 from ldpsim.devices.prediction import Bundle
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.people.owner_graphs import sparse_features
@@ -287,7 +288,8 @@ def test_a_device_after_the_reports_and_one_alone_have_the_scores_of_their_own_b
     setup = set_up(options(tmp_path, method="hogs", dataset=str(tmp_path / "people.npz"), clients=None))
     scene = set_scene(setup, 0, tmp_path, tmp_path / "state", quiet)
     labels, nobody = setup.population.labels[scene.split.test], np.zeros((60, 3))
-    first, second = (Bundle.of(nobody, shares, 0.5) for shares in np.array([[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]))
+    table = score_table(nobody, np.eye(3))
+    first, second = (Bundle.of(table, shares, saturation=10) for shares in np.array([[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]))
     scores = module.devices_scores(scene, (first, second))
     for found, named in zip(scores, (0, 2), strict=True):
         assert found is not None and found.test == np.mean(labels == named)
@@ -420,13 +422,13 @@ def test_the_accuracy_is_there_before_null_models_and_reference(
 
 
 class FakeBundle:
-    """It names the feature of a device that shows no friend, and the other class to one that does."""
+    """It names the feature of a device whose list is left out, and the other class where the list counts."""
 
     columns = 2
 
-    def classes_of(self, records: Any, devices: Any) -> Any:
-        assert len(records) == len(devices)
-        return (records.feature_indices + (records.neighbour_counts > 0)) % 2
+    def scores(self, records: Any, devices: Any, *, lists: bool = True) -> Any:
+        assert len(records) == len(devices) and (records.neighbour_counts > 0).all()
+        return np.eye(2)[(records.feature_indices + lists) % 2]
 
 
 def test_own_features_are_scored_without_lists(tmp_path: Path) -> None:
