@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import re
+import shlex
+import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -22,6 +26,32 @@ PAGE = (ROOT / "docs" / "tutorial.md").read_text()
 def _block(language: str) -> str:
     (found,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
     return str(found)
+
+
+def test_its_command_prints_the_lines_that_it_shows(tmp_path: Path) -> None:
+    """The words to the letter; figures of another processor within three points."""
+    (command,) = re.findall(r"^ldpsim (run --method mine .*)$", PAGE, re.MULTILINE)
+    (tmp_path / "mine.py").write_text(_block("python"))
+    (metadata := tmp_path / "mine-1.0.dist-info").mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    points = tomllib.loads(_block("toml"))["project"]["entry-points"]
+    (metadata / "entry_points.txt").write_text("".join(
+        f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in names.items())
+        for group, names in points.items()))  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "ldpsim.cli.main", *shlex.split(command)], cwd=tmp_path, capture_output=True, text=True,
+        check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]), "COLUMNS": "80"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    shown = " ".join(done.stdout.replace("│", " ").split())
+    lines = _block("text").splitlines()
+    assert len(lines) == 5
+    for line in lines:
+        words, figures = " ".join(line.split()), re.findall(r"\d+\.\d+", line)
+        found = re.search(re.sub(r"\d+\\\.\d+", r"(\\d+\.\\d+)", re.escape(words)), shown)
+        assert found is not None, line
+        near = 3.0 if "%" in line else 0.03
+        assert [float(one) for one in found.groups()] == pytest.approx([float(one) for one in figures], abs=near), line
 
 
 def test_its_mechanism_loses_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,214 @@
+"""Figures of the pages: each is that of the file that holds it, and one figure stands in two places as the same."""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import re
+import statistics
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs.layers import ROOT
+from ldpsim.cli.words import best_guess
+
+RESULTS = ROOT / "docs" / "results"
+READERS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(RESULTS.glob("*.md"))]
+MILLION = 10**6
+PEOPLE = ("facebook100-reed98", "facebook100-amherst41", "twitch-engb", "twitch-de", "deezer-europe", "coauthor-cs",
+          "flickr")  # fmt: skip
+STANDING = {"above": "✓", "unjudged": "(✓)", "even": "=", "below": "✗", "chance": "○"}
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (RESULTS / name).open(newline="", encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def table_rows(text: str) -> Iterator[list[str]]:
+    """Yield the cells of the rows of all tables of a page."""
+    for line in re.findall(r"^\|(.*)\|$", text, re.MULTILINE):
+        yield [cell.strip() for cell in line.split("|")]
+
+
+def spread(mean: str, sd: str, factor: float = 1.0) -> str:
+    """Return mean and standard deviation as the pages have them; ``-`` without one."""
+    return f"{factor * float(mean):.1f} ± {factor * float(sd):.1f}" if mean else "-"
+
+
+def scale(**wanted: Any) -> Mapping[str, Any]:
+    runs = json.loads((RESULTS / "scale.json").read_text())["runs"]
+    (found,) = [run for run in runs if all(run[name] == value for name, value in wanted.items()) and not run["nulls"]]
+    return dict(found)
+
+
+def test_growth() -> None:
+    """The table of scale.md, and the seconds and memory of a million people in measures.md."""
+    found = 0
+    for cells in table_rows((RESULTS / "scale.md").read_text()):
+        if not (named := re.fullmatch(r"`([\w-]+)` on (\S+)", cells[0])):
+            continue
+        people = int(cells[1].replace(",", ""))
+        run = scale(method=named[1], graph=named[2], people=people, epochs=100)
+        phases = [run["phases"].get(name, {}).get("cpu", 0.0) for name in ("enrol", "collect", "reconstruct", "train")]
+        bytes_ = [f"{run[name] / people:,.0f}" for name in ("uplink_bytes", "ledger_bytes", "folder_bytes")]
+        assert cells[2:6] == [f"{seconds:.1f}" for seconds in phases], cells
+        assert cells[6:] == [f"{run['cpu']:,.1f}", f"{run['peak']:,.0f}", *bytes_, f"{100 * run['test']:.1f}"], cells
+        found += 1
+    assert found == len(re.findall(r"^\| `", (RESULTS / "scale.md").read_text(), re.MULTILINE)) > 20
+    million = [scale(method=name, graph="generated", people=MILLION, epochs=100) for name in ("hogs", "rgnn", "lpgnn")]
+    text = (ROOT / "docs" / "measures.md").read_text()
+    assert ", ".join(f"{run['cpu']:.0f}" for run in million) in text
+    memory = re.search(r"^\| their memory \| [^|]+ \| (.*?) GB", text, re.MULTILINE)
+    assert memory is not None
+    for run, shown in zip(million, memory[1].replace("*", "").split(", "), strict=True):
+        assert float(shown) == pytest.approx(run["peak"] * 2**20 / 1e9, abs=0.05)
+
+
+def test_seconds_of_a_million_people() -> None:
+    """A page that gives a range has that of scale.json, rounded to ten seconds."""
+    seconds = sorted(scale(method=name, graph="generated", people=MILLION, epochs=100)["cpu"]
+                     for name in ("hogs", "rgnn", "lpgnn"))  # fmt: skip
+    for page in READERS:
+        for low, high in re.findall(r"million people take (\d+) to (\d+) s", page.read_text()):
+            assert (int(low), int(high)) == (round(seconds[0], -1), round(seconds[-1], -1)), page.name
+
+
+def test_peoples_graphs() -> None:
+    """Every cell of people.md: mean, deviation, best null model, and the sign of its standing."""
+    table, text, found = rows("people.csv"), (RESULTS / "people.md").read_text(), 0
+    for cells in table_rows(text):
+        if not (named := re.match(r"`([\w-]+)`", cells[0])):
+            continue
+        for people, cell in zip(PEOPLE, cells[1:], strict=True):
+            shown = [
+                f"{spread(row['mean'], row['sd'], 100)} ({100 * float(row['best_null_mean']):.1f}) "
+                f"{STANDING[row['standing']]}"
+                for row in table if (row["method"], row["people"]) == (named[1], people) and row["part"] != "edges4"
+            ]  # fmt: skip
+            assert shown == ([] if cell == "-" else [cell]), (named[1], people)
+            found += cell != "-"
+    assert found == len({(row["method"], row["people"]) for row in table})
+    assert all(f"{sign}:" in text for sign in STANDING.values()) and "▲" not in text  # in tables a null model above
+
+
+def test_devices_of_peoples_graphs() -> None:
+    """The rows of devices, and what the page says of `vote`'s and `sbp`'s."""
+    table, text = rows("people.csv"), (RESULTS / "people.md").read_text()
+    lines = {cells[0]: cells[1:] for cells in table_rows(text)}
+
+    def device(method: str, people: str, name: str = "device") -> float | None:
+        found = [row for row in table if (row["method"], row["people"]) == (method, people) and row["part"] != "edges4"]
+        return float(found[0][name]) if found and found[0][name] else None
+
+    for words, method, name in (("a device with `vote`'s bundle", "vote", "device"),
+                                ("a device alone, 10 % of labels public", "vote", "device_alone"),
+                                ("a device alone, 75 % of labels public", "sbp", "device_alone")):  # fmt: skip
+        values = [device(method, people, name) for people in PEOPLE]
+        assert lines[words] == ["-" if value is None else f"{100 * value:.1f}" for value in values], words
+    gains = {people: device("vote", people) - device("vote", people, "device_alone") for people in PEOPLE}  # type: ignore[operator]
+    above = [100 * gain for gain in gains.values() if gain > 0]
+    assert f"is {min(above):.1f} to {max(above):.1f} points above the device alone\n  in six columns" in text
+    assert len(above) == 6 and f"on Deezer it has {-100 * gains['deezer-europe']:.1f} less" in text
+    for method in ("sbp", "hogs"):
+        below = {
+            people for people in PEOPLE if (device(method, people) or 1) < (device(method, people, "device_alone") or 0)
+        }
+        assert below == ({"twitch-engb", "twitch-de"} if method == "sbp" else {"twitch-de"})
+    figures = [f"{100 * device('sbp', people, name):.1f}" for people in ("twitch-engb", "twitch-de")  # type: ignore[operator]
+               for name in ("device", "device_alone")]  # fmt: skip
+    assert "both Twitch graphs: {} and {} %, {} and {} %;".format(*figures) in text
+
+
+def test_who_predicts() -> None:
+    """Every cell of the tables of volunteers, the headline, and README's table where it has one."""
+    table = [row for row in rows("who-predicts.csv") if row["method"] == "vote" and row["volunteers"]]
+    by_cell = {(row["dataset"], row["volunteers"], row["budget"].removeprefix("epsilon ")): row for row in table}
+    text, found, people, share, alone = (RESULTS / "who-predicts.md").read_text(), 0, "", "", ""
+    for cells in table_rows(text):
+        if len(cells) != 9 or cells[3] not in ("device", "curator"):
+            continue
+        if cells[0]:
+            people, share = cells[0].partition(" ")[0], {"10 %": "0.1", "1 %": "0.01"}[cells[1]]
+            alone = cells[2]
+        for epsilon, cell in zip(("0.5", "1", "2", "4", "8"), cells[4:], strict=True):
+            row = by_cell.get((people, share, epsilon))
+            assert cell == ("-" if row is None else spread(row[cells[3]], row[f"{cells[3]}_std"])), (people, epsilon)
+            assert row is None or not row["alone"] or alone == spread(row["alone"], row["alone_std"]), people
+            found += row is not None
+    assert found == 2 * len(table) > 100
+    cora = by_cell["cora", "0.1", "2"]
+    figures = [spread(cora[name], cora[f"{name}_std"]) for name in ("curator", "device", "alone")]
+    headline = "curator {} %, device {} %, device alone {} %".format(*figures)
+    assert headline in (RESULTS / "README.md").read_text()
+    for epsilon, *cells in table_rows((ROOT / "README.md").read_text()):
+        if len(cells) == 3 and re.fullmatch(r"[\d.]+", epsilon):
+            row = by_cell["cora", "0.1", epsilon]
+            assert cells == [f"{float(row[name]):.1f}" for name in ("curator", "device", "alone")]
+
+
+def test_volunteers() -> None:
+    """Every cell of the two tables of vote.md."""
+    table, found, labels = rows("volunteers.csv"), 0, "asked"
+    for line in (RESULTS / "vote.md").read_text().splitlines():
+        labels = "not asked" if line.startswith("Without `--private-labels`") else labels
+        cells = next(table_rows(line), [""])
+        if len(cells) != 9 or not re.fullmatch(r"\d+ %", cells[1]):
+            continue
+        own = [row for row in table if (row["labels"], row["dataset"]) == (labels, cells[0])
+               and float(row["volunteers"]) == int(cells[1].split()[0]) / 100]  # fmt: skip
+        columns = [*(("accuracy", epsilon) for epsilon in "1248"),
+                   *((name, "4") for name in ("chance", "features_alone", "graph_alone"))]  # fmt: skip
+        for (name, epsilon), cell in zip(columns, cells[2:], strict=True):
+            values = [100 * float(row[name]) for row in own if row["epsilon"] == epsilon and row[name]]
+            shown = f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}" if values else "-"
+            assert cell.removesuffix(" (5)") == shown, (cells[:2], name, epsilon)
+            found += bool(values)
+    assert found > 70
+
+
+def picture(name: str) -> str:
+    """Return the words of a picture, blanks as one."""
+    parts = re.findall(r"<text[^>]*>(.*?)</text>", (ROOT / "docs" / "images" / f"{name}.svg").read_text(), re.DOTALL)
+    return " ".join(html.unescape(re.sub("<[^>]*>", "", part)).replace("\xa0", " ") for part in parts)
+
+
+def test_the_first_page_says_what_its_picture_shows() -> None:
+    text, shown = (ROOT / "docs" / "start.md").read_text(), " ".join(picture("run").split())
+    ours = dict(re.findall(r"^\| ([^|]+?) \| [^|]+ \| ([\d.]+) % \|$", text, re.MULTILINE))
+    of_picture = {"HoGS at epsilon 8", "graph alone: labels spread over the edges",
+                  "HoGS, with all data of other people",
+                  "features alone: no graph", "chance: always the largest class",
+                  "the same network without noise"}  # fmt: skip
+    assert of_picture < ours.keys() and len(ours) == 8  # two null models are taken with --all-nulls alone
+    for words in of_picture:
+        assert f"{ours[words]} %" in shown, words
+    margin = re.search(r"is ([\d.]+) points below the best null model \((-[\d.]+ to \+[\d.]+)[;)]", text)
+    assert margin is not None and re.search(rf"-{margin[1]}\D{{1,20}}{re.escape(margin[2])}", shown)
+    edges, features = re.search(r"edges gained ([\d.]+) ± [\d.]+ points, the private features\s([\d.]+)", text).groups()  # type: ignore[union-attr]
+    all_, others = (
+        float(ours["HoGS at epsilon 8"]),
+        ("HoGS, with edges of other people", "HoGS, with features of other people"),
+    )
+    assert [f"{all_ - float(ours[name]):.1f}" for name in others] == [edges, features]
+
+
+def test_the_best_guess_is_one_figure() -> None:
+    """In words and in the example below: a bound is rounded up."""
+    text = (ROOT / "docs" / "concepts.md").read_text()
+    said = re.search(
+        r"At epsilon 0 it is (\S+) %, at 1 it is (\S+) %, at 3 it is (\S+) %, and at 5 it is (\S+) %", text
+    )
+    assert said is not None
+    assert [f"{value} %" for value in said.groups()] == [best_guess(epsilon) for epsilon in (0.0, 1.0, 3.0, 5.0)]
+
+
+@pytest.mark.parametrize("page", READERS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_gives_the_packages_other_names(page: Path) -> None:
+    """All packages are inside of ``ldpsim``; and what a run prints last is Flower's or a path."""
+    text = " ".join(page.read_text().split())
+    assert not re.search(r"packages are called `devices`|[Tt]he last line of the run is", text)
