@@ -25,7 +25,7 @@ from ldpsim.curator.votes.knowledge import (
     people_of_batch,
     reports_by_batch,
 )
-from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
+from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model, published
 from ldpsim.curator.votes.volunteered import (
     ClassReports,
     VolunteerQuestions,
@@ -40,7 +40,7 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import NeighbourhoodVote
-from ldpsim.devices.mechanisms.class_table import UNIT, whole_features
+from ldpsim.devices.mechanisms.class_table import UNIT, FeatureModel, table_text, whole_features
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.query import Ask
 from tests.curator.worlds import world
@@ -252,6 +252,26 @@ def test_the_table_knows_volunteers_and_earlier_answers_alone() -> None:
     assert rows[told].sum(axis=1) == pytest.approx(1)
     told[SPLIT.labelled] = True
     assert not rows[~told].any()
+
+
+def test_answers_about_the_list_alone_are_as_often_right_as_friends_are_alike() -> None:
+    """No model of features tells it: the second batch gets the table of agreement .8, which is the homophily."""
+    by = replace(ASKED, evidence="list")
+    assert (by.agreement, ASKED.agreement) == (0.8, None)
+    questions, _ = asked(3, by)
+    told = Reports.from_bytes(PEOPLE.facts, questions[:2], answers(questions[:2]))  # after the first batch
+    vote = questions[2].query.asks[0].mechanisms[0]
+    tables = [table_text(volunteer_knowledge(told, public(), given).table) for given in (0.8, None)]
+    assert isinstance(vote, NeighbourhoodVote) and vote.table == tables[0] != tables[1]
+
+
+@pytest.mark.parametrize(("weights", "factor"), [(3.0, 1.0), (40_000.0, 0.8191999)])
+def test_a_model_beyond_32_bits_is_weakened_as_a_whole(weights: float, factor: float) -> None:
+    """2^31 - 1 units are 32,768 nats: weights of 40,000 are multiplied by .8192, and so is everything else."""
+    model = published(np.array([[weights, -weights / 4]]), np.array([1.0, -1.0]))
+    found = np.concatenate([model.weights.ravel(), model.means]) / UNIT
+    assert found == pytest.approx(factor * np.array([weights, -weights / 4, 1.0, -1.0]), rel=1e-6, abs=1e-4)
+    assert FeatureModel.read(model.as_text(), 1, 2).weights.tolist() == model.weights.tolist()
 
 
 def test_the_law_of_an_answer_is_counted_on_volunteers_who_answer_nothing() -> None:
