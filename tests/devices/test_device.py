@@ -18,7 +18,7 @@ from ldpsim.devices.data.population import Population, Record
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms import GRR, GroupDegrees, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import Cap
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, unpack_report
@@ -154,6 +154,17 @@ def test_a_later_stage_that_comes_first_is_refused_and_enters_nothing(enrolled: 
     told = [(attribute, stage, loss.vector) for attribute, stage, _, _, loss in devices.rows()[1:]]
     # all stages are paid for with the first: features 10, the label once in each of two stages
     assert told == [("features", 0, 10.0), ("label", 0, 2.0), ("features", 1, 0.0), ("label", 1, 0.0)]
+
+
+def test_a_stage_without_the_grouping_that_it_needs_is_no_question(enrolled: Callable[..., Any]) -> None:
+    """Whatever else would be wrong with it: the policy knows no such mechanism, and the list was released before."""
+    devices = enrolled()
+    counts = GroupDegrees.from_epsilon(1.0, n=12, groups=2)
+    plan = Query("first", (ask_for(attributes="a").asks, (Ask("adjacency", (counts,)),)))
+    for _ in range(2):
+        assert devices.ask(plan.at_stage(1)) is Refusal.UNKNOWN_QUERY
+        assert devices.ask(plan.at_stage(1, (0, 1) * 6)) is Refusal.POLICY_REFUSED
+        assert isinstance(devices.ask(ask_for(attributes="a")), Report)
 
 
 def spoil(devices: Any, kind: str, index: int) -> None:

@@ -122,6 +122,7 @@ def test_one_end_halves_an_edge() -> None:
     found, levels = losses(about_zero, reporting="one-end"), held("one-end")
     assert found["relationship"] == pytest.approx(EPS) == levels["relationship"].value
     assert found["user"] == pytest.approx(EPS) == levels["user"].value
+    assert levels["node"].own == pytest.approx(EPS)  # one answer, however many entries it is about
     # person 0 reports about nobody: its own list is empty, and four others name it
     assert found["node"] == pytest.approx(4 * EPS, abs=1e-8) == levels["node"].value
 

@@ -13,7 +13,7 @@ import pytest
 from ldpsim.curator.attacks.method_audit import World
 from ldpsim.curator.methods import Budget, HoGS, Question
 from ldpsim.curator.methods.local.lpgnn import GAUSSIAN_DELTA, LPGNN
-from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
+from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee, open_guarantee
 from ldpsim.curator.privacy.level import Level, OfOne
 from ldpsim.curator.privacy.levels import LEVELS, level_spec
 from ldpsim.curator.votes.own_model import model_for_accounts
@@ -269,6 +269,17 @@ def test_the_own_loss_of_a_node_in_few_lists_is_that_of_all_its_reports() -> Non
     assert (public.own, public.per_list) == (2.0, 4.0)  # what is public is none of its reports
     bits = [Question(Query("c", ((Ask("adjacency", (RandomizedResponse.from_epsilon(1.0, n=6),)),),)))]
     assert local_guarantee(PublicFacts(6, 4, 3), bits, claim=NO_CLAIM).holds["node"].own is None
+
+
+@pytest.mark.parametrize("used", [(), ("label",), ("adjacency", "features", "label")])
+def test_a_method_without_noise_opens_what_it_reads_and_nothing_else(used: tuple[str, ...]) -> None:
+    held = open_guarantee(used, trust="none", statement="nothing").holds
+    levels = {"adjacency": ("bit_adjacency", "relationship"), "features": ("bit_feature", "vector"),
+              "label": ("label",)}  # fmt: skip
+    open_ = {name for attribute in used for name in levels[attribute]}
+    open_ |= {"user", "node", "central_node"} if used else set()
+    assert {name for name, level in held.items() if level.status == "unprotected"} == open_
+    assert {name for name, level in held.items() if level.status == "not asked"} == set(LEVELS) - open_
 
 
 def test_an_unknown_level_is_one_clear_line() -> None:

@@ -26,7 +26,7 @@ from ldpsim.curator.votes.knowledge import (
     people_of_batch,
     reports_by_batch,
 )
-from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
+from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model, published
 from ldpsim.curator.votes.volunteered import (
     ASSUMED,
     ClassReports,
@@ -41,7 +41,7 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import NeighbourhoodVote
-from ldpsim.devices.mechanisms.feature_model import UNIT, whole_features
+from ldpsim.devices.mechanisms.feature_model import UNIT, FeatureModel, whole_features
 from ldpsim.devices.noise import NoiseStream
 from ldpsim.devices.query import Ask
 from tests.curator.worlds import world
@@ -253,6 +253,15 @@ def test_the_table_knows_volunteers_and_earlier_answers_alone() -> None:
     assert rows[told].sum(axis=1) == pytest.approx(1)
     told[SPLIT.labelled] = True
     assert not rows[~told].any()
+
+
+@pytest.mark.parametrize(("weights", "factor"), [(3.0, 1.0), (40_000.0, 0.8191999)])
+def test_a_model_beyond_32_bits_is_weakened_as_a_whole(weights: float, factor: float) -> None:
+    """2^31 - 1 units are 32,768 nats: weights of 40,000 are multiplied by .8192, and so is everything else."""
+    model = published(np.array([[weights, -weights / 4]]), np.array([1.0, -1.0]))
+    found = np.concatenate([model.weights.ravel(), model.means]) / UNIT
+    assert found == pytest.approx(factor * np.array([weights, -weights / 4, 1.0, -1.0]), rel=1e-6, abs=1e-4)
+    assert FeatureModel.read(model.as_text(), 1, 2).weights.tolist() == model.weights.tolist()
 
 
 @pytest.mark.parametrize("evidence", ["both", "features", "list"])

@@ -20,6 +20,7 @@ from ldpsim.strategies.results.verdict import (
     shown_nulls_of,
     shown_verdict,
     verdict_section,
+    words_of_standing,
 )
 
 N = 400
@@ -192,6 +193,15 @@ MARGIN = {"value": 0.01, "low": -0.01, "high": 0.03}
 def test_the_standing_of_a_method(changes: dict[str, Any], standing: str) -> None:
     found = shown_verdict(said(**changes))
     assert found is not None and found["standing"] == standing and standing in STANDINGS
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"), [(-0.02, 0.04, "not measurably above chance: +1.0"), (-0.04, -0.01, "below chance: +1.0")]
+)
+def test_a_method_is_below_chance_where_the_whole_interval_is(low: float, high: float, words: str) -> None:
+    section = {"above_chance": False, "margin": None, "over_chance": {"value": 0.01, "low": low, "high": high},
+               "best_null": "chance", "interval": {"of": "repeats"}}  # fmt: skip
+    assert words_of_standing(section, {"chance": {"test": 0.3}}).startswith(words)
 
 
 @pytest.mark.parametrize(
