@@ -6,7 +6,8 @@
 #   make wheel-test  that wheel in a fresh environment outside the checkout: its commands, engines, extras, and the
 #                 deployment guide with two devices
 #   make deployment  SuperLinks, SuperNodes and vaults on loopback, with all commands of the deployment guide (minutes)
-#   make test-newest  the engine tests with the newest Flower and Ray that pyproject.toml admits, in .venv-newest (minutes)
+#   make test-newest, make test-oldest  the engine tests with the newest, and the oldest, Flower and Ray that pyproject.toml
+#                 admits, each in an environment beside .venv (minutes)
 #   make test-pythons  the quick tests on every Python from 3.11 on that is found, each in an environment beside .venv
 #   make lint-docker  two linters of npm's registry on the Dockerfile, which needs no Docker
 #   make lint     ruff (rules and format), mypy, and limits that only go down: docs/lines.toml has lines of code by package
@@ -32,7 +33,7 @@ RUN_READY := $(VENV)/.run-ready
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest test-pythons lint-docker lint docs bench torture tables tables-quick
+.PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest test-oldest test-pythons lint-docker lint docs bench torture tables tables-quick
 .PHONY: clean faults
 
 $(RUN_READY) $(READY): export PYTHON := $(PYTHON)
@@ -84,27 +85,28 @@ deployment: export PYTHONDONTWRITEBYTECODE =
 deployment: $(READY)
 	$(BIN)/python -m pytest -q -n 0 -m deployment --durations=0 tests/strategies $(TEST_ARGS)
 
-# An environment beside .venv with the newest flwr and ray that the ranges admit, and all else as constraints.txt has it.
-# torch stays there too: PyPI's newer builds bring gigabytes of CUDA. FREED are pins of constraints.txt that the newest
-# Flower forbids.
-NEWEST := .venv-newest
+# An environment beside .venv with the newest or the oldest flwr and ray that the ranges admit, and all else as
+# constraints.txt has it. torch stays there too: PyPI's newer builds bring gigabytes of CUDA. FREED are pins of
+# constraints.txt that such a Flower may forbid.
 FREED := flwr ray certifi uv
-$(NEWEST)/.ready: $(READY)
-	$(BIN)/python -m uv venv --quiet --clear --python $(BIN)/python $(NEWEST)
-	$(BIN)/python -m uv pip compile --quiet --no-deps --no-header --no-annotate pyproject.toml > $(NEWEST)/all.txt
-	grep -E '^(flwr|ray)==' $(NEWEST)/all.txt > $(NEWEST)/newest.txt
-	grep -vE "^($$(echo $(FREED) | tr ' ' '|'))==" constraints.txt > $(NEWEST)/rest.txt
-	$(if $(UV_FIND_LINKS),,UV_TORCH_BACKEND=cpu) $(BIN)/python -m uv pip install --quiet --python $(NEWEST)/bin/python \
-		-c $(NEWEST)/newest.txt -c $(NEWEST)/rest.txt -e '.[dev]'
+EDGES := .venv-newest/.ready .venv-oldest/.ready
+RESOLUTION_oldest := --resolution lowest-direct
+$(EDGES): .venv-%/.ready: $(READY)
+	$(BIN)/python -m uv venv --quiet --clear --python $(BIN)/python .venv-$*
+	$(BIN)/python -m uv pip compile --quiet --no-deps --no-header --no-annotate $(RESOLUTION_$*) pyproject.toml > .venv-$*/all.txt
+	grep -E '^(flwr|ray)==' .venv-$*/all.txt > .venv-$*/edge.txt
+	grep -vE "^($$(echo $(FREED) | tr ' ' '|'))==" constraints.txt > .venv-$*/rest.txt
+	$(if $(UV_FIND_LINKS),,UV_TORCH_BACKEND=cpu) $(BIN)/python -m uv pip install --quiet --python .venv-$*/bin/python \
+		-c .venv-$*/edge.txt -c .venv-$*/rest.txt -e '.[dev]'
 	touch $@
 
-test-newest: export OMP_NUM_THREADS ?= 1
-test-newest: export PYTHONDONTWRITEBYTECODE =
-test-newest: export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
-test-newest: export CI =  # trackers are not installed there: their tests are skipped, and run in .venv
-test-newest: $(NEWEST)/.ready
-	cat $(NEWEST)/newest.txt
-	$(NEWEST)/bin/python -m pytest -q $(QUICK) \
+test-newest test-oldest: export OMP_NUM_THREADS ?= 1
+test-newest test-oldest: export PYTHONDONTWRITEBYTECODE =
+test-newest test-oldest: export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
+test-newest test-oldest: export CI =  # trackers are not installed there: their tests are skipped, and run in .venv
+test-newest test-oldest: test-%: .venv-%/.ready
+	cat .venv-$*/edge.txt
+	.venv-$*/bin/python -m pytest -q $(QUICK) \
 		tests/strategies/engines tests/strategies/rounds tests/strategies/flower_app tests/strategies/test_server_app.py $(TEST_ARGS)
 
 # NEWEST_ONLY=--newest: devices, ledgers and faults on the newest one alone.

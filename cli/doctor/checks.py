@@ -60,13 +60,18 @@ class Finding:
 
 
 def tested_versions() -> dict[str, str]:
-    """Return the tested version of each package, by its canonical name."""
+    """Return the tested version of each package for this Python, by its canonical name."""
     file = files("ldpsim.cli.doctor").joinpath("constraints.txt")
     text = file.read_text()
     if "==" not in text:  # where a checkout has no links, a text file with the path of the other file is in their place
         text = HERE.joinpath("cli", "doctor", text.strip()).resolve().read_text()
-    pairs = (line.partition("#")[0].split("==") for line in text.splitlines() if "==" in line.partition("#")[0])
-    return {canonicalize_name(name.strip()): wanted.strip() for name, wanted in pairs}
+    pins = [Requirement(line.partition("#")[0]) for line in text.splitlines() if "==" in line.partition("#")[0]]
+    return {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in pins if _applies(pin)}
+
+
+def _applies(requirement: Requirement) -> bool:
+    """Return whether a requirement is one here: of this Python, and of no extra."""
+    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
 
 
 def installed_version(name: str) -> str | None:
@@ -84,7 +89,7 @@ def own_requirements() -> list[Requirement]:
     else:
         lines = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["dependencies"]
     needed = [Requirement(line) for line in lines]
-    return [one for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return list(filter(_applies, needed))
 
 
 def ldpsim_itself() -> Finding:

@@ -28,6 +28,7 @@ APPLICATION = 0x6C647053  # "ldpS"
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 _CREATE = """CREATE TABLE answer (device INTEGER NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL,
 collection TEXT NOT NULL, body BLOB NOT NULL, seal BLOB NOT NULL, PRIMARY KEY (device, number))"""
+_ANY = "SELECT 1 FROM answer LIMIT 1"
 _ANSWERED = "SELECT count(DISTINCT device) FROM answer WHERE collection = ?"
 _PAGE = 8192  # bytes; rows of a thousand bytes leave less room unused than in pages of half the size
 # A rotten file also makes SQLite's own messages, or the sizes it asks memory for, unusable.
@@ -83,7 +84,9 @@ def connect(path: Path) -> tuple[sqlite3.Connection, OpenFiles]:
     """Open a ledger that is there, check it whole, and return it with its files.
 
     All that it holds is on the disk when this returns. A process may have been killed after it wrote a row to the log
-    and before it waited for the disk. SQLite takes that row for committed, and a retry gets its stored bytes.
+    and before it waited for the disk. SQLite takes that row for committed, and a retry gets its stored bytes. The names
+    are on the disk, too: the last process deleted a log, and SQLite does not wait for that. Where somebody had put an
+    older log in the place of its own, a power loss would bring that one back, and old pages over newer ones.
 
     Raises:
         LedgerDamaged: for a file that is damaged, or no ledger of this version.
@@ -99,6 +102,8 @@ def connect(path: Path) -> tuple[sqlite3.Connection, OpenFiles]:
         files = OpenFiles(path, ("", "-wal", "-shm"))  # that first read opened the log and its index
         check(db, path)
         make_durable(Path(f"{path}-wal"))  # SQLite's locks are on the other two files
+        if db.execute(_ANY).fetchone() is not None:  # of an empty one nothing can be lost
+            make_durable(path.parent)
         return db, files
     except BaseException:
         db.close()  # else its -wal and -shm files stay beside the ledger

@@ -24,7 +24,10 @@ def test_the_tested_versions_are_those_of_the_checkout() -> None:
     tested = checks.tested_versions()
     assert tested["torch"] and tested["torch-geometric"] and tested["tomli-w"]
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line]
-    assert len(tested) == len(lines)
+    pins = [Requirement(line) for line in lines]
+    assert len(tested) == len({pin.name for pin in pins}) < len(pins)  # newer Pythons have newer versions of some
+    (numpy,) = (pin for pin in pins if pin.name == "numpy" and pin.marker and pin.marker.evaluate())
+    assert str(numpy.specifier) == f"=={tested['numpy']}"
     assert (ROOT / "cli" / "doctor" / "constraints.txt").resolve() == ROOT / "constraints.txt"
 
 

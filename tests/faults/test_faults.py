@@ -23,6 +23,9 @@ LATE = {  # what a long run found
     # A collector dies after it named the grouping; the next one sends it, and their machine loses power.
     "a grouping that a killed curator left is not synced before it is sent (mended)": Schedule(
         313414, 2, (("full disk", 3433448356), ("ask", 146387793), ("collect", 2074703853), ("collect", 2069004212))),
+    # A log is put in the place of the real one, and the process that ends deletes it. Its machine loses power.
+    "the names of a ledger's files are not synced at the next start (mended)": Schedule(
+        7357, 20, (("ask", 488522040), ("a file goes", 4117116911), ("ask two at once", 2142304542))),
     # Two processes commit before either of them advances the counter.
     "a counter that another process advanced part of the way is left there": Schedule(
         8019, 15, (("race", 968160475), ("bit rot", 858675249))),

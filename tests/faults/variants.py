@@ -235,6 +235,12 @@ def _counter_not_synced() -> Any:
     return put(FolderCounter, "_wait_for_disk", lambda counter: None)
 
 
+@variant("the names of a ledger's files are not synced at the next start (mended)", "removals")
+def _names_not_synced() -> Any:
+    real = ldpsim.devices.ledger.schema.make_durable
+    return put(ldpsim.devices.ledger.schema, "make_durable", lambda path: None if path.is_dir() else real(path))
+
+
 @variant("a counter that another process advanced part of the way is left there", "races")
 def _part_of_the_way() -> Any:
     def settle(check: CounterCheck) -> None:
