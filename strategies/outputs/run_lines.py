@@ -12,7 +12,7 @@ from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.group_accuracy.section import group_rows, words_of_groups
 from ldpsim.strategies.outputs.sums import of_repeats
 from ldpsim.strategies.results.in_words import claimed, privacy_in_words
-from ldpsim.strategies.results.numbers import count, percent, seconds, share, size
+from ldpsim.strategies.results.numbers import count, difference, percent, seconds, share, size
 from ldpsim.strategies.results.verdict import (
     CHANCE,
     DEVICE_ALONE,
@@ -94,8 +94,12 @@ def who_predicts(record: Mapping[str, Any]) -> str:
         return ""
     less = ", ".join(f"{word} {percent(nulls[name]['test'])}" for name, word in _LESS.items() if nulls.get(name))
     alone = nulls.get(DEVICE_ALONE)
-    nobody = f", {percent(alone['test'])} if nobody is asked ({less})" if alone else ""
-    return f"curator {percent(accuracy['curator'])}; a device for itself {percent(accuracy['device'])}{nobody}"
+    nobody = f", {percent(alone['test'])} with no reports ({less})" if alone else ""
+    verdict = record.get("verdict") or {}
+    over, area = verdict.get("device"), accuracy.get("device_auc")
+    gain = f": {difference(over['margin'], verdict['interval']['of'])} points over the best of these" if over else ""
+    device = percent(accuracy["device"]) + ("" if area is None else f" (AUC {area:.3f})")
+    return f"curator {percent(accuracy['curator'])}; a device for itself {device}{nobody}{gain}"
 
 
 def _privacy(record: Mapping[str, Any]) -> Iterator[Line]:

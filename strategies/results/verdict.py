@@ -236,7 +236,30 @@ def verdict_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     if CHANCE not in scores:
         return None
     free = [name for name in scores if all(name in repeat.ask_nobody for repeat in repeats)]
-    return verdict_of([repeat.score for repeat in repeats], scores, free)
+    section = verdict_of([repeat.score for repeat in repeats], scores, free)
+    return {**section, "device": device_margin(repeats)}
+
+
+def device_margin(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
+    """Return how much better devices predict after the reports than by the best of what needs none.
+
+    That is the device alone, its own features alone, and the largest class, as far as they were taken. None where a
+    repeat has no figure of devices, or no device alone.
+
+    Returns:
+        ``best``, the name of the best of them, and ``margin`` over it with its interval
+        (:func:`ldpsim.strategies.results.averages.margin`).
+    """
+    own = [repeat.device for repeat in repeats if repeat.device is not None]
+    bars = {DEVICE_ALONE: [repeat.alone for repeat in repeats],
+            DEVICE_FEATURES: [repeat.own_features for repeat in repeats],
+            CHANCE: [repeat.nulls.get(CHANCE) for repeat in repeats]}  # fmt: skip
+    taken = {name: [each for each in scores if each is not None] for name, scores in bars.items()}
+    taken = {name: scores for name, scores in taken.items() if len(scores) == len(repeats)}
+    if len(own) != len(repeats) or DEVICE_ALONE not in taken:
+        return None
+    best = margin(own, taken)
+    return None if best is None else {"best": best.best, "margin": _plain(best.interval)}
 
 
 def verdict_of(own: Sequence[Score], scores: Mapping[str, Sequence[Score]], free: Sequence[str]) -> dict[str, Any]:

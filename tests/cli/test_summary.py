@@ -124,11 +124,15 @@ def test_beside_a_device_stands_what_it_knows_alone(with_nulls: dict[str, Any]) 
     alone, features = {"device_alone": {"test": 0.672, "std": None}}, {"device_features": {"test": 0.55, "std": None}}
     for section, expected in (
         ({}, "curator 61.2 %; a device for itself 70.0 % claimed"),
-        (alone, "a device for itself 70.0 %, 67.2 % if nobody is asked (largest class 30.1 %)"),
-        (alone | features, "67.2 % if nobody is asked (own features 55.0 %, largest class 30.1 %)"),
+        (alone, "a device for itself 70.0 %, 67.2 % with no reports (largest class 30.1 %)"),
+        (alone | features, "67.2 % with no reports (own features 55.0 %, largest class 30.1 %)"),
     ):
         found = {**with_nulls, "nulls": {**with_nulls["nulls"], **section}}
         assert expected in said(found)
+    found["verdict"] = {**found["verdict"], "device": {"best": "device_alone", "margin": INTERVAL}}
+    found["accuracy"] = {**found["accuracy"], "device_auc": 0.8125}
+    assert "a device for itself 70.0 % (AUC 0.812), 67.2 %" in said(found)
+    assert "largest class 30.1 %): +2.0 (-1.0 to +5.0) points over the best of these" in said(found)
     found["nulls_not_taken"] = {"graph_learned": "not taken: no graph is reported"}
     details = words(shown(found))
     assert "graph alone, learned not taken: no graph is reported" in details

@@ -15,6 +15,7 @@ from ldpsim.strategies.results.verdict import (
     asking_nobody,
     asks_nobody,
     best_null,
+    device_margin,
     null_lines,
     nulls_section,
     shown_nulls_of,
@@ -36,7 +37,12 @@ def repeats(*several: dict[str, float]) -> Any:
     nulls = [{name: right(share) for name, share in each.items() if name != "own"} for each in several]
     return [
         SimpleNamespace(
-            score=right(each["own"]), alone=None, own_features=None, nulls=found, ask_nobody=tuple(found)[::2]
+            score=right(each["own"]),
+            alone=None,
+            own_features=None,
+            device=None,
+            nulls=found,
+            ask_nobody=tuple(found)[::2],
         )
         for each, found in zip(several, nulls, strict=True)
     ]
@@ -59,6 +65,26 @@ def test_nulls_have_the_form_of_the_contract() -> None:
     assert figures["device_features"] == {"test": pytest.approx(0.6), "std": pytest.approx(0.1414, abs=1e-3)}
     alone = nulls_section(repeats({"own": 0.5, "chance": 0.2}))
     assert alone == {"chance": {"test": 0.2}, "graph_alone": None, "features_alone": None, "shuffled": {}}
+
+
+def test_devices_are_compared_with_the_best_of_what_needs_no_report() -> None:
+    """400 people, .80 right: the best of .70, .74 and .30 is own features. Without a device alone there is no figure."""
+    several = repeats(HOGS, HOGS)
+    for repeat in several:
+        repeat.device, repeat.alone, repeat.own_features = right(0.8), right(0.7), right(0.74)
+    found = device_margin(several)
+    assert found is not None and found["best"] == "device_features"
+    assert found["margin"]["value"] == pytest.approx(0.06) and found["margin"]["high"] < 0.1 < 0.06 + 0.05
+    several[1].own_features = None
+    assert (found := device_margin(several)) is not None and found["best"] == "device_alone"
+    assert found["margin"]["value"] == pytest.approx(0.1)
+    for repeat in several:
+        repeat.alone = right(0.2)
+    assert (found := device_margin(several)) is not None and found["best"] == "chance"
+    several[0].alone = None
+    assert device_margin(several) is None
+    several[0].alone, several[0].device = right(0.2), None
+    assert device_margin(several) is None
 
 
 def test_the_figure_of_a_device_alone_is_that_without_any_report() -> None:
