@@ -68,7 +68,7 @@ def test_nulls_have_the_form_of_the_contract() -> None:
 
 
 def test_devices_are_compared_with_the_best_of_what_needs_no_report() -> None:
-    """400 people, .80 right: the best of .70, .74 and .30 is own features. Without a device alone there is no figure."""
+    """400 people, .80 right: the best of .70, .74 and .30 is own features. It needs the figure of a device alone."""
     several = repeats(HOGS, HOGS)
     for repeat in several:
         repeat.device, repeat.alone, repeat.own_features = right(0.8), right(0.7), right(0.74)
