@@ -284,9 +284,7 @@ def policy(
     on_requery: Annotated[
         str, o.plain_option("--on-requery", "If another collection asks", "refuse|replay")
     ] = "refuse",
-    cap: Annotated[
-        list[str] | None, o.plain_option("--cap", "Largest loss of a level: bit, all-features, person", "LEVEL=X")
-    ] = None,
+    cap: Annotated[list[str] | None, o.plain_option("--cap", "Largest loss of a level, as person", "LEVEL=X")] = None,
     curator_key: CuratorFile = None,
     only_this: Annotated[bool, typer.Option("--only-this", help="Accept no other question inside the caps")] = False,
     sheet: SheetFile = None,

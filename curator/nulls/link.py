@@ -38,7 +38,7 @@ def rows_of_pairs(n: int, edges: IntArray) -> tuple[csr_array, ...]:
         edges: int64 (2, m), each undirected edge once.
 
     >>> _, rows = rows_of_pairs(3, np.array([[0, 0], [1, 2]]))
-    >>> rows.toarray().round(3).tolist()
+    >>> rows.toarray().astype(float).round(3).tolist()
     [[0.0, 0.707, 0.707], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
     adjacency = adjacency_matrix(n, both_directions(edges))

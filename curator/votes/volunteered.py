@@ -17,7 +17,7 @@ it is the identity. For a vote it is
 
 where q are the shares of the votes themselves, and a is how far a vote is expected to be right beyond the chance of two
 independent draws from pi and from q. How often it is right follows from the volunteers' features and from the homophily
-that the calibration group tells (:func:`ldpsim.curator.votes.calibration.right_share`), less one standard error of a
+that the calibration group tells (:func:`ldpsim.curator.votes.calibration.right_share`), less two standard errors of a
 share among the volunteers, so that the luck of few people does not count. Without such a group, own features alone
 vouch for a vote about both.
 """
@@ -252,7 +252,7 @@ def volunteer_knowledge(
         said = own.log_probability if tells else np.tile(np.log(shares), (len(people), 1))
         vouched = 0.0 if evidence == "features" or (tells and calibration is None) else homophily
         right = right_share(said, labels[people], rows, numbers, shares, vouched)
-        right -= float(np.sqrt(right * (1 - right) / len(people)))
+        right -= 2 * float(np.sqrt(right * (1 - right) / len(people)))
         probability[votes.people] = table[votes.people] = votes.posterior(
             shares, vote_channel(right, votes.shares(facts.classes), shares)
         )

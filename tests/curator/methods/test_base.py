@@ -17,6 +17,7 @@ import pytest
 from ldpsim.curator import methods
 from ldpsim.curator.methods import Budget, HoGS, Method
 from ldpsim.curator.methods.base import LocalMethod, MethodSpec, spending
+from ldpsim.curator.names import paper_name
 from ldpsim.curator.setting_error import SettingError
 
 
@@ -94,11 +95,11 @@ def test_a_setting_outside_its_range_is_one_clear_line(name: str) -> None:
     kind = methods.find(name)
     usual = kind()
     for setting in fields(kind):  # type: ignore[arg-type]
-        option = setting.name.rstrip("_").replace("_", "-")
+        option, written = setting.name.rstrip("_").replace("_", "-"), paper_name(setting.name)
         if setting.metadata.get("unused"):
             continue
         for value in _WRONG.get(type(getattr(usual, setting.name)), ()):
             if setting.name.endswith("seed") or (setting.name in ("queries", "K") and value > 0):
                 continue
-            with pytest.raises(ValueError, match=rf"^--(set {setting.name}=|{option} )[^\n]*$"):
+            with pytest.raises(ValueError, match=rf"^--(set {written}=|{option} )[^\n]*$"):
                 kind(**{setting.name: value})  # type: ignore[call-arg]

@@ -77,7 +77,7 @@ def test_no_name_of_a_configuration_is_imported_beside_the_key(sign: Sign) -> No
         'method = "spymethode"': "unknown method 'spymethode'; did you mean spymethod",
         'facts = "unlabelled.json"\neps-labels = 1.0\nlabel-mechanism = "spy_label"': "spy_label is code of another",
         'facts = "unlabelled.json"\neps-labels = 1.0\nlabel-mechanism = "grrr"': "must be one of grr, subset_selection",
-        'method = "vote"\nepsilon = 4.0\nfeature-share = 0.5': "it is read by hogs",
+        'method = "vote"\nepsilon = 4.0\nfeature-share = 0.5': "it takes no --feature-share",
         'gnn = "spy_net"': "must be one of gcn, sage, gat, or a class",
     }
     told = sign(*accepted, *refused)

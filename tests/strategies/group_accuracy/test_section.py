@@ -144,7 +144,7 @@ def section_of(lost: np.ndarray, inside: np.ndarray, repeats: int = 1) -> dict[s
     population = cast(Population, _People(indptr, inside.astype(np.int64)))
     split = SimpleNamespace(test=np.arange(people), labelled=np.zeros(0, np.int64))
     setup = SimpleNamespace(population=population, repeats=[SimpleNamespace(split=split)] * repeats,
-                            labelled_split=lambda split, witnesses: split)  # fmt: skip
+                            labelled_split=lambda split, calibration: split)  # fmt: skip
     own, clean = Score(float(np.mean(lost != 1)), lost != 1), Score(1.0, np.ones(people, bool))
     repeat = cast(Repeat, SimpleNamespace(score=own, nulls={}, reference=clean))
     found = groups_section(cast(RunSetup, setup), [repeat] * repeats, None)

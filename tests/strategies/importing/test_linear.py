@@ -130,7 +130,10 @@ def test_names_of_columns_are_not_compared_each_with_each(tmp_path: Path, monkey
 
     def counted(*given: Any, **keywords: Any) -> Any:
         cells = read(*given, **keywords)
-        return cells.map(Name) if keywords.get("nrows") == 1 else cells
+        if keywords.get("nrows") != 1:
+            return cells
+        names = [[Name(name) for name in row] for row in cells.to_numpy(object)]
+        return pd.DataFrame(names, columns=cells.columns, dtype=object)  # no texts of Arrow
 
     monkeypatch.setattr(files.pd, "read_csv", counted)
     found = []

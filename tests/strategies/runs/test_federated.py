@@ -214,7 +214,8 @@ def test_the_noise_of_a_server_is_that_for_the_people_who_train(
     """80 of 160 train: for all of them delta would be a tenth, and the noise larger."""
     plans: list[TrainingPlan] = []
     monkeypatch.setattr(
-        in_rounds, "strategy_for", lambda method, plan: plans.append(plan) or strategy_for(method, plan)
+        "ldpsim.strategies.runs.training.strategy_for",
+        lambda method, plan: plans.append(plan) or strategy_for(method, plan),
     )
     record = run(tmp_path, "dp-fedavg", clients=160, settings={"rounds": "2"}, epsilon=4.0)
     expected = noise_multiplier_for(Rounds(2, 80, 80, 0.01), 4.0)
