@@ -152,7 +152,7 @@ def screen(repeats: int) -> list[Seen]:
         return float(simulated(CORES)["first"]) - began
 
     return [
-        in_turn(f"run with its first screen (wall, {CORES} cores) beside alone", 1.5,
+        in_turn(f"run with its first screen (wall, {CORES} cores) beside alone", 1.7,
                 lambda: wall_of(simulated, CORES), lambda: wall_of(simulated, CORES, **_ALONE), repeats),
         # 2.5 s, where `import torch` takes 1.8
         in_turn("first figure (wall, from the start) beside `import torch`", 1.4, first,

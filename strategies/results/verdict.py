@@ -107,11 +107,10 @@ def shown_nulls_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def null_lines(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return heading and words of each null model of a result: its figure, or why it was not taken."""
     section, reasons = record.get("nulls") or {}, record.get("nulls_not_taken") or {}
-    entries = {**shown_nulls_of(record), **{name: section.get(name) for name in DEVICES}}
+    entries = {**shown_nulls_of(record), **{name: section[name] for name in DEVICES if section.get(name)}}
     lines = []
     for name, spec in {**NULLS, **DEVICES}.items():
-        entry = entries.get(name)
-        figure = f"{share(entry)} ({spec.words})" if entry else ""
+        figure = f"{share(entries[name])} ({spec.words})" if name in entries else ""
         if words := "; ".join(filter(None, (figure, reasons.get(name)))):
             lines.append((spec.heading, words))
     return lines
