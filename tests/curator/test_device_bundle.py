@@ -317,7 +317,7 @@ def test_of_very_many_people_a_sample_teaches_by_its_own_features(monkeypatch: p
 
 
 @pytest.mark.parametrize("bits", [False, True], ids=["public features", "reported features"])
-def test_what_needs_no_report_is_made_of_none(bits: bool) -> None:
+def test_the_bundle_of_who_asks_nobody_is_made_of_no_report(bits: bool) -> None:
     """Reports of other friends and other features: the bundle of who is asked differs, and that of nobody does not."""
     reports, public, _ = world(bits=bits, public=not bits)
     rng = np.random.default_rng(6)
