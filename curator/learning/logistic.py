@@ -55,8 +55,10 @@ class LogisticFit:
 
 
 def product(rows: Sequence[Any], right: Any) -> DoubleArray:
-    """Return the product of the matrices ``rows`` and ``right``, from the right to the left; no matrix is converted."""
-    return np.asarray(reduce(lambda done, next: next @ done.astype(next.dtype, copy=False), reversed(rows), right))
+    """Return the product of the matrices ``rows`` and ``right``, from the right to the left, in the matrices' types."""
+    return np.asarray(
+        reduce(lambda result, matrix: matrix @ result.astype(matrix.dtype, copy=False), reversed(rows), right)
+    )
 
 
 def fit_logistic(
@@ -66,7 +68,7 @@ def fit_logistic(
     """Fit the regression.
 
     Args:
-        rows: Matrices, numpy or sparse, whose product (m, d) has the rows of the people to learn from.
+        rows: Matrices of floats, numpy or sparse, whose product (m, d) has the rows of the people to learn from.
         likelihood: float64 (m, classes): ln L.
         strength: C.
         start: A fit to begin with, of another strength or fewer people; None for zeros.
@@ -85,18 +87,18 @@ def fit_logistic(
         gradient[d] = change.sum(axis=0)
         return loss + float(np.vdot(weights, weights)) / (2 * strength), gradient.ravel()
 
-    before = np.zeros((d + 1, classes)) if start is None else np.concatenate([start.weights, start.bias[None]])
-    told = track(range(steps), steps)
+    initial = np.zeros((d + 1, classes)) if start is None else np.concatenate([start.weights, start.bias[None]])
+    progress = track(range(steps), steps)
     best = minimize(
-        value, before.ravel(), jac=True, method="L-BFGS-B", callback=lambda _: next(told, None),
+        value, initial.ravel(), jac=True, method="L-BFGS-B", callback=lambda _: next(progress, None),
         options={"maxiter": steps, "ftol": tolerance, "gtol": tolerance, "maxcor": _MEMORY},
     )  # fmt: skip
     table = best.x.reshape(d + 1, classes)
     return LogisticFit(table[:d], table[d], strength)
 
 
-def chosen_logistic(
-    rows: Sequence[Any], labels: LabelEvidence, learned: IntArray, chosen: IntArray, others: IntArray | None = None,
+def logistic_scores(
+    rows: Sequence[Any], labels: LabelEvidence, train: IntArray, val: IntArray, teachers: IntArray | None = None,
     strengths: Sequence[float] = STRENGTHS,
 ) -> tuple[DoubleArray, DoubleArray]:  # fmt: skip
     """Fit with the strength that has the most hits on validation labels, and return everybody's scores.
@@ -105,31 +107,31 @@ def chosen_logistic(
     the first is kept.
 
     Args:
-        rows: Matrices, numpy or CSR, whose product (n, d) has everybody's row.
-        labels: Labels, public or reported; only those of ``learned``, ``chosen`` and ``others`` are read.
-        learned: int64 (m,), m at least 1: people to learn from while the strength is chosen, all with a label.
-        chosen: int64 (k,): validation people, all with a label.
-        others: All people to learn from with the strength that was chosen; None for ``learned`` alone.
+        rows: Matrices of floats, numpy or CSR, whose product (n, d) has everybody's row.
+        labels: Labels, public or reported; only those of ``train``, ``val`` and ``teachers`` are read.
+        train: int64 (m,), m at least 1: people to learn from while the strength is chosen, all with a label.
+        val: int64 (k,): validation people, all with a label.
+        teachers: All people to learn from with the strength that was chosen; None for ``train`` alone.
         strengths: Values of C.
 
     Returns:
-        float64 (n, classes): scores by the fit to ``learned``, and by the fit to ``others``: without others, the same.
+        float64 (n, classes): scores by the fit to ``train``, and by the fit to ``teachers``: without these, the same.
     """
 
     def of(people: IntArray, strength: float, start: LogisticFit | None) -> LogisticFit:
-        own = (rows[0][people], *rows[1:])
-        return fit_logistic(own, labels.log_likelihood(people), strength, start=start)
+        people_rows = (rows[0][people], *rows[1:])
+        return fit_logistic(people_rows, labels.log_likelihood(people), strength, start=start)
 
     fit: LogisticFit | None = None
     best: tuple[int, LogisticFit, DoubleArray] | None = None
     for strength in strengths:
-        fit = of(learned, strength, fit)
+        fit = of(train, strength, fit)
         scores = fit.scores(rows)
-        hits = int(np.count_nonzero(scores[chosen].argmax(axis=1) == labels.labels[chosen]))
+        hits = int(np.count_nonzero(scores[val].argmax(axis=1) == labels.labels[val]))
         if best is not None and hits < best[0]:
             break
         if best is None or hits > best[0]:
             best = hits, fit, scores
     assert best is not None
     _, fit, scores = best
-    return scores, scores if others is None else of(others, fit.strength, fit).scores(rows)
+    return scores, scores if teachers is None else of(teachers, fit.strength, fit).scores(rows)

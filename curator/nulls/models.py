@@ -20,7 +20,7 @@ from scipy.sparse import csr_array, eye_array, issparse
 
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.graph import Graph
-from ldpsim.curator.learning.logistic import chosen_logistic
+from ldpsim.curator.learning.logistic import logistic_scores
 from ldpsim.curator.learning.node_evidence import fit_perceptron, node_evidence
 from ldpsim.curator.learning.ridge import Ridge, ridge
 from ldpsim.curator.linear.factored import Factored
@@ -211,13 +211,13 @@ def graph_learned(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> In
     learned, chosen = (labels.with_label(nodes) for nodes in (inputs.split.train, inputs.split.val))
     if spread is None or inputs.edges is None or not len(learned) or not len(chosen):
         return spread
-    both = inputs.teachers if inputs.taught_by_validation else None
-    fair = spread if both is None else graph_alone(replace(inputs, taught_by_validation=False))
-    assert fair is not None
+    teachers = inputs.teachers if inputs.taught_by_validation else None
+    by_train = spread if teachers is None else graph_alone(replace(inputs, taught_by_validation=False))
+    assert by_train is not None
     network = _network_of_edges(inputs, learned, chosen, seed=seed, device=device)
-    models = [(fair, spread), (network, network)]  # while they are chosen among, and what is returned
+    models = [(by_train, spread), (network, network)]  # by training labels, for the choice; by all who teach
     if len(labels.labels) <= MOST_PEOPLE:
-        for scores in link(inputs.edges, labels, learned, chosen, both):
+        for scores in link(inputs.edges, labels, learned, chosen, teachers):
             models.append((scores[0].argmax(axis=1), scores[1].argmax(axis=1)))
     best = max(models, key=lambda model: np.count_nonzero(model[0][chosen] == labels.labels[chosen]))
     return best[1].astype(np.int64)
@@ -285,9 +285,9 @@ def features_alone(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> I
         )
     final = dict(models)  # what is returned; models are what is chosen among
     if len(chosen) and len(labels.labels) <= MOST_PEOPLE and (not reported or issparse(features)):
-        others = taught if inputs.taught_by_validation else None
-        models["logistic"], final["logistic"] = chosen_logistic(
-            (weighted_rows(features),), labels, learned, chosen, others
+        teachers = taught if inputs.taught_by_validation else None
+        models["logistic"], final["logistic"] = logistic_scores(
+            (weighted_rows(features),), labels, learned, chosen, teachers
         )
     best = max(models, key=lambda name: np.count_nonzero(models[name][chosen].argmax(axis=1) == labels.labels[chosen]))
     return np.argmax(final[best], axis=1).astype(np.int64)

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
 from ldpsim.curator.learning import logistic
-from ldpsim.curator.learning.logistic import LogisticFit, chosen_logistic, fit_logistic
+from ldpsim.curator.learning.logistic import LogisticFit, fit_logistic, logistic_scores
 from ldpsim.curator.reports.labels import LabelEvidence
 
 N, D, CLASSES = 60, 8, 3
@@ -68,10 +68,10 @@ def test_the_strength_with_the_most_hits_is_kept_and_the_walk_ends_behind_it(mon
 
     monkeypatch.setattr(logistic, "fit_logistic", fit)
     labels, test = LabelEvidence(LABELS, CLASSES), EVERYBODY[30:]
-    fair, final = chosen_logistic((FIRST,), labels, learned, chosen, more, tuple(hits))
+    fair, final = logistic_scores((FIRST,), labels, learned, chosen, more, tuple(hits))
     assert (fair[test].argmax(axis=1) == 2).all() and (final[test].argmax(axis=1) == 2).all()
     assert tried == [(1.0, 20, None), (2.0, 20, 1.0), (3.0, 20, 2.0), (4.0, 20, 3.0), (2.0, 30, 2.0)]
-    alone = chosen_logistic((FIRST,), labels, learned, chosen, strengths=tuple(hits))
+    alone = logistic_scores((FIRST,), labels, learned, chosen, strengths=tuple(hits))
     assert alone[0] is alone[1]
 
 
@@ -81,13 +81,13 @@ def test_reports_of_labels_are_chosen_among_and_learned_from_as_reports() -> Non
     labels = LabelEvidence(likelihood.argmax(axis=1), 2, soft=likelihood)
     rows = csr_array((10, 1))
     people = np.arange(10)
-    assert (chosen_logistic((rows,), labels, people, people)[0].argmax(axis=1) == 1).all()
+    assert (logistic_scores((rows,), labels, people, people)[0].argmax(axis=1) == 1).all()
     as_if_clear = LabelEvidence(labels.labels, 2)
-    assert (chosen_logistic((rows,), as_if_clear, people, people)[0].argmax(axis=1) == 0).all()
+    assert (logistic_scores((rows,), as_if_clear, people, people)[0].argmax(axis=1) == 0).all()
 
 
 def test_labels_of_others_are_not_read() -> None:
     learned, chosen = EVERYBODY[:20], EVERYBODY[20:30]
     other = np.where(EVERYBODY < 30, LABELS, (LABELS + 1) % CLASSES)
-    one, two = (chosen_logistic((FIRST,), LabelEvidence(known, CLASSES), learned, chosen) for known in (LABELS, other))
+    one, two = (logistic_scores((FIRST,), LabelEvidence(known, CLASSES), learned, chosen) for known in (LABELS, other))
     assert np.array_equal(one[0], two[0])

@@ -228,7 +228,7 @@ def test_logistic_regression_is_of_the_family_where_features_are_public_or_spars
             fair[chosen] = TRUTH[chosen]
             return np.eye(CLASSES)[fair], np.eye(CLASSES)[final]
 
-        monkeypatch.setattr(models, "chosen_logistic", fit)
+        monkeypatch.setattr(models, "logistic_scores", fit)
         seen.clear()
         found = features_alone(known(features=features, taught_by_validation=taught, **given), seed=0)
         assert found is not None and (found == 2).all() is np.bool_(is_tried)
