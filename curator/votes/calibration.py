@@ -33,7 +33,7 @@ from scipy.special import ndtr
 
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.mechanisms.neighbourhood_vote import SATURATION
-from ldpsim.devices.mechanisms.score_rows import affinity
+from ldpsim.devices.mechanisms.score_rows import affinity, friend_scores
 
 HOMOPHILIES = (-0.9, -0.6, -0.3, 0.0, 0.15, 0.3, 0.45, 0.6, 0.8)
 LIKE = 0.8  # the homophily of the scores that the calibration group compares
@@ -135,11 +135,6 @@ def right_share(
         total = np.where(ranks < candidates, total, -np.inf)
         counted = ranks[np.arange(_SAMPLES), wanted] < candidates
     return float(np.mean((total.argmax(axis=1) == wanted)[counted])) if counted.any() else 0.0
-
-
-def friend_scores(table: DoubleArray, friends: DoubleArray, shares: DoubleArray) -> DoubleArray:
-    """float64 (r, classes): S of each row, in nats (:mod:`ldpsim.devices.mechanisms.score_table`)."""
-    return np.asarray(np.log(np.maximum(table * (shares.sum() / shares) @ friends.T, _SMALLEST)))
 
 
 def kept_share(epsilon: float, values: int) -> float:

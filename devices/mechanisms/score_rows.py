@@ -67,10 +67,21 @@ def score_table(
     unknown = (book == UNKNOWN).all(axis=1)
     p = np.where(unknown[:, None], 0.0, np.exp(book / -STEPS_PER_NAT))
     p /= np.where(unknown, 1.0, p.sum(axis=1))[:, None]
-    scores = np.log(np.maximum(p * (pi.sum() / pi) @ friends.T, _SMALLEST))
+    scores = friend_scores(p, friends, pi)
     steps = np.where(unknown[:, None], 0, np.rint(scores * (1 << STEP_BITS))).astype(np.int64)
     for_oneself = np.where(unknown[:, None], 0, -(book.astype(np.int64) << STEP_BITS) // STEPS_PER_NAT)
     return ScoreTable.of(steps, codes, for_oneself if own else None)
+
+
+def friend_scores(probabilities: DoubleArray, friends: DoubleArray, shares: DoubleArray) -> DoubleArray:
+    """float64 (r, classes): S of each class distribution P, in nats, above ln 1e-9.
+
+    Args:
+        probabilities: float64 (r, classes): P.
+        friends: float64 (classes, classes): H.
+        shares: float64 (classes,): pi, of any scale.
+    """
+    return np.asarray(np.log(np.maximum(probabilities * (shares.sum() / shares) @ friends.T, _SMALLEST)))
 
 
 def quantised(probabilities: DoubleArray) -> Bytes:
