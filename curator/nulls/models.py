@@ -246,7 +246,7 @@ def features_alone(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> I
     - ridge regression, and a perceptron;
     - logistic regression (:mod:`ldpsim.curator.learning.logistic`), of at most :data:`MOST_PEOPLE` people, where
       features are public or reports of them sparse. Where every entry is a noisy report it takes as long as a
-      method, and gained -.7 to 1.1 points;
+      method, and gained -2 to 1.1 points;
     - for public features also the pool of :mod:`ldpsim.curator.learning.node_evidence`. Beside them it has naive Bayes,
       and ridge regression on the rows of people with similar features. This is what many methods get out of public
       features without any answer. Above 4,096 people, similar ones are looked for among evenly spaced people only,
