@@ -18,8 +18,8 @@ it is the identity. For a vote it is
 where q are the shares of the votes themselves, and a is how far a vote is expected to be right beyond the chance of two
 independent draws from pi and from q. How often it is right follows from the volunteers' features and from the homophily
 that the calibration group tells (:func:`ldpsim.curator.votes.calibration.right_share`), less two standard errors of a
-share among the volunteers, so that the luck of few people does not count. Without such a group, own features alone
-vouch for a vote about both.
+share among the volunteers, so that the luck of few people does not count. Without such a group the share
+of a vote about both follows from own features alone.
 """
 
 from __future__ import annotations
@@ -248,10 +248,10 @@ def volunteer_knowledge(
         ones, number, kept = calibration
         homophily = posterior_mean(ones, number, kept, expected_shares(rows, numbers, shares))
     if (votes := _class_reports(reports, "votes")) is not None:
-        tells = evidence != "list"
-        said = own.log_probability if tells else np.tile(np.log(shares), (len(people), 1))
-        vouched = 0.0 if evidence == "features" or (tells and calibration is None) else homophily
-        right = right_share(said, labels[people], rows, numbers, shares, vouched)
+        reads_features = evidence != "list"
+        own_scores = own.log_probability if reads_features else np.tile(np.log(shares), (len(people), 1))
+        list_counts = evidence == "list" or (evidence == "both" and calibration is not None)
+        right = right_share(own_scores, labels[people], rows, numbers, shares, homophily if list_counts else 0.0)
         right -= 2 * float(np.sqrt(right * (1 - right) / len(people)))
         probability[votes.people] = table[votes.people] = votes.posterior(
             shares, vote_channel(right, votes.shares(facts.classes), shares)

@@ -276,7 +276,7 @@ def test_the_channel_of_a_vote_is_that_of_the_text(evidence: str) -> None:
     assert known.shares == pytest.approx(shares)
     rows, counts = np.unique(np.eye(CLASSES)[labels], axis=0, return_counts=True)
     said = np.tile(np.log(shares), (len(labels), 1)) if evidence == "list" else known.own.log_probability
-    right = right_share(said, labels, rows, counts, shares, 0.8 if evidence == "list" else 0.0)  # nobody vouches
+    right = right_share(said, labels, rows, counts, shares, 0.8 if evidence == "list" else 0.0)
     right -= 2 * np.sqrt(right * (1 - right) / len(labels))
     votes = reports.arrays["votes"]
     truth = np.exp(4.0) / (np.exp(4.0) + CLASSES - 1)

@@ -253,8 +253,8 @@ def vote(epsilon: float = 2.0, rows: Any = None, **changes: Any) -> Query:
     return Query("one", ((Ask("adjacency", (NeighbourhoodVote.from_probabilities(rows, epsilon, **given),)),),))
 
 
-def own_vote(epsilon: float = 2.0, steep: int = 1, **scale: Any) -> Query:
-    model = FeatureModel(steep * np.eye(D, CLASSES, dtype=np.int64), np.zeros(CLASSES, np.int64))
+def own_vote(epsilon: float = 2.0, **scale: Any) -> Query:
+    model = FeatureModel(np.eye(D, CLASSES, dtype=np.int64), np.zeros(CLASSES, np.int64))
     mechanism = NeighbourhoodVote.from_probabilities(
         np.eye(CLASSES)[np.arange(N) % CLASSES], epsilon, model=model, homophily=0.8, **scale
     )
