@@ -288,10 +288,11 @@ def test_a_connection_of_which_the_kernel_says_nothing_is_closed_at_once(
         raise OSError
 
     vault = opened()
-    with monkeypatch.context() as patched, vault.connect() as client:
-        patched.setattr(server, "_peer", fail)
-        client.settimeout(20)
-        assert client.recv(1) == b""
+    with monkeypatch.context() as patched:
+        patched.setattr(server, "_peer", fail)  # before it connects: the server accepts in a thread
+        with vault.connect() as client:
+            client.settimeout(20)
+            assert client.recv(1) == b""
     assert isinstance(vault.device().answer(ask_for().to_bytes()), Report)
 
 
