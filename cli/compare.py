@@ -47,10 +47,11 @@ def compare(
     """
     with working(silent=quiet or as_json) as progress:
         with large_imports():
-            from ldpsim.cli.report.gather import gather
-            from ldpsim.cli.report.page import verdict, who_knows, write_page
+            from ldpsim.cli.report.gather import gathered_from
+            from ldpsim.cli.report.page import write_page
             from ldpsim.cli.summary import show_groups
             from ldpsim.strategies.experiments.compare import compare as run
+            from ldpsim.strategies.outputs.comparison import finding
 
         result = run(
             methods, replace(options, reference=reference), matching=match, engine=engine, workers=options.workers,
@@ -59,7 +60,7 @@ def compare(
         page, gathered = result.folder / PAGE, None
         if result.records:
             progress("drawing", None)
-            gathered = gather([result.folder])
+            gathered = gathered_from(result)
             write_page(page, gathered)
 
     if as_json:
@@ -75,12 +76,9 @@ def compare(
         echo(str(page if gathered else result.table))
     elif gathered is not None:
         groups, screen = gathered.groups, console()
-        show_groups(groups, gathered.sums, level=gathered.match["level"] if gathered.match else None)
-        judgement = verdict(groups, gathered.match)
-        screen.print(judgement["line"], style="green" if judgement["equal"] else "yellow", markup=False)
-        if who := who_knows(groups):
-            screen.print(who, markup=False)
-        for name, why in judgement["reasons"]:
+        found = finding(groups, gathered.match)
+        show_groups(groups, gathered.sums, level=gathered.match["level"] if gathered.match else None, found=found.text)
+        for name, why in found.unmatched:
             screen.print(f"  {name}: {why}", markup=False)
         show_failures(screen, result.failures)
         echo(f"Written to {page}")

@@ -51,7 +51,7 @@ def run(
             raise Failure(str(failed), FAILED) from failed
 
     if result.earlier:
-        echo("This command has a result already, and nobody was asked now: --again runs it once more.", err=True)
+        echo("This command has a result already, and no new reports were made: --again runs it once more.", err=True)
     if as_json:
         from ldpsim.strategies.results.folder import plain
 
@@ -63,7 +63,7 @@ def run(
         from ldpsim.cli.summary import first_screen, summary
         from ldpsim.strategies.outputs.shell import comparison_of
 
-        following = comparison_of(options)
+        following = comparison_of(options, result.record)
         if details:
             shown = summary(result.record, folder=result.folder, next_command=following)
         else:
@@ -75,4 +75,4 @@ def _show_early(progress: Progress, options: RunOptions, accuracy: float) -> Non
     """Show the accuracy of the first repeat while the rest of the run goes on; nothing where it ends at once."""
     of = "" if options.repeats == 1 else f" of the first of {options.repeats} repeats"
     if of or options.nulls or options.reference:
-        progress.figure(f"accuracy{of} {percent(accuracy)}; the rest follows")
+        progress.figure(f"{options.method}{of} {percent(accuracy)}; the rest follows")

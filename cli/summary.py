@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.console import Group as Lines
-from rich.console import RenderableType
 from rich.markup import escape
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
 from ldpsim.cli.output import console, show_sums, text_table
-from ldpsim.cli.screen import FittingTable, TitledRows
+from ldpsim.cli.screen import NARROW, FittingTable, TitledRows
 from ldpsim.cli.words import GUESS, IN_CLEAR, TONES, best_guess, count, epsilon, word_of
 from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.curator.privacy.levels import level_spec
-from ldpsim.strategies.outputs.groups import ABOVE, Group, shown_cells
-from ldpsim.strategies.outputs.run_lines import lines_of, title_of
+from ldpsim.strategies.outputs.groups import ABOVE, Group, table_of
+from ldpsim.strategies.outputs.result_view import ACCURACY, COST, SEEDED, Row, cost_of, view_of
 from ldpsim.strategies.outputs.sums import AskedInAll, really_asked
 from ldpsim.strategies.results.in_words import shown_levels
 from ldpsim.strategies.results.verdict import NOT_TAKEN, STANDINGS, null_lines, shown_verdict
 
-_SIMULATED = "Simulated from a seed: not private."
-_ON_NARROW = ({"no noise"}, {"no noise", "asking nobody"})  # columns that leave a table that is too wide
-_SHOWN, _EXPLAINED = 40, 12  # rows of several results, and those with a verdict in words
+_SHOWN = 40  # rows of several results
+_NAMES = 24  # columns of a terminal that a method takes in a table
+_HEADING = "bold cyan"
+_ON_NARROW = ({"no noise"}, {"no noise", "simpler"})  # columns that leave a table that is too wide
 
 
 def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None) -> Lines:
@@ -45,56 +49,73 @@ def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str
 def first_screen(
     record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None, more: bool = False
 ) -> Lines:
-    """Return the verdict, the next command and the place of the result: 18 lines at most on 80 columns.
+    """Return accuracy, privacy, cost, the next command and the place of the result: 20 lines on 80 columns.
 
     Args:
         record, folder, next_command: As for :func:`summary`.
         more: Whether to name the option that shows the tables.
     """
-    parts: list[RenderableType] = [Rule(f"[bold]{escape(title_of(record))}[/bold]", align="left"), verdict(record)]
-    simulated = record["simulation_seeded"] and record["privacy"]["trust"] == "untrusted curator"
-    notes = [f"[yellow]{_SIMULATED}[/yellow]"] if simulated else []
-    notes += ["All tables: --details"] if more else []
-    if notes:
-        parts.append(" ".join(notes))
+    view = view_of(record)
+    parts: list[RenderableType] = [Text.from_markup(f"[bold]{escape(view.title)}[/bold]: {escape(view.setting)}")]
+    for section in view.sections:
+        if section.name == COST:
+            break
+        about = f" {section.about}" if section.name == ACCURACY else f": {section.about}"
+        parts.append(Text.assemble((section.name, _HEADING), about if section.about else ""))
+        parts.append(FigureRows(section.rows))
+    notes = TitledRows(width=8, gap=1)
+    notes.add_row(COST, escape(cost_of(record)))
+    if view.warning:
+        notes.add_row("Warning", f"[yellow]{escape(view.warning)}[/yellow]")
+    if next_command is not None and really_asked(record):
+        notes.add_row("Warning", "[yellow]the next command asks these people again, and losses add[/yellow]")
+    parts.append(notes)
     if next_command is not None:
-        if really_asked(record):
-            parts.append(Text("The next command asks these people again, and losses add.", style="yellow"))
-        parts.append(in_one_line(f"Next: {next_command}"))
+        parts.append(in_one_line("Next", next_command))
     if folder is not None:
-        parts.append(in_one_line(f"Result: {folder / 'result.json'}"))
+        parts.append(in_one_line("Result", f"{folder / 'result.json'}{'   (all tables: --details)' if more else ''}"))
     return Lines(*parts)
 
 
-def in_one_line(words: str) -> Text:
+@dataclass
+class FigureRows:
+    """Rows of a view on a terminal: name, figures, words; on a narrow one the words stand below.
+
+    Args:
+        rows: The rows; one without a name is a sentence over the whole width.
+    """
+
+    rows: Sequence[Row]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the rows."""
+        narrow = options.max_width < NARROW
+        columns = max((len(row.figures) for row in self.rows), default=0)
+        widths = [max((len(row.figures[place]) for row in self.rows if place < len(row.figures)), default=0)
+                  for place in range(columns)]  # fmt: skip
+        names = max((len(row.name) for row in self.rows), default=0)
+        names = min(names, options.max_width - 2 - sum(widths) - 2 * columns) if narrow else names
+        for row in self.rows:
+            if not row.name:
+                yield Padding(Text(row.words, style=TONES.get(row.tone, "")), (0, 0, 0, 2))
+                continue
+            grid = Table.grid(padding=(0, 2, 0, 0), expand=False)
+            grid.add_column(width=names)
+            for width in widths:
+                grid.add_column(width=width, justify="right", style=f"bold {TONES.get(row.tone, '')}".strip())
+            cells: list[RenderableType] = [escape(row.name), *row.figures, *[""] * (columns - len(row.figures))]
+            if not narrow:
+                grid.add_column(overflow="fold")
+                cells.append(escape(row.words))
+            grid.add_row(*cells)
+            yield Padding(grid, (0, 0, 0, 2))
+            if narrow and row.words:
+                yield Padding(console.render_str(escape(row.words)), (0, 0, 0, 4))
+
+
+def in_one_line(title: str, words: str) -> Text:
     """Return a command or a path that the terminal breaks, not Rich: it can be copied."""
-    return Text(words, no_wrap=True, overflow="ignore")
-
-
-def verdict(record: Mapping[str, Any]) -> TitledRows:
-    """Return accuracy, claim, privacy and cost, each line in the colour of its tone."""
-    shown, findings = TitledRows(width=8, gap=1), Table.grid(padding=(0, 1))
-    findings.add_column(width=1)  # a wrapped finding stays apart from the next one, also without colours
-    findings.add_column(overflow="fold")
-    title = ""
-    for line in lines_of(record):
-        words = _toned(line.text, line.strong or line.text, line.tone)
-        if line.title == "privacy":
-            findings.add_row("-", words)
-        if line.title != title:
-            shown.add_row(line.title, findings if line.title == "privacy" else words)
-        elif line.title != "privacy":
-            shown.add_row("", words)
-        title = line.title
-    return shown
-
-
-def _toned(words: str, strong: str, tone: str) -> str:
-    """Return words with markup: a part of them in the colour of a tone."""
-    if not tone:
-        return escape(words)
-    before, part, after = words.partition(strong)
-    return f"{escape(before)}[bold {TONES[tone]}]{escape(part)}[/]{escape(after)}"
+    return Text.assemble((f"{title:<9}", "cyan"), words, no_wrap=True, overflow="ignore")
 
 
 def _details(record: Mapping[str, Any]) -> Iterator[RenderableType]:
@@ -106,7 +127,7 @@ def _details(record: Mapping[str, Any]) -> Iterator[RenderableType]:
     network = "no network" if record["gnn"] == NO_NETWORK else f"{record['gnn']} on {record['device']}"
     grid.add_row("network", f"{network}, engine {record['engine']}")
     words, standing = (NOT_TAKEN, "") if judgement is None else (judgement["text"], judgement["standing"])
-    grid.add_row("null models", _toned(words, words, STANDINGS[standing][1]))
+    grid.add_row("simpler models", f"[{TONES[STANDINGS[standing][1]]}]{escape(words)}[/]")
     for heading, line in null_lines(record):
         grid.add_row(heading, line)
     grid.add_row("trust", privacy["trust"])
@@ -174,49 +195,45 @@ def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     return shown
 
 
-def _table(rows: Sequence[Mapping[str, str]], left_out: Set[str]) -> FittingTable:
-    """Return the table of these cells without some columns."""
+def _table(groups: Sequence[Group], levels: Sequence[str], left_out: Set[str]) -> FittingTable:
+    """Return the table of these groups without some columns; the settings of a method stand below its name."""
+    rows = table_of(groups, levels)
     first, *others = (heading for heading in rows[0] if heading not in left_out)
     table = text_table(f"~{first}", *(f">{heading}".replace(" ", "\n", 1) for heading in others), gap=1)
-    for row in rows:
+    for group, row in zip(groups, rows, strict=True):
         cells = (f"[bold red]{cell}[/]" if ABOVE in cell else escape(cell) for cell in map(row.__getitem__, others))
-        table.add_row(escape(row[first]), *cells)
+        lines = [fill(words, _NAMES) for words in (group.method, group.settings) if words]
+        table.add_row(escape("\n".join(lines)), *cells)
     return table
 
 
-def show_groups(groups: Sequence[Group], sums: Sequence[AskedInAll], *, level: str | None = None) -> None:
-    """Print several results, one row for those that differ in their seeds alone, and what is said of them.
+def show_groups(
+    groups: Sequence[Group], sums: Sequence[AskedInAll], *, level: str | None = None, found: str = ""
+) -> None:
+    """Print several results, one row for those that differ in their seeds alone, and what they show.
 
     Args:
         groups: The results.
         sums: What holds over all collections of people who were really asked more than once.
         level: A level that has the first column of losses, None for the usual ones.
+        found: What the table shows, in a sentence; may be empty.
     """
     screen, levels = console(), list(shown_levels(2))
     if level is not None and level not in levels:
         levels[0] = level
-    rows = [shown_cells(group, levels) for group in groups[:_SHOWN]]
-    left_out = {"n"} if all(row["n"] == "1" for row in rows) else set[str]()
-    tables = [_table(rows, left_out | less) for less in (set[str](), *_ON_NARROW)]
+    tables = [_table(groups[:_SHOWN], levels, less) for less in (set[str](), *_ON_NARROW)]
     screen.print(next((table for table in tables if table.least(screen, screen.options) <= screen.width), tables[0]))
-    over = "" if left_out else " ±: over the n scores."
+    if len(groups) > _SHOWN:
+        screen.print(f"[dim]{len(groups) - _SHOWN} more rows: `ldpsim report`[/dim]")
+    if found:
+        screen.print(f"[bold]{escape(found)}[/bold]")
     screen.print(
-        f"[dim]device: its own figure for its own person (alone: if nobody is asked). {ABOVE}: a null model above the "
-        "method. claim: the paper's epsilon; beside it the epsilon of one collection that holds at a level. "
-        f"bytes: a device, both ways, with what it predicts from.{over}[/dim]"
+        f"[dim]Accuracy in %. {ABOVE}: the best simpler model is above the method. (alone): a device without any "
+        "reports. Then the epsilon of the paper, and the epsilon that holds.[/dim]"
     )
-    verdicts = TitledRows(width=8, gap=1)
-    for group in groups[:_EXPLAINED]:
-        words, standing = f"null models: {NOT_TAKEN}", ""
-        if group.verdict and group.verdict["text"]:  # a device that trains alone has chance beside it, and no verdict
-            words, standing = group.verdict["text"], group.verdict["standing"]
-        verdicts.add_row(escape(group.label), _toned(words, words, STANDINGS[standing][1]))
-    screen.print(verdicts)
-    if len(groups) > _EXPLAINED:
-        screen.print(f"[dim]The page (`ldpsim report`) has the verdicts on all {len(groups)}.[/dim]")
     show_sums(screen, sums)
     records = [record for group in groups for record in group.records]
     if any(record["simulation_seeded"] and record["privacy"]["trust"] == "untrusted curator" for record in records):
         times = max(record["privacy"]["collections"] for record in records)
-        would = "" if times == 1 else f" {times} repeats on the same people would lose {times} times as much."
-        screen.print(f"[yellow]{_SIMULATED}{would}[/yellow]")
+        would = "" if times == 1 else f"; {times} repeats on the same people would lose {times} times as much"
+        screen.print(f"[yellow]Warning: {SEEDED}{would}[/yellow]")

@@ -11,17 +11,20 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ldpsim.curator.privacy.levels import level_words
 from ldpsim.devices.atomic_files import read_file
+from ldpsim.strategies.experiments.compare import Comparison
 from ldpsim.strategies.foreign_text import from_csv_cell, number, text
-from ldpsim.strategies.outputs.groups import Group, groups_of
-from ldpsim.strategies.outputs.run_lines import lines_of
+from ldpsim.strategies.outputs.comparison import finding
+from ldpsim.strategies.outputs.groups import Group, groups_of, shown_cells
+from ldpsim.strategies.outputs.result_view import view_of
 from ldpsim.strategies.outputs.sums import AskedInAll, in_all, of_repeats
 from ldpsim.strategies.results.folder import COMPARISON
+from ldpsim.strategies.results.in_words import shown_levels
 from ldpsim.strategies.results.rows import row_of as flat_row
 from ldpsim.strategies.setup.fingerprint import SCHEMA
 
@@ -103,6 +106,19 @@ def gather(folders: Sequence[Path]) -> Gathered:
     return gathered
 
 
+def gathered_from(comparison: Comparison) -> Gathered:
+    """Return the content of the page of a comparison that has just run; its results are in memory already."""
+    gathered = Gathered(failed=[Problem(text(name), text(failed.line)) for name, failed in comparison.failures])
+    for name, record in zip(comparison.folders, comparison.records, strict=True):
+        try:
+            gathered.records[comparison.folder / name] = checked(record)
+        except ValueError as error:
+            gathered.left_out.append(Problem(text(name), text(error)))
+    if comparison.match is not None:
+        gathered.match = asdict(comparison.match)
+    return gathered
+
+
 def read_record(path: Path) -> Mapping[str, Any]:
     """Return the content of a result.json that has all that the page shows.
 
@@ -119,6 +135,15 @@ def read_record(path: Path) -> Mapping[str, Any]:
         raise ValueError("result.json is nested too deeply") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"result.json cannot be read ({error})") from None
+    return checked(record)
+
+
+def checked(record: Any) -> Mapping[str, Any]:
+    """Return the content of a result.json if it has all that the page shows.
+
+    Raises:
+        ValueError: one line, for another document.
+    """
     if not isinstance(record, Mapping):
         raise ValueError("result.json is no JSON object")
     other = next((command for key, command in _OTHERS.items() if key in record), None)
@@ -135,7 +160,7 @@ def read_record(path: Path) -> Mapping[str, Any]:
 
 def _try(record: Mapping[str, Any]) -> None:
     """Make everything that the page shows of one result."""
-    from ldpsim.cli.report.page import row_of
+    from ldpsim.cli.report.page import WHOLE, chart, differently_scored, row_of
 
     people = record["dataset"]
     figures = [record["accuracy"]["test"], *(people[name] for name in ("nodes", "edges", "features", "classes"))]
@@ -145,9 +170,15 @@ def _try(record: Mapping[str, Any]) -> None:
         if not isinstance(value, str) or not value.strip():
             raise ValueError("a name that is no text")
     (group,) = groups_of([record])
-    row_of(group)
+    row = row_of(group, shown_cells(group, shown_levels(2)))
+    (
+        chart([row], group.data, "privacy", WHOLE),
+        differently_scored([group]),
+        finding([group], None),
+        finding([group, group], None),
+    )
     flat_row(record, "")
-    lines_of(record), of_repeats(record), in_all([record, record])
+    view_of(record), of_repeats(record), in_all([record, record])
 
 
 def _finite(value: str) -> float:

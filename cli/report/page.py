@@ -22,36 +22,35 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ldpsim.cli.report.gather import Gathered
 from ldpsim.cli.words import bytes_, count, difference, level, percent, plus_minus, points, seconds
+from ldpsim.curator.privacy.levels import level_term
 from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
 from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.group_accuracy.section import FALSE_ALARM, NO_GROUPS, group_rows, words_of_groups
-from ldpsim.strategies.outputs.groups import ABOVE, Group, shown_cells
+from ldpsim.strategies.outputs.comparison import accuracy_interval, columns_of_devices, finding
+from ldpsim.strategies.outputs.groups import ABOVE, Group, shown_cells, table_of
 from ldpsim.strategies.outputs.shell import command_of
 from ldpsim.strategies.outputs.sums import of_repeats
 from ldpsim.strategies.palette import SERIES, SERIES_ON_DARK
 from ldpsim.strategies.results.in_words import (
-    CLOSE,
     NOT_ASKED,
     NOT_HIDDEN,
-    at_the_level,
-    compared_loss,
     density_of,
     privacy_in_words,
     shown_levels,
 )
-from ldpsim.strategies.results.numbers import epsilon
 from ldpsim.strategies.results.rows import csv_text, data_frame
-from ldpsim.strategies.results.verdict import NOT_TAKEN, NULLS, STANDINGS
+from ldpsim.strategies.results.verdict import NOT_TAKEN, NULLS, SHUFFLED, STANDINGS
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
-CLAIMED, WHOLE = "claimed", "user"  # a choice of the chart, and the level of a whole record
+CLAIMED = "claimed"  # a choice of the chart beside the levels
+WHOLE, EDGE, OWNED = "user", "relationship", "central_node"
 TRUST = {
     "untrusted curator": "reports only, nobody is trusted",
     "trusted curator": "a curator is trusted with what devices send",
     "none": "no protection: a reference on raw data",
 }
-_SAME = 1e-6  # relative: losses that differ by rounding only are equal
+_CLOSE_LINES = 2.5  # points between two lines of a chart that have labels of their own
 _IN_CLEAR = {"relationship": "edges", "vector": "features"}
 
 
@@ -63,10 +62,10 @@ def write_page(path: Path, gathered: Gathered) -> None:
 def render(gathered: Gathered) -> str:
     """Return the page of some results as text."""
     groups, made = gathered.groups, environment()
-    rows = [row_of(group) for group in groups]
+    rows = [row_of(group, cells) for group, cells in zip(groups, table_of(groups), strict=True)]
     panels = _panels(groups)
-    opening = gathered.match["level"] if gathered.match and gathered.match["level"] in shown_levels() else WHOLE
-    charts = [chart(rows, data, kind, opening) for kind in ("privacy", "bytes") for data in panels]
+    matched = gathered.match["level"] if gathered.match else WHOLE
+    charts = [chart(rows, data, kind, matched) for kind in ("privacy", "bytes") for data in panels]
     assert made.loader is not None
     script = made.loader.get_source(made, "page.js")[0]
     figures = csv_text(data_frame([{"label": group.label, **group.row} for group in groups]))
@@ -75,9 +74,9 @@ def render(gathered: Gathered) -> str:
         columns=list(rows[0]["cells"]), headline=_headline(groups, panels),
         nulls={name: spec for name, spec in NULLS.items() if any(name in group.nulls for group in groups)},
         not_taken=NOT_TAKEN, no_groups=NO_GROUPS, false_alarm=FALSE_ALARM, standings=STANDINGS, above=ABOVE,
-        failed=gathered.failed, left_out=gathered.left_out, verdict=verdict(groups, gathered.match),
-        who=who_knows(groups),
-        other_people=_differently_scored(groups), sums=[text(total.text) for total in gathered.sums],
+        failed=gathered.failed, left_out=gathered.left_out, finding=finding(groups, gathered.match),
+        who=columns_of_devices(groups),
+        other_people=differently_scored(groups), sums=[text(total.text) for total in gathered.sums],
         versions=sorted({text(record["ldpsim_version"]) for record in gathered.records.values()}),
         folders=[text(folder.name) for folder in gathered.records],
         figures=f"data:text/csv;charset=utf-8,{quote(figures, safe=',:;=/()@!*$|')}",
@@ -85,7 +84,7 @@ def render(gathered: Gathered) -> str:
     )  # fmt: skip
 
 
-def row_of(group: Group) -> dict[str, Any]:
+def row_of(group: Group, cells: Mapping[str, str]) -> dict[str, Any]:
     """Return a row of the page: a group of results that differ in their seeds alone, and what is said of it."""
     first = group.records[0]
     opened = [words for name, words in _IN_CLEAR.items() if group.levels[name]["status"] == "unprotected"]
@@ -94,7 +93,7 @@ def row_of(group: Group) -> dict[str, Any]:
     return {
         "group": group,
         "label": group.label,
-        "cells": shown_cells(group, shown_levels(2)),
+        "cells": cells,
         "trust": TRUST[first["privacy"]["trust"]],
         "badge": "in clear to the curator" if badge and first["privacy"]["trust"] == "trusted curator" else badge,
         "levels": {name: {**group.levels[name], "words": level(group.levels[name])} for name in shown_levels()},
@@ -136,37 +135,37 @@ def _headline(groups: Sequence[Group], panels: Mapping[Any, Mapping[str, Any]]) 
     return {"title": title, "about": about, "means": means}
 
 
-def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, opening: str) -> dict[str, Any]:
+def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, matched: str) -> dict[str, Any]:
     """Return a chart of accuracy as Vega-Lite; a row without a figure is a dashed line over the whole width.
 
     Args:
         rows: The rows of the page.
         data: The data set.
         kind: ``privacy``, with a choice among the claim and the levels, or ``bytes``.
-        opening: The level that is chosen first.
+        matched: A level that the switch offers beside a person and a friendship.
     """
     groups = [row["group"] for row in rows if row["group"].data == data and row["group"].mean is not None]
-    losses = {CLAIMED: "claimed", **{name: f"holds_{name}" for name in shown_levels()}}
-    values = [
-        {
-            "name": group.line, "tip": _tip(group), "y": 100 * group.mean, "bytes": group.bytes or None,
-            "low": None if group.row["sd"] is None else 100 * (group.mean - group.row["sd"]),
-            "high": None if group.row["sd"] is None else 100 * (group.mean + group.row["sd"]),
-            **{name: None if group.row[column] is None else 100 * group.row[column]
-               for name, column in (("null", "best_null_mean"), ("chance", "chance"))},
-            **{name: group.row[column] or None for name, column in losses.items()},
-        }
-        for group in groups
-    ]  # fmt: skip
+    bounded = {name for name in shown_levels() for group in groups if group.row[f"holds_{name}"]}
+    levels = list(dict.fromkeys([WHOLE, EDGE, matched, *sorted(bounded & {OWNED})]))
+    opening = next((name for name in levels if name in bounded), WHOLE)
+    losses = {**{name: f"holds_{name}" for name in levels}, CLAIMED: "claimed"}
+    values = []
+    for group in groups:
+        interval = accuracy_interval(group)
+        ends = {name: None if interval is None else 100 * getattr(interval, name) for name in ("low", "high")}
+        values.append({
+            "name": group.line, "tip": _tip(group), "y": 100 * (group.mean or 0.0), "bytes": group.bytes or None,
+            **ends, **{name: group.row[column] or None for name, column in losses.items()},
+        })  # fmt: skip
     bytes_only = kind == "bytes"
     selection: dict[str, Any] = {"name": "shown", "value": "bytes" if bytes_only else opening}
     if not bytes_only:
-        labels = ["what each paper claims", *(f"what holds {at_the_level(name)}" for name in shown_levels())]
-        selection["bind"] = {"input": "select", "name": "ε: ", "options": list(losses), "labels": labels}
-    title = "bytes a device, both ways (log scale)" if bytes_only else "ε (log scale)"
+        labels = [*(level_term(name) for name in levels), "as the paper claims"]
+        selection["bind"] = {"input": "radio", "name": "Epsilon for", "options": list(losses), "labels": labels}
+    title = "bytes a device, both ways (log scale)" if bytes_only else "epsilon (log scale)"
     x = {"field": "x", "type": "quantitative", "title": title,
          "scale": {"type": "log", "padding": 14, "nice": False},
-         "axis": {"format": "~s" if bytes_only else ",~r", "tickCount": 5, "labelOverlap": "greedy"}}  # fmt: skip
+         "axis": {"format": "~s" if bytes_only else ",.3~r", "tickCount": 5, "labelOverlap": "greedy"}}  # fmt: skip
     y = {"type": "quantitative", "title": "Test accuracy (%)", "scale": {"zero": False}}
     names = list(dict.fromkeys(group.line for group in groups))
 
@@ -175,7 +174,8 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, o
         return {"field": "name", "type": "nominal", "sort": None, "scale": scale}
 
     colour = by_name([f"var(--line-{place})" for place in range(len(SERIES))])
-    with_loss = [{"filter": "datum.x !== null"}]
+    at, simpler = {"calculate": "datum[shown]", "as": "x"}, _simpler_models(groups)
+    with_loss = [at, {"filter": "datum.x !== null"}]
     tip = {"tooltip": {"field": "tip"}, "description": {"field": "tip"}}
     return {
         "$schema": SCHEMA,
@@ -185,22 +185,38 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, o
         "autosize": {"type": "fit", "contains": "padding"},
         "params": [selection],
         "data": {"values": values},
-        "transform": [{"calculate": "datum[shown]", "as": "x"}],
         "layer": [
-            {"mark": {"type": "rule", "aria": False, "strokeDash": [1, 3], "color": "#777"},
-             "encoding": {"y": {**y, "field": "chance", "aggregate": "max"}}},
+            {"data": {"values": simpler}, "mark": {"type": "rule", "aria": False, "strokeWidth": 1, "color": "#888"},
+             "encoding": {"y": {**y, "field": "y"}}},
+            {"data": {"values": simpler},
+             "mark": {"type": "text", "align": "left", "baseline": "bottom", "dx": 3, "dy": -2, "fontSize": 11,
+                      "fill": "var(--soft)"},
+             "encoding": {"x": {"value": 0}, "y": {**y, "field": "y"}, "text": {"field": "name"}}},
             {"mark": {"type": "rule", "aria": False, "strokeDash": [6, 3]},
-             "transform": [{"filter": "datum.x === null"}], "encoding": {"y": {**y, "field": "y"}, "color": colour}},
+             "transform": [at, {"filter": "datum.x === null"}],
+             "encoding": {"y": {**y, "field": "y"}, "color": colour}},
             {"mark": {"type": "line", "aria": False, "strokeWidth": 1.5}, "transform": with_loss,
              "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour}},
             {"mark": {"type": "rule", "aria": False, "strokeWidth": 1}, "transform": with_loss,
              "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}},
-            {"mark": {"type": "tick", "aria": False, "thickness": 2, "size": 14, "orient": "horizontal"},
-             "transform": with_loss, "encoding": {"x": x, "y": {**y, "field": "null"}, "color": colour}},
             {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "transform": with_loss,
              "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour, "shape": by_name(SHAPES), **tip}},
         ],
     }  # fmt: skip
+
+
+def _simpler_models(groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """Return the lines of simpler models: the best figure of each over the groups; close ones have one label."""
+    best = {name: max((100 * group.nulls[name]["test"] for group in groups if name in group.nulls), default=None)
+            for name in NULLS if not name.startswith(SHUFFLED)}  # fmt: skip
+    lines = list[dict[str, Any]]()
+    for name, value in sorted(((name, value) for name, value in best.items() if value is not None),
+                              key=lambda item: -item[1]):  # fmt: skip
+        if lines and lines[-1]["y"] - value < _CLOSE_LINES:
+            lines[-1]["name"] += f", {NULLS[name].heading} {value:.1f}"
+        else:
+            lines.append({"y": value, "name": f"{NULLS[name].heading} {value:.1f}"})
+    return lines
 
 
 def _tip(group: Group) -> str:
@@ -209,53 +225,7 @@ def _tip(group: Group) -> str:
     return "\n".join(f"{heading}: {cell}" if heading != "method" else cell for heading, cell in cells.items())
 
 
-def verdict(groups: Sequence[Group], match: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the verdict on a comparison: whether the budgets are equal, and if not, the reasons.
-
-    Returns:
-        ``equal``: whether one level has the same bound for all methods; ``line``; and
-        ``reasons``: (method, reason) for the methods that were not matched.
-    """
-    if match is not None:
-        name, target = match["level"], match["target"]
-        reasons = [(group.label, match["unmatched"].get(group.method, "it was not solved for")) for group in groups
-                   if not _holds(group.levels[name], target)]  # fmt: skip
-        at = f"{at_the_level(name)} what holds is {target:g}"
-        line = f"Budgets are not equal: {at} for {len(groups) - len(reasons)} of {len(groups)}."
-        return {"equal": not reasons, "reasons": reasons,
-                "line": line if reasons else f"Budgets are equal: {at} for every method."}  # fmt: skip
-    if len(groups) == 1:
-        return {"equal": True, "line": "One configuration: there is nothing to compare it with here.", "reasons": []}
-    for name in shown_levels():
-        values = [compared_loss(group.levels[name]) for group in groups if group.levels[name]["status"] == "bounded"]
-        if len(values) == len(groups) and max(values) - min(values) <= _SAME * max(values):
-            at = f"{at_the_level(name)} what holds is {epsilon(max(values))} for every method"
-            line = f"Budgets are equal at one level: {at}; elsewhere it differs."
-            return {"equal": True, "line": line, "reasons": []}
-    line = (
-        "Budgets are not equal: methods spend their epsilon on different things, so accuracy alone decides nothing. "
-        "Compare where the same holds; `ldpsim compare --match LEVEL X` makes that equal at one level."
-    )
-    return {"equal": False, "line": line, "reasons": []}
-
-
-def who_knows(groups: Sequence[Group]) -> str:
-    """Return who knows the figures of each column; empty where all are the curator's."""
-    devices = [group.label for group in groups if group.of_devices]
-    if not devices:
-        return ""
-    return (
-        "Compare within a column: the curator's figure is what it learns of a person; a device's figure is made with "
-        f"the person's own data in clear, which nobody else has. The device's figure alone: {', '.join(devices)}."
-    )
-
-
-def _holds(entry: Mapping[str, Any], target: float) -> bool:
-    bounded = entry["status"] == "bounded"
-    return bounded and target * (1 - CLOSE) <= compared_loss(entry) <= target * (1 + _SAME)
-
-
-def _differently_scored(groups: Sequence[Group]) -> str:
+def differently_scored(groups: Sequence[Group]) -> str:
     """Name the groups that were scored on other people than the first one of their data set; empty without any."""
     first: dict[tuple[str, int], set[str]] = {}
     others = []

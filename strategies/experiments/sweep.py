@@ -26,7 +26,7 @@ from ldpsim.strategies.estimate.fits import check_fits
 from ldpsim.strategies.experiments.cells import Failed, Failures, failure, measure_all
 from ldpsim.strategies.experiments.sweep_file import Cell
 from ldpsim.strategies.outputs.groups import Group, groups_of, table_of
-from ldpsim.strategies.outputs.run_lines import html_table
+from ldpsim.strategies.outputs.html_table import html_table
 from ldpsim.strategies.outputs.sums import AskedInAll, in_all
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
@@ -150,7 +150,7 @@ def run_sweep(
         digests = _digests(cells, pool, progress)
         folder = _folder_of({digest for digest in digests if isinstance(digest, str)}, folder)
         with _held(folder):
-            done = _earlier(cells, digests, folder)
+            done, known = _earlier(cells, digests, folder)
             outcomes = measure_all(
                 {place: replace(cell, options=replace(cell.options, out=folder.absolute()), track=track)
                  for place, cell in enumerate(cells)},
@@ -162,7 +162,7 @@ def run_sweep(
                     failures.append((cells[place].label, outcome))
                     rows.append(failed_row(place + 1, cells[place].options, digests[place], outcome.line))
                 else:
-                    records.append(read_result(folder / outcome / "result.json"))
+                    records.append(known.get(outcome) or read_result(folder / outcome / "result.json"))
                     rows.append(row_of(records[-1], outcome, place + 1))
             earlier = sum(isinstance(outcome, str) for outcome in done.values())
             result = SweepResult(rows, folder, earlier, records, failures)
@@ -267,12 +267,15 @@ def _digests(cells: Sequence[Cell], pool: Pool, progress: Progress) -> list[str 
     return [digests[place] for place in range(len(cells))]
 
 
-def _earlier(cells: Sequence[Cell], digests: Sequence[str | Failed], folder: Path) -> dict[int, str | Failed]:
-    """Return the outcomes before anything runs: the folder of a result, or the reason why a cell cannot run.
+def _earlier(
+    cells: Sequence[Cell], digests: Sequence[str | Failed], folder: Path
+) -> tuple[dict[int, str | Failed], dict[str, Mapping[str, Any]]]:
+    """Return the outcomes before anything runs, and the records of the results among them by folder.
 
-    A result without the reference or the null models does not count for a cell that asks for them.
+    An outcome is the folder of a result, or the reason why a cell cannot run. A result without the reference or the
+    null models does not count for a cell that asks for them.
     """
-    earlier: dict[int, str | Failed] = {}
+    earlier, records = dict[int, str | Failed](), dict[str, Mapping[str, Any]]()
     results = results_in(folder)
     for place, (cell, digest) in enumerate(zip(cells, digests, strict=True)):
         if isinstance(digest, Failed):
@@ -280,6 +283,6 @@ def _earlier(cells: Sequence[Cell], digests: Sequence[str | Failed], folder: Pat
             continue
         wanted = [name for name in ("reference", "nulls") if getattr(cell.options, name)]
         for name, record in results.get(digest, ()):
-            if all(record["config"].get(part) for part in wanted):
-                earlier.setdefault(place, name)
-    return earlier
+            if all(record["config"].get(part) for part in wanted) and place not in earlier:
+                earlier[place], records[name] = name, record
+    return earlier, records

@@ -203,7 +203,7 @@ def read_config(path: Path) -> dict[str, str | int | float]:
 
 
 def _simulate(config: Any, state: Path, enrolled: int, nodes: int, collect: Any) -> None:
-    from ldpsim.strategies.outputs.run_lines import lines_of
+    from ldpsim.strategies.results.numbers import share
     from ldpsim.strategies.runs.simulate import simulate
 
     people = enrolled or nodes
@@ -229,9 +229,10 @@ def _simulate(config: Any, state: Path, enrolled: int, nodes: int, collect: Any)
             print(f"{phase} ...", flush=True)
 
     result = simulate(options, progress=tell, collect=collect)
-    (accuracy, *_), devices = lines_of(result.record), result.record["devices"]
+    devices = result.record["devices"]
     print(
-        f"result: accuracy {accuracy.text}; {devices['reported'] + devices['replayed']:,} of {devices['asked']:,} "
+        f"result: accuracy {share(result.record['accuracy'])}; "
+        f"{devices['reported'] + devices['replayed']:,} of {devices['asked']:,} "
         f"people reported; {result.folder}/result.json",
         flush=True,
     )

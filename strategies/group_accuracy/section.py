@@ -119,8 +119,15 @@ class GroupRow:
         if self.by == CLASS:
             return f"class {self.group}"
         if self.by == DEGREE:
-            return _SHOWN_DEGREES.get(self.group, f"{self.group} neighbours")
+            return _SHOWN_DEGREES.get(self.group, f"{self.group} friends")
         return EVERYBODY if self.by == EVERYBODY else _LABELLED.get(self.group, self.group)
+
+    @property
+    def subject(self) -> str:
+        """The group as the subject of a sentence."""
+        if self.by == CLASS:
+            return f"People of {self.words}"
+        return "People without friends" if (self.by, self.group) == (DEGREE, "0") else f"People with {self.words}"
 
     @property
     def lost(self) -> float | None:
@@ -129,8 +136,8 @@ class GroupRow:
         return None if clean is None or own is None else clean.value - own.value
 
 
-_SHOWN_DEGREES = {"0": "no neighbour", "6+": "6 or more neighbours"}
-_LABELLED = {"yes": "a labelled neighbour", "no": "no labelled neighbour"}
+_SHOWN_DEGREES = {"0": "no friends", "6+": "6 or more friends"}
+_LABELLED = {"yes": "a labelled friend", "no": "no labelled friend"}
 
 
 def group_rows(record: Mapping[str, Any]) -> list[GroupRow]:
@@ -177,8 +184,8 @@ def words_of_groups(rows: Sequence[GroupRow]) -> str:
     if not worse:
         return ""
     everybody = rows[0].lost
-    beside = "" if everybody is None else f" (all {-100 * everybody + 0.0:+.1f})"
-    return f"worse off: {worse[0].words} {-100 * (worse[0].lost or 0.0):+.1f} points by noise{beside}"
+    beside = "" if everybody is None else f", everybody {100 * everybody + 0.0:.1f}"
+    return f"{worse[0].subject} lose {100 * (worse[0].lost or 0.0):.1f} points to noise{beside}"
 
 
 FALSE_ALARM = 0.01  # chance that any group of a run is called worse where no group is

@@ -35,7 +35,7 @@ from ldpsim.curator.graph import Graph
 from ldpsim.curator.linear.propagation import adjacency_matrix
 from ldpsim.devices.array_types import BoolArray, IntArray
 from ldpsim.devices.atomic_files import write_atomically
-from ldpsim.strategies.outputs.run_lines import html_table
+from ldpsim.strategies.outputs.html_table import html_table
 from ldpsim.strategies.results.numbers import count
 
 if TYPE_CHECKING:

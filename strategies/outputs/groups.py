@@ -19,16 +19,17 @@ from ldpsim.curator.privacy.levels import compared_levels, level_term, level_wor
 from ldpsim.strategies.foreign_text import number, text
 from ldpsim.strategies.results.averages import mean, spread
 from ldpsim.strategies.results.in_words import compared_loss, held, loss_in_column, shown_levels
-from ldpsim.strategies.results.numbers import NONE, bytes_, epsilon, plus_minus, points
+from ldpsim.strategies.results.numbers import NONE, bytes_, plus_minus, points, short_loss
 from ldpsim.strategies.results.outcome import Score
+from ldpsim.strategies.results.rows import row_of
 from ldpsim.strategies.results.verdict import (
     CHANCE,
-    ask_nobody,
     best_null,
     null_columns,
     shown_nulls_of,
     shown_verdict,
     verdict_of,
+    without_reports,
 )
 from ldpsim.strategies.setup.option_spec import BUDGET, declared
 from ldpsim.strategies.setup.options import RunOptions
@@ -45,14 +46,23 @@ VERSION = "version"  # there too, where versions of ldpsim made them
 ABOVE = "▲"  # beside a null model that is above the method
 _NONE = "None"
 _WORST = ("unprotected", "bounded", "not asked")
-_MEANS = {"curator": "accuracy.curator", "device": "accuracy.device", "device_alone": "nulls.device_alone.test",
-          "device_features": "nulls.device_features.test",
-          "val": "accuracy.val", "macro_f1": "accuracy.macro_f1", "nonprivate_test": "reference.nonprivate_test",
-          "downlink_bytes_per_device": "communication.downlink_bytes_per_device",
-          "uplink_bytes_per_device": "communication.uplink_bytes_per_device",
-          "bundle_bytes_per_device": "communication.bundle_bytes_per_device", "rounds": "communication.rounds",
-          "seconds_total": "seconds.total", "edge_precision": "reconstruction.edge_precision",
-          "edge_recall": "reconstruction.edge_recall", "edges_kept": "reconstruction.edges"}  # fmt: skip
+_MEANS = (
+    "curator",
+    "device",
+    "device_alone",
+    "device_features",
+    "val",
+    "macro_f1",
+    "nonprivate_test",
+    "downlink_bytes_per_device",
+    "uplink_bytes_per_device",
+    "bundle_bytes_per_device",
+    "rounds",
+    "seconds_total",
+    "edge_precision",
+    "edge_recall",
+    "edges_kept",
+)  # columns of a result's flat row
 
 ResultRecord = Mapping[str, Any]
 Levels = Mapping[str, Mapping[str, Any]]
@@ -64,8 +74,8 @@ class Group:
 
     Args:
         records: Its results, sorted by seed.
-        label: The method and the options that tell groups apart, in short.
-        line: The label without budgets: groups on one line of a chart share it.
+        settings: The options that tell groups apart, in short; may be empty.
+        line: The label without budgets: groups on one line of a chart have it in common.
         nulls: ``test`` and ``std`` of the null models that all results have.
         verdict: ``text``, ``standing`` (a key of STANDINGS) and ``margin``; None without null models.
         levels: What holds in one result at each level, compared or part of one, the worst of all results.
@@ -73,7 +83,7 @@ class Group:
     """
 
     records: Sequence[ResultRecord] = field(repr=False)
-    label: str
+    settings: str
     line: str
     nulls: Mapping[str, Mapping[str, Any]]
     verdict: Mapping[str, Any] | None
@@ -84,6 +94,11 @@ class Group:
     def method(self) -> str:
         """Name of the method."""
         return str(self.row["method"])
+
+    @property
+    def label(self) -> str:
+        """The method and its settings: ``vote, labels private``."""
+        return ", ".join(filter(None, (self.method, self.settings)))
 
     @property
     def data(self) -> tuple[str, int]:
@@ -128,31 +143,30 @@ def groups_of(records: Sequence[ResultRecord]) -> list[Group]:
     methods = list(dict.fromkeys(text(group[0]["method"]) for group in groups))
     groups.sort(key=lambda group: (data.index(data_of(group[0])), methods.index(text(group[0]["method"])),
                                    [number(_config(group[0]).get(name)) or 0.0 for name in BUDGETS]))  # fmt: skip
-    keys = _apart(groups)
+    keys, methods_of = _apart(groups), [(data_of(group[0]), text(group[0]["method"])) for group in groups]
+    if len(set(methods_of)) == len(groups):  # the column of the claim tells budgets apart
+        keys = [key for key in keys if key not in BUDGETS]
     return [_group(group, keys) for group in groups]
 
 
 def shown_cells(group: Group, levels: Iterable[str]) -> dict[str, str]:
-    """Return the figures of a group as text, by heading, with the losses that hold at some levels."""
+    """Return the figures of a group as text, by heading, with the losses that hold at some levels.
+
+    The columns of accuracy are in per cent. ``simpler`` is the best null model, with :data:`ABOVE` where it is above
+    the method; ``device (alone)`` is a device that predicts for its own person, and in brackets without any reports.
+    """
     row, test = group.row, group.mean or 0.0
     score = points(group.mean) + plus_minus(row["sd"])
-
-    def null(name: str | None) -> str:
-        if name is None:
-            return NONE
-        other = group.nulls[name]["test"]
-        return f"{points(other)} {ABOVE}" if other > test else points(other)
-
+    best = row["best_null_mean"]
     return {
         "method": group.label,
         "n": str(row["n"]),
-        "curator %": NONE if group.of_devices else score,
-        "device (alone)": score if group.of_devices else _beside(points(row["device"]), row["device_alone"]),
-        "asking nobody": null(row["asking_nobody"]),
-        "best null": null(row["best_null"]),
+        "accuracy": NONE if group.of_devices else score,
+        "simpler": NONE if best is None else points(best) + (f" {ABOVE}" if best > test else ""),
         "no noise": points(row["nonprivate_test"]),
-        "claim": NONE if row["claimed"] is None else epsilon(row["claimed"]),
-        **{level_term(level): loss_in_column(group.levels[level]) for level in levels},
+        "device (alone)": score if group.of_devices else _beside(points(row["device"]), row["device_alone"]),
+        "epsilon claimed": NONE if row["claimed"] is None else short_loss(row["claimed"]),
+        **{level_term(level).removeprefix("a "): loss_in_column(group.levels[level]) for level in levels},
         "bytes": bytes_(group.bytes),
     }
 
@@ -161,16 +175,28 @@ def _beside(device: str, alone: float | None) -> str:
     return device if alone is None else f"{device} ({points(alone)})"
 
 
-def table_of(groups: Sequence[Group]) -> list[dict[str, str]]:
-    """Return the cells of all groups, for a notebook and for LaTeX."""
-    return [shown_cells(group, shown_levels(2)) for group in groups]
+def table_of(groups: Sequence[Group], levels: Iterable[str] | None = None) -> list[dict[str, str]]:
+    """Return the cells of all groups: for every table of groups.
+
+    A column in which no group has a figure is left out, and the number of scores where all are one.
+
+    Args:
+        groups: The groups.
+        levels: Levels of the losses that hold; None for the two of the first ranks.
+    """
+    rows = [shown_cells(group, list(levels or shown_levels(2))) for group in groups]
+    empty = {"n": "1"}
+    filled = [heading for heading in (rows[0] if rows else ())
+              if any(row[heading] != empty.get(heading, NONE) for row in rows)]  # fmt: skip
+    return [{heading: row[heading] for heading in filled} for row in rows]
 
 
 def _group(records: Sequence[ResultRecord], keys: Sequence[str]) -> Group:
     first, values, method = records[0], _all_options(records[0]), text(records[0]["method"])
+    rows = [row_of(record, "") for record in records]
     scores = [score for record in records for score in _scores(record)]
     nulls = _mean_nulls(records)
-    free = set.intersection(*(set(ask_nobody(record)) for record in records)) & set(nulls)
+    free = set.intersection(*(set(without_reports(record)) for record in records)) & set(nulls)
     verdict = shown_verdict(first) if len(records) == 1 else _verdict(records, nulls)
     levels = {level: worst_guarantee([held(record["privacy"]["holds"], level) for record in records])
               for level in level_words().values()}  # fmt: skip
@@ -185,18 +211,18 @@ def _group(records: Sequence[ResultRecord], keys: Sequence[str]) -> Group:
         "sd": spread(scores),
         "best_null": best,
         "best_null_mean": best and nulls[best]["test"],
-        "asking_nobody": best_null({name: nulls[name] for name in free}),
+        "no_reports": best_null({name: nulls[name] for name in free}),
         **null_columns(nulls, verdict),
-        **{name: mean([_at(record, path) for record in records]) for name, path in _MEANS.items()},
+        **{name: mean([number(each.get(name)) for each in rows]) for name in _MEANS},
         "trust": first["privacy"]["trust"],
-        "claimed": max((_at(record, "privacy.claimed.value") for record in records), key=lambda value: value or 0.0),
+        "claimed": max((number(each["claimed"]) for each in rows), key=lambda value: value or 0.0),
         "collections": max(record["privacy"]["collections"] for record in records),
     }  # fmt: skip
     for level in compared_levels():
         row |= {f"holds_{level}": _loss_of(levels[level]), f"holds_{level}_status": levels[level]["status"]}
-    names = words_of(values, keys), words_of(values, [key for key in keys if key not in BUDGETS])
-    label, line = (text(" ".join([method, *words])) for words in names)
-    return Group(records, label, line, nulls, verdict, levels, row)
+    without_budgets = words_of(values, [key for key in keys if key not in BUDGETS])
+    line = text(", ".join([method, *without_budgets]))
+    return Group(records, text(", ".join(words_of(values, keys))), line, nulls, verdict, levels, row)
 
 
 def options_of(record: ResultRecord) -> dict[str, str]:
@@ -217,16 +243,20 @@ def options_of(record: ResultRecord) -> dict[str, str]:
 def words_of(options: Mapping[str, str], keys: Iterable[str]) -> list[str]:
     """Return some options of a result as short words of a label; an option that is not given has none.
 
-    >>> words_of({"epsilon": "4", "split": "None", "people": "300"}, ["epsilon", "split", "people"])
-    ['ε 4', '300 people']
+    >>> words_of({"epsilon": "4", "split": "None", "people": "300", "private_labels": "True"},
+    ...          ["epsilon", "split", "people", "private_labels", "tuned"])
+    ['ε 4', '300 people', 'labels private']
     """
     words = []
     for key in keys:
         value, spec = options.get(key, _NONE), OPTIONS.get(key)
+        name = spec.label if spec and spec.label else key.replace("_", " ")
         if key in (DATASET, PEOPLE):
             words.append(value if key == DATASET else f"{value} people")
+        elif value in ("True", "False"):
+            words += [name] if value == "True" else []
         elif value != _NONE:
-            words.append(f"{spec.label if spec and spec.label else key.replace('_', ' ')} {value}")
+            words.append(f"{name} {value}")
     return words
 
 
@@ -301,11 +331,3 @@ def _apart(groups: Sequence[Sequence[ResultRecord]]) -> list[str]:
 def _config(record: ResultRecord) -> Mapping[str, Any]:
     config = record.get("config")
     return config if isinstance(config, Mapping) else {}
-
-
-def _at(record: ResultRecord, path: str) -> float | None:
-    """Return the finite number at a place of a record, None if there is none."""
-    entry: Any = record
-    for name in path.split("."):
-        entry = entry.get(name) if isinstance(entry, Mapping) else None
-    return number(entry)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpsim.strategies.outputs.graph import NoGraph, ResultGraph
-from ldpsim.strategies.outputs.run_lines import html_of_run, text_of_run
+from ldpsim.strategies.outputs.result_view import html_of_run, text_of_run
 from ldpsim.strategies.results.outcome import Predictions
 from ldpsim.strategies.results.rows import data_frame, row_of
 

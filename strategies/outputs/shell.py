@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ldpsim.curator.methods import find
 from ldpsim.curator.names import paper_name
 from ldpsim.curator.privacy.levels import level_term
+from ldpsim.curator.shown import shown_loss
 from ldpsim.strategies.foreign_text import number, text
+from ldpsim.strategies.results.in_words import compared_loss
 from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.option_spec import DEVICES, OptionSpec, declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds
@@ -37,15 +40,31 @@ def command_of(record: Mapping[str, Any]) -> str:
     return _quoted(words, options, lambda spec: not spec.personal and spec.name not in ("method", "dataset"))
 
 
-def comparison_of(options: RunOptions) -> str:
+def comparison_of(options: RunOptions, record: Mapping[str, Any] | None = None) -> str:
     """Return ``ldpsim compare METHOD...`` on the same people, quoted for a shell; the run's own method comes first.
 
     It has the options of the run that are not at their default. Options about the reader's own devices are
     left out, since a comparison enrols its own. The folder of the data is left out where the environment names it.
-    ``--tuned`` is left out, since few methods have stored settings.
+    ``--tuned`` is left out, since few methods have stored settings. Where the run protects a friendship, or else a
+    person, the comparison makes that loss equal for all methods.
+
+    Args:
+        options: Of the run.
+        record: Its result; None to make no loss equal.
     """
     others = _COMPARED[find(options.method).spec.trained_by].split()
-    return comparison(list(dict.fromkeys([options.method, *others])), options)
+    methods = list(dict.fromkeys([options.method, *others]))
+    match = None if record is None else _match_of(options, record["privacy"]["holds"])
+    return comparison(methods, options if match is None else replace(options, epsilon=None), match)
+
+
+def _match_of(options: RunOptions, holds: Mapping[str, Any]) -> tuple[str, float] | None:
+    """Return the level, and its loss, at which a comparison with a run compares like with like; None without one."""
+    parts = options.eps_adjacency, options.eps_features, options.eps_labels
+    if any(part is not None for part in parts):
+        return None  # they set the budget in the place of --epsilon, for which a comparison would solve
+    bounded = [level for level in ("relationship", "user") if holds[level]["status"] == "bounded"]
+    return (bounded[0], float(shown_loss(compared_loss(holds[bounded[0]])).replace(",", ""))) if bounded else None
 
 
 def comparison(methods: Sequence[str], options: RunOptions, match: tuple[str, float] | None = None) -> str:

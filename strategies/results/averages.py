@@ -202,6 +202,30 @@ def over_repeats(differences: ArrayLike, errors: Sequence[float], *, upper_tail:
     return _few(values, float(np.mean(errors)), upper_tail) if few(len(values)) else _student(values, upper_tail)
 
 
+def repeats_to_show(interval: Interval, repeats: int, points: float = 0.03) -> int:
+    """Return about how many repeats would show a difference of some points: the half width of Student's interval.
+
+    The standard error of one repeat is taken from the interval that is there: over the test people of one repeat or
+    two, else over repeats. Five repeats are the fewest whose own spread makes the interval (:func:`gain`).
+
+    Args:
+        interval: Of a difference.
+        repeats: Number of repeats it was made from.
+        points: The difference to show, as a fraction.
+
+    >>> repeats_to_show(Interval(0.0, -0.03, 0.03), 1), repeats_to_show(Interval(0.0, -0.06, 0.06), 1)
+    (5, 7)
+    """
+    half = interval.value - interval.low
+    one = half / -float(ndtri(TAIL))
+    if not over_people(repeats):
+        one = half / -float(stdtrit(repeats - 1, TAIL)) * float(np.sqrt(repeats))
+    needed = _ENOUGH
+    while -float(stdtrit(needed - 1, TAIL)) * one > points * np.sqrt(needed):
+        needed += 1
+    return needed
+
+
 def _right(ours: Score, theirs: Score) -> NDArray[Any] | None:
     """Return the difference of each test person; None where one model has no prediction of each."""
     return None if ours.right is None or theirs.right is None else 1 * ours.right - theirs.right

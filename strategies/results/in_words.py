@@ -25,7 +25,7 @@ from typing import Any
 
 from ldpsim.curator.privacy.level import VOLUNTEERS, Level
 from ldpsim.curator.privacy.levels import LEVELS, MERGED, PUBLIC_PARTS, LevelSpec, compared_levels, level_term, parts_of
-from ldpsim.strategies.results.numbers import IN_CLEAR, guessed, percent, word_of
+from ldpsim.strategies.results.numbers import IN_CLEAR, guessed, percent, short_loss, word_of
 from ldpsim.strategies.results.numbers import epsilon as shown
 
 _NOTHING = Level("not asked").to_dict()
@@ -96,9 +96,7 @@ def compared_loss(entry: Mapping[str, Any]) -> float:
 
 def loss_in_column(entry: Mapping[str, Any]) -> str:
     """Return the loss of one collection that holds at one level, in few letters."""
-    if entry["status"] == "bounded":
-        return shown(compared_loss(entry))
-    return word_of(entry["status"])
+    return short_loss(compared_loss(entry)) if entry["status"] == "bounded" else word_of(entry["status"])
 
 
 def _badness(entry: Mapping[str, Any]) -> float:
@@ -243,19 +241,19 @@ def privacy_in_words(record: Mapping[str, Any]) -> tuple[PrivacyInWords, ...]:
     Raises:
         ValueError: for an unknown status of a level.
     """
-    by_level = {level: _level(record, level, spec) for level, spec in LEVELS.items() if spec.spoken}
+    by_level = {level: _level(record, level) for level, spec in LEVELS.items() if spec.spoken}
     findings = _together({level: words for level, words in by_level.items()
                           if words[0] != NOT_ASKED or LEVELS[level].attribute is not None})  # fmt: skip
     if VOLUNTEERS in record["privacy"]["holds"]["user"].get("not_counted", ()):
         findings = (
             *findings,
-            PrivacyInWords((), "label and features of volunteers", IN_CLEAR, "bad", "they answer nothing else"),
+            PrivacyInWords((), "label and features of volunteers", IN_CLEAR, "bad", "they report nothing else"),
         )
     return tuple(replace(each, subject=EVERYTHING) for each in findings) if len(findings) == 1 else findings
 
 
 _NOT_COUNTED = "not counted: the public "
-_PUBLIC = {("label",): "public for training and validation"}
+_PUBLIC = {("label",): "of training and validation people"}
 
 
 def _together(by_level: Mapping[str, tuple[str, str, str]]) -> tuple[PrivacyInWords, ...]:
@@ -277,33 +275,68 @@ def _not_counted(record: Mapping[str, Any], entry: Mapping[str, Any], spec: Leve
     return parts + (["label"] if record["privacy"]["holds"]["label"]["status"] == "unprotected" else [])
 
 
-def _level(record: Mapping[str, Any], level: str, spec: LevelSpec) -> tuple[str, str, str]:
-    """Return word, tone and detail of a level."""
-    entry = record["privacy"]["holds"][level]
-    status, epsilon, delta, detail = (entry[part] for part in ("status", "value", "delta", "detail"))
-    public = _not_counted(record, entry, spec)
-    if entry["private_value"] is not None:  # the word is that of the private part
-        status, epsilon, delta = "bounded", entry["private_value"], entry["private_delta"]
+@dataclass(frozen=True)
+class Protected:
+    """What holds at one level, in figures.
+
+    Args:
+        epsilon: The loss of one collection as text, or ``in clear``, ``public`` or ``not asked``.
+        chance: The best guess between two values, as text; empty without a loss.
+        word: The word for it, as in :class:`PrivacyInWords`.
+        tone: ``good``, ``open`` or ``bad``; empty for what was not asked.
+        detail: Reason with its figures; may be empty.
+    """
+
+    epsilon: str
+    chance: str
+    word: str
+    tone: str
+    detail: str
+
+
+def protected(record: Mapping[str, Any], level: str) -> Protected:
+    """Return what holds at a level of one collection; where a part of a record is public, of the private rest.
+
+    Args:
+        record: Content of a result.json.
+        level: A key of :data:`ldpsim.curator.privacy.levels.LEVELS`.
+
+    Raises:
+        ValueError: for an unknown status.
+    """
+    entry, spec = record["privacy"]["holds"][level], LEVELS[level]
+    status, loss, delta = entry["status"], entry["value"], entry["delta"] or 0.0
+    if entry["private_value"] is not None:  # the figures are those of the private part
+        status, loss, delta = "bounded", entry["private_value"], entry["private_delta"] or 0.0
     if status == "bounded" and (one := entry.get("of_one")) is not None:
-        epsilon, delta = one["value"], one["delta"]
+        loss, delta = one["value"], one["delta"] or 0.0
     if status == "unprotected":
-        return IN_CLEAR, "bad", _PUBLIC.get(tuple(entry["public"]), "public") if entry["public"] else detail or ""
-    if status == "bounded":
-        grade = protection(epsilon, delta or 0.0)
-        word, tone, reasons = grade.word, grade.tone, list[str]()
-        if grade is not PROTECTIONS[-1]:
-            reasons.append(f"best guess {guessed(guess(epsilon, delta or 0.0))}")
-            reasons += [_NOT_COUNTED + " and ".join(public)] if public else []
-    elif status == "not asked":
-        word, tone, reasons = NOT_ASKED, "", []
+        public = tuple(entry["public"])
+        return Protected("public" if public else IN_CLEAR, "", IN_CLEAR, "bad",
+                         _PUBLIC.get(public, "") if public else entry["detail"] or "")  # fmt: skip
+    if status == "not asked":
+        found = Protected(NOT_ASKED, "", NOT_ASKED, "", "")
+    elif status == "bounded":
+        grade, left_out = protection(loss, delta), _not_counted(record, entry, spec)
+        details = [_NOT_COUNTED + " and ".join(left_out)] if left_out and grade is not PROTECTIONS[-1] else []
+        details += [f"delta {delta:.0e}"] if delta else []
+        found = Protected(shown(loss), guessed(guess(loss, delta)), grade.word, grade.tone, "; ".join(details))
     else:
         raise ValueError(f"privacy.holds.{level}: {status!r} is no status")
     edges = recovered(record) if spec.unit == "edge" else None
-    if edges is not None:
-        recall, precision = (percent(share) for share in edges)
-        recovery = "recovered" if min(edges) >= FOUND else "found"
-        shares = f"{recall} {recovery}, precision {precision}"
-        if recovery == "recovered":
-            return NOT_HIDDEN, "bad", shares
-        reasons.append(shares)
-    return word, tone, "; ".join(reasons)
+    if edges is None:
+        return found
+    recall, precision = (percent(share) for share in edges)
+    if min(edges) >= FOUND:
+        rebuilt = f"{recall} were rebuilt, precision {precision}"
+        return replace(found, word=NOT_HIDDEN, tone="bad", detail=rebuilt)
+    return replace(found, detail="; ".join(filter(None, (found.detail, f"{recall} found, precision {precision}"))))
+
+
+def _level(record: Mapping[str, Any], level: str) -> tuple[str, str, str]:
+    """Return word, tone and detail of a level."""
+    found = protected(record, level)
+    best = found.chance and found.word not in (NOT_HIDDEN, PROTECTIONS[-1].word)
+    public = found.epsilon if found.epsilon == "public" else ""
+    details = filter(None, (f"best guess {found.chance}" if best else "", public, found.detail))
+    return found.word, found.tone, "; ".join(details)

@@ -78,6 +78,18 @@ def epsilon(value: float | None) -> str:
     return IN_CLEAR if math.isinf(value) else shown_loss(value)
 
 
+def short_loss(value: float) -> str:
+    """A loss in the few digits of a column, rounded up: two decimals, from 1,000 on none.
+
+    >>> short_loss(11.2), short_loss(5.22073), short_loss(3727.7334), short_loss(0.0041)
+    ('11.2', '5.23', '3,728', '0.0041')
+    """
+    if math.isinf(value) or value < 0.1:
+        return epsilon(value)
+    digits = 0 if value >= 1000 else 2
+    return epsilon(math.ceil(round(value * 10**digits, 6)) / 10**digits)
+
+
 def word_of(status: str) -> str:
     """The word for the status of a level; stored statuses keep their names."""
     return IN_CLEAR if status == "unprotected" else status
@@ -104,7 +116,11 @@ def share(entry: Mapping[str, Any]) -> str:
     return percent(entry["test"]) + plus_minus(entry["std"])
 
 
-def difference(entry: Mapping[str, float], of: str | None = None) -> str:
-    """A difference of two shares in points, with its interval; ``of`` is what that is made of, as a verdict has it."""
+def difference(entry: Mapping[str, float]) -> str:
+    """A difference of two shares in points, with its interval.
+
+    >>> difference({"value": -0.004, "low": -0.025, "high": 0.021})
+    '-0.4 points (95 % CI -2.5 to +2.1)'
+    """
     value, low, high = (f"{round(100 * entry[part], 1) + 0.0:+.1f}" for part in ("value", "low", "high"))
-    return f"{value} ({low} to {high}{f' over {of}' if of in ('people', 'few repeats') else ''})"
+    return f"{value} points (95 % CI {low} to {high})"

@@ -1,24 +1,39 @@
 """Null models and verdict of a result: their names and words, and what tables show of them.
 
-A null model has less information than the method: no features, no graph, or somebody else's
-data. A method that is not above its null models got nothing out of that information.
-Runs with ``--no-nulls`` have none.
+A null model (to people: a simpler model) has less information than the method: no features, no graph, or somebody
+else's data. A method that is not above its null models got nothing out of that information. Runs with ``--no-nulls``
+have none.
 
-Null models in result.json, and a verdict in words: what the private data gained.
+**The one sentence on what asking gains** is :func:`gain_text`. For the curator the difference is the method's test
+accuracy minus that of the best null model; for devices that predict for their own people it is theirs minus that of
+the best of what needs no reports: the device alone, its own features, the largest class. The interval is of
+:func:`ldpsim.strategies.results.averages.margin`: over test people with one or two repeats, over repeats with five or
+more, the wider of both between. It says *yes* where the whole interval is above 0, *no* where it is below 0, and else
+*not measurable*, with the number of repeats that would show a difference of 3 points.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ldpsim.strategies.results.averages import Interval, few, gain, margin, mean, over_people, spread
-from ldpsim.strategies.results.numbers import difference, percent, share
+from ldpsim.strategies.results.averages import (
+    Interval,
+    few,
+    gain,
+    margin,
+    mean,
+    over_people,
+    repeats_to_show,
+    spread,
+)
+from ldpsim.strategies.results.numbers import difference, share
 from ldpsim.strategies.results.outcome import Repeat, Score
 
-NOT_TAKEN = "not taken"
-UNJUDGED = "above the null models taken, but neither graph alone nor features alone was"
+NOT_TAKEN = "not run"
+UNJUDGED = "graph alone and features alone were not run"
 FEW, PEOPLE = "few repeats", "people"  # words for the intervals of a verdict
 # Names of the null models; an attribute, or "all", follows SHUFFLED.
 CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
@@ -36,32 +51,44 @@ class NullSpec:
     Args:
         heading: Name in a table.
         words: Explanation, as the end of a sentence.
+        short: The same in two or three words, to stand behind the heading; may be empty.
         reads: Attributes that it reads; the method on shuffled data reads what the method does.
     """
 
     heading: str
     words: str
     reads: tuple[str, ...] = ()
+    short: str = ""
 
 
 NULLS = {
-    CHANCE: NullSpec("chance", "always the largest class"),
-    GRAPH_ALONE: NullSpec("graph alone", "labels spread over the curator's graph", ("adjacency", "label")),
+    CHANCE: NullSpec("largest class", "the same class for everybody"),
+    GRAPH_ALONE: NullSpec(
+        "graph alone", "label propagation on the curator's graph", ("adjacency", "label"), "label propagation"
+    ),
     GRAPH_LEARNED: NullSpec(
         "graph alone, learned",
-        "the best of that, a network without features, and logistic regression on lists",
+        "the best of label propagation, a network without features, and logistic regression on lists",
         ("adjacency", "label"),
+        "the best of three",
     ),
-    FEATURES_ALONE: NullSpec("features alone", "no graph, the features that the curator has", ("features", "label")),
-    f"{SHUFFLED}features": NullSpec("shuffled features", "the same run with somebody else's features"),
-    f"{SHUFFLED}adjacency": NullSpec("shuffled adjacency", "the same run with somebody else's neighbours"),
-    f"{SHUFFLED}label": NullSpec("shuffled label", "the same run with somebody else's label"),
-    f"{SHUFFLED}all": NullSpec("shuffled all", "the same run with somebody else's data throughout"),
+    FEATURES_ALONE: NullSpec(
+        "features alone",
+        "a network without a graph, on the features that the curator has",
+        ("features", "label"),
+        "no graph",
+    ),
+    f"{SHUFFLED}features": NullSpec("shuffled features", "the same run with the features of other people"),
+    f"{SHUFFLED}adjacency": NullSpec("shuffled lists", "the same run with the friends of other people"),
+    f"{SHUFFLED}label": NullSpec("shuffled labels", "the same run with the labels of other people"),
+    f"{SHUFFLED}all": NullSpec(
+        "shuffled records", "the same run with all private data of other people", short="other people's data"
+    ),
 }
-# Null models of a device that predicts for its own person; nobody is asked.
+# Null models of a device that predicts for its own person, without any reports.
 DEVICES = {
-    DEVICE_ALONE: NullSpec("device alone", "nobody is asked; own features and list"),
-    DEVICE_FEATURES: NullSpec("device, features", "nobody is asked; own features, no list"),
+    DEVICE_ALONE: NullSpec("device alone", "no reports; own features and friends"),
+    DEVICE_FEATURES: NullSpec("device, features", "no reports; own features, no friends"),
 }
 
 
@@ -87,11 +114,11 @@ def asks_nobody(name: str, reported: Collection[str]) -> bool:
 # Standing of a method among its null models: words, and whether that is good, open or bad.
 STANDINGS = {
     "above": ("above", "good"),
-    "even": ("not above", "open"),
+    "even": ("not measurably above", "open"),
     "below": ("below", "bad"),
-    "chance": ("at chance", "bad"),
-    "alone": ("above chance", "open"),
-    "unjudged": ("above; not all taken", "open"),
+    "chance": ("not above the largest class", "bad"),
+    "alone": ("above the largest class", "open"),
+    "unjudged": ("above; not all were run", "open"),
     "": (NOT_TAKEN, "open"),
 }
 
@@ -144,35 +171,73 @@ def standing_among(standing: str, nulls: Collection[str]) -> str:
     return "unjudged" if standing == "above" and missing else standing
 
 
-_WORDS = {
-    "above": "beats the best null model",
-    "unjudged": UNJUDGED,
-    "even": "does not measurably beat the best null model",
-    "below": "is below the best null model",
-}
 _BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data"}
+YES, NO, OPEN = "yes", "no", "not measurable"
+GAINS = "asking gains "
+_HINT = re.compile(r" \([\d,]+ repeats would show 3 points\)")
 
 
-def words_of_standing(section: Mapping[str, Any], nulls: Nulls) -> str:
-    """Return the standing in one sentence, which names the best null model; empty without one.
+def gain_text(interval: _Interval, over: str, repeats: int) -> str:
+    """Return the one sentence on what asking gains, without its full stop (the module's text defines it).
 
     Args:
-        found: Fields of the section ``verdict``.
-        nulls: ``test`` of the null models, by name.
+        interval: The difference with its 95 % interval, as fractions.
+        over: Name of the model below.
+        repeats: Number of repeats of the interval.
+
+    >>> gain_text({"value": 0.061, "low": 0.016, "high": 0.124}, "features alone", 1)
+    'asking gains +6.1 points over features alone (95 % CI +1.6 to +12.4): yes'
     """
-    standing, name, over = standing_of(section, nulls), section["best_null"], section["over_chance"]
-    if not standing:
+    points, brackets = difference(interval).split(" (")
+    answer = YES if interval["low"] > 0 else NO if interval["high"] < 0 else OPEN
+    if answer == OPEN:
+        needed = repeats_to_show(Interval(interval["value"], interval["low"], interval["high"]), repeats)
+        answer += f" ({needed:,} repeats would show 3 points)" if needed > repeats else ""
+    return f"{GAINS}{points} over {over} ({brackets}: {answer}"
+
+
+def gain_of(section: Mapping[str, Any], nulls: Collection[str]) -> str:
+    """Return :func:`gain_text` of the curator's verdict; empty where no interval could be made.
+
+    Args:
+        section: Fields of the section ``verdict``.
+        nulls: Names of the null models that were run.
+    """
+    repeats, name = section["interval"]["repeats"], section["best_null"]
+    if section["margin"] is not None:
+        words = gain_text(section["margin"], _as_object(name), repeats)
+    elif section["over_chance"] is not None:
+        words = gain_text(section["over_chance"], _as_object(CHANCE), repeats)
+    else:
         return ""
-    best = f"{NULLS[name].heading}, {percent(nulls[name]['test'])}"
+    return f"{words}; {UNJUDGED}" if standing_of(section, nulls) == "unjudged" else words
 
-    def by(interval: _Interval | None) -> str:
-        return "" if interval is None else f": {difference(interval, section['interval']['of'])} points"
 
-    if standing in ("alone", "chance"):
-        below = over is not None and over["high"] < 0
-        how = "above" if standing == "alone" else "below" if below else "not measurably above"
-        return f"{how} chance{by(over)}; the best null model is {best}"
-    return f"{_WORDS[standing]} ({best}){by(section['margin'])}"
+def device_gain_of(section: Mapping[str, Any]) -> str:
+    """Return :func:`gain_text` of devices that predict for their own people; empty without them."""
+    device = section.get("device")
+    if not device:
+        return ""
+    return gain_text(device["margin"], _as_object(device["best"]), section["interval"]["repeats"])
+
+
+def gains_in_short(section: Mapping[str, Any], nulls: Collection[str]) -> str:
+    """Return both sentences as one, without the number of repeats that would show more; empty without any.
+
+    Args:
+        section, nulls: As for :func:`gain_of`.
+    """
+    curator, device = gain_of(section, nulls), device_gain_of(section)
+    if curator and device:
+        device = device.removeprefix(GAINS)
+    both = [curator, f"on the device {device}" if device else ""]
+    return _HINT.sub("", "; ".join(filter(None, both)))
+
+
+def _as_object(name: str) -> str:
+    """Return the heading of a null model, to stand behind a preposition."""
+    heading = {**NULLS, **DEVICES}[name].heading
+    return f"the {heading}" if name in (CHANCE, DEVICE_ALONE) else heading
 
 
 def words_of_gains(bought: Mapping[str, _Interval | None]) -> str:
@@ -180,7 +245,7 @@ def words_of_gains(bought: Mapping[str, _Interval | None]) -> str:
     gains = {_BOUGHT[name]: each for name, each in bought.items() if each is not None}
     if len(gains) == 2:
         gains.pop("data", None)  # it is the one attribute
-    return ", ".join(f"private {what} gained {difference(each)} points" for what, each in gains.items())
+    return ", ".join(f"private {what} gained {difference(each)}" for what, each in gains.items())
 
 
 def best_null(nulls: Nulls) -> str | None:
@@ -188,13 +253,13 @@ def best_null(nulls: Nulls) -> str | None:
     return max((name for name in NULLS if name in nulls), key=lambda name: nulls[name]["test"], default=None)
 
 
-def asking_nobody(record: Mapping[str, Any]) -> str | None:
-    """Return the best null model that asks nobody (:func:`ask_nobody`): what a run that asks people has to be above."""
+def no_reports(record: Mapping[str, Any]) -> str | None:
+    """Return the best null model that needs no reports (:func:`without_reports`): what asking people has to beat."""
     nulls = shown_nulls_of(record)
-    return best_null({name: nulls[name] for name in ask_nobody(record)})
+    return best_null({name: nulls[name] for name in without_reports(record)})
 
 
-def ask_nobody(record: Mapping[str, Any]) -> list[str]:
+def without_reports(record: Mapping[str, Any]) -> list[str]:
     """Return the null models that tell what public data alone give; none if the run asked nobody itself."""
     if not record.get("verdict") or not record["devices"]["asked"]:
         return []
@@ -294,8 +359,7 @@ def verdict_of(own: Sequence[Score], scores: Mapping[str, Sequence[Score]], free
         },
         "ask_nobody": list(free),
     }
-    nulls = {name: {"test": mean([score.test for score in each])} for name, each in scores.items()}
-    words = words_of_standing(section, nulls), words_of_gains(section["bought"])
+    words = gain_of(section, scores), words_of_gains(section["bought"])
     return {**section, "text": "; ".join(filter(None, words))}
 
 

@@ -244,10 +244,12 @@ class RunOptions:
         allows=lambda share: share == AUTO or (not isinstance(share, str) and 0 <= share < 1), hashed="in force",
         must="must be auto, or a number of 0 or more and below 1", unread=_feature_share,
     )  # fmt: skip
-    public_features: bool = option(False, "Features are public; epsilon is for edges alone", BUDGET, hashed="in force")
+    public_features: bool = option(
+        False, "Features are public; epsilon is for edges alone", BUDGET, hashed="in force", label="features public"
+    )
     private_labels: bool = option(
         False, "Ask for labels under noise", BUDGET, shown="labels are public", flag="--private-labels/--public-labels",
-        hashed="in force", unread=_private_labels,
+        hashed="in force", label="labels private", unread=_private_labels,
     )  # fmt: skip
     label_mechanism: str = option(
         "grr", "Noise of a label: grr or subset_selection", BUDGET, "NAME",

@@ -86,7 +86,7 @@ WITH_NULLS: dict[str, Any] = {
     },
     "verdict": {
         "above_chance": True, "above_nulls": False, "margin": {"value": -0.176, "low": -0.189, "high": -0.162},
-        "over_chance": None, "over": {}, "best_null": "graph_alone", "interval": {"of": "repeats"},
+        "over_chance": None, "over": {}, "best_null": "graph_alone", "interval": {"of": "repeats", "repeats": 5},
         "ask_nobody": ["chance", "shuffled_all"],
         "bought": {"features": {"value": 0.0031, "low": -0.009, "high": 0.0152},
                    "adjacency": {"value": 0.2813, "low": 0.27, "high": 0.292}},
@@ -99,8 +99,8 @@ ABOVE_NULLS: dict[str, Any] = {
     "nulls": {"chance": {"test": 0.3013}, "graph_alone": None, "features_alone": {"test": 0.62, "std": 0.002},
               "shuffled": {"features": {"test": 0.4, "std": 0.02}}},
     "verdict": {"above_chance": True, "above_nulls": True, "margin": {"value": 0.09, "low": 0.07, "high": 0.11},
-                "over_chance": None, "over": {}, "best_null": "features_alone", "interval": {"of": "repeats"},
-                "ask_nobody": ["chance"],
+                "over_chance": None, "over": {}, "best_null": "features_alone",
+                "interval": {"of": "repeats", "repeats": 5}, "ask_nobody": ["chance"],
                 "bought": {"features": {"value": 0.31, "low": 0.28, "high": 0.34}},
                 "text": "On these people the private features gained 31.0 ± 1.5 points."},
 }  # fmt: skip

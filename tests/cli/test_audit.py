@@ -215,4 +215,4 @@ def test_the_table(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     show(CampaignResult(rows, {"dataset": "cora"}, [], 12.0, {}, Path("runs/x")))
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines()[:-1])) <= width and "80.0 ± 1.0" in out and "+ both-ends" in out
-    assert "null models chance 30.0" in out and "nobody lies" in out and ("-7.0" in out) == (width == 80)
+    assert "null models largest class 30.0" in out and "nobody lies" in out and ("-7.0" in out) == (width == 80)

@@ -36,7 +36,7 @@ def test_a_table_a_page_and_a_folder_a_run(tmp_path: Path, listing: Callable[[Pa
     lines = [line for line in shown.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, lines)) <= 80
     assert [line.split()[0] for line in lines[2:5]] == ["hogs", "lpgnn", "raw"]
-    assert "Budgets are not equal" in shown.stdout and "in clear" in shown.stdout
+    assert "hogs is the only method" in shown.stdout or "Losses differ" in shown.stdout
     assert f"Written to {folder / 'compare.html'}" in shown.stdout
     assert len(list(folder.glob("*/result.json"))) == 3
     assert (folder / "table.csv").read_text().count("\n") == 4
@@ -63,9 +63,9 @@ def test_words_and_figures_are_those_of_one_collection_and_the_sum_stands_once(t
 
     alone, seeded, real = words(), words("--repeats", "2"), words("--repeats", "2", "--noise-seed", "os")
     for text in (alone, seeded, real):
-        assert "at the level of a person what holds is 4 for every method" in text
-    assert "Simulated from a seed: not private. 2 repeats on the same people would lose 2 times as much." in seeded
-    assert "Simulated from a seed: not private. a" not in alone and "not private" not in real
+        assert "At equal loss for a person (4), " in text
+    assert "(--noise-seed os); 2 repeats on the same people would lose 2 times as much" in seeded
+    assert "lose 2 times as much" not in alone and "not private" not in real
     assert real.count("losses add") == 1 and "4 collections asked the same people (generated)" in real
     assert "a person 16" in real and "asked the same people" not in seeded + alone
 
@@ -73,12 +73,12 @@ def test_words_and_figures_are_those_of_one_collection_and_the_sum_stands_once(t
 def test_budgets_that_were_made_equal(tmp_path: Path) -> None:
     shown = compare(tmp_path, "hogs", "solitude", "--match", "relationship", "2")
     assert shown.exit_code == 0, shown.output
-    assert "Budgets are equal" in shown.stdout and "not equal" not in shown.stdout
-    shown = compare(tmp_path, "hogs", "solitude", "raw", "--match", "relationship", "2")
-    assert "Budgets are not equal" in shown.stdout
-    assert "raw: in clear at the level of a friendship" in shown.stdout
+    assert "At equal loss for a friendship (2), " in shown.stdout
+    shown = compare(tmp_path, "hogs", "solitude", "lpgnn", "raw", "--match", "relationship", "2")
+    assert "At equal loss for a friendship (2), " in shown.stdout and "raw: " not in shown.stdout  # it protects nothing
+    assert "lpgnn: in clear at the level of a friendship" in shown.stdout
     (folder,) = (tmp_path / "runs").iterdir()
-    assert "<b>raw</b> in clear at the level of a friendship" in (folder / "compare.html").read_text()
+    assert "<b>lpgnn</b> in clear at the level of a friendship" in (folder / "compare.html").read_text()
 
 
 def test_a_method_that_fails_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
@@ -103,12 +103,11 @@ def test_several_results_on_a_terminal(width: int, comparison: Path, monkeypatch
     assert max(map(len, lines)) <= width and "…" not in capture.get()
     text = " ".join(capture.get().split())
     if width == 80:
-        assert "hogs 3 61.0 ± 1.0 70.0 30.2 78.8 ▲ 8 14.4 21,797.6 810 B" in text
-        assert "raw 1 61.2 70.0 – – – in clear in clear" in text
+        assert "hogs 3 61.0 ± 1.0 78.8 ▲ 70.0 8 14.4 21,798 810 B" in text
+        assert "raw 1 61.2 – 70.0 – in clear in clear none" in text
     else:
-        assert "asking nobody 30.2, best null 78.8 ▲, no noise 85.1, claim 8, a friendship 14.4" in text
-    assert "Labels on the graph alone are 17.6" in text and "null models: not taken" in text
-    assert "Simulated from a seed: not private." in text
+        assert "simpler 78.8 ▲, no noise 85.1, device (alone) 70.0, epsilon claimed 8, friendship 14.4" in text
+    assert "Warning: simulated from a seed: these reports are not private" in text
 
 
 CELLS = """

@@ -36,5 +36,5 @@ def test_the_best_guess_is_the_bayes_risk_of_a_loss() -> None:
 
 
 def test_a_difference_has_a_sign_and_no_negative_zero() -> None:
-    assert difference({"value": 0.0031, "low": -0.0001, "high": 0.0152}) == "+0.3 (+0.0 to +1.5)"
-    assert difference({"value": -0.176, "low": -0.189, "high": -0.162}) == "-17.6 (-18.9 to -16.2)"
+    assert difference({"value": 0.0031, "low": -0.0001, "high": 0.0152}) == "+0.3 points (95 % CI +0.0 to +1.5)"
+    assert difference({"value": -0.176, "low": -0.189, "high": -0.162}) == "-17.6 points (95 % CI -18.9 to -16.2)"

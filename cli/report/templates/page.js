@@ -16,6 +16,11 @@
   };
   const options = { renderer: "svg", actions: false, ast: true, config, logLevel: 1, defaultStyle: false, tooltip: { theme: "custom" } };
   const charts = JSON.parse(document.getElementById("charts").textContent);
-  await Promise.all(charts.map((chart, place) => window.vegaEmbed(`#chart-${place}`, chart, options)));
+  const draw = (chart, place) => window.vegaEmbed(`#chart-${place}`, chart, options);
+  await Promise.all(charts.map((chart, place) => {
+    const folded = document.getElementById(`chart-${place}`).closest("details"); // it has no width yet
+    if (!folded) return draw(chart, place);
+    folded.addEventListener("toggle", () => draw(chart, place), { once: true });
+  }));
   document.documentElement.dataset.ready = "yes";
 })();

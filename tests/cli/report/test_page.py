@@ -15,10 +15,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
-import pytest
-
 from ldpsim.cli.report.gather import gather
-from ldpsim.cli.report.page import packed_library, plotting_library, render, verdict
+from ldpsim.cli.report.page import packed_library, plotting_library, render
+from ldpsim.strategies.outputs.comparison import finding
 
 
 def own(page: str) -> str:
@@ -77,15 +76,17 @@ def test_the_policy_allows_these_two_scripts_and_nothing_else(comparison: Path) 
 
 def words(page: str, section: str) -> str:
     """The text of a section of the page."""
-    inside = page.partition(f'<section id="{section}"')[2].partition("</section>")[0]
+    inside = re.split('</section>|<details class="part"', page.partition(f'id="{section}"')[2])[0]
     return " ".join(re.sub(r"<[^>]*>", " ", inside).split())
 
 
-def test_failures_and_what_is_left_out_stand_at_the_top(comparison: Path, write_result: Callable[..., Path]) -> None:
+def test_failures_and_what_is_left_out_stand_above_the_table(
+    comparison: Path, write_result: Callable[..., Path]
+) -> None:
     write_result(comparison, "old-0", {"schema": 7})
     write_result(comparison, "other-0", {"dataset/scored_sha256": ["00"], "method": "privgnn"})
     (comparison / "table.csv").write_text("cell,status,method,error\n1,failed,rgnn,--epsilon is missing\n")
-    head = render(gather([comparison])).partition("<main>")[0]
+    head = render(gather([comparison])).partition('id="glance"')[0]
     assert "<b>rgnn</b> --epsilon is missing" in head and "schema 7, this version reads schema 2" in head
     assert "privgnn: another split" in head
 
@@ -97,38 +98,56 @@ def test_equal_budgets_are_told_from_what_holds_and_not_from_what_was_wanted(
     write_result(tmp_path, "b", {"method": "two", "privacy/holds/relationship/value": 14.4 * (1 + 1e-8)})
     groups = gather([tmp_path]).groups
     match = {"level": "relationship", "target": 14.4, "unmatched": {}}
-    assert verdict(groups, match)["equal"] and "for every method" in verdict(groups, None)["line"]
-    wanted = verdict(groups, {**match, "target": 2.0, "unmatched": {"one": "edges are public"}})
-    assert not wanted["equal"] and "what holds is 2 for 0 of 2" in wanted["line"]
-    assert wanted["reasons"] == [("one", "edges are public"), ("two", "it was not solved for")]
+    for same in (finding(groups, match), finding(groups, None)):
+        assert same.equal and same.text.startswith("At equal loss for a ")
+    wanted = finding(groups, {**match, "target": 2.0, "unmatched": {"one": "edges are public"}})
+    assert not wanted.equal and wanted.text == "No two methods have a loss of 2 for a friendship."
+    assert wanted.unmatched == [("one", "edges are public"), ("two", "it was not solved for")]
     write_result(tmp_path, "b-2", {"method": "two", "privacy/holds/relationship/value": 20.0, "config/seed": 1})
-    assert "for 1 of 2" in verdict(gather([tmp_path]).groups, match)["line"]
+    assert finding(gather([tmp_path]).groups, match).unmatched == [("two", "it was not solved for")]
 
 
 def test_claimed_stands_beside_held_and_accuracy_beside_nulls_and_the_reference(comparison: Path) -> None:
     page = own(render(gather([comparison])))
-    assert "hogs 3 61.0 ± 1.0 70.0 30.2 78.8 ▲ 85.1 8 14.4 21,797.6 810 B" in words(page, "glance")
+    assert "hogs 3 61.0 ± 1.0 78.8 ▲ 85.1 70.0 8 14.4 21,798 810 B" in words(page, "glance")
     nulls = words(page, "nulls")
-    assert "78.8 ± 0.3 55.0 ± 1.1 60.9 ± 0.4 33.1 ± 0.6 30.2 ± 0.0 -17.6 (-18.9 to -16.2)" in nulls
+    assert "78.8 ± 0.3 55.0 ± 1.1 60.9 ± 0.4 33.1 ± 0.6 30.2 ± 0.0" in nulls
     assert "Labels on the graph alone are 17.6 points above the method." in nulls
-    assert "raw edges and features in clear 61.2 – – – – – – – Not taken" in nulls
+    assert "raw edges and features in clear – – – – – – Not run" in nulls
     bare = own(render(gather([comparison / "raw-0"])))
-    assert "Null models: not taken." in bare
+    assert "Simpler models: not run." in bare
     assert page.count('class="badge"') > 8 and "in clear to the curator" in page
 
 
 def test_a_chart_has_a_line_for_each_method_and_none_is_left_out(comparison: Path) -> None:
     chart, sent = json.loads(Elements(render(gather([comparison]))).scripts[0])
     (choice,) = chart["params"]
-    assert choice["value"] == "user" and choice["bind"]["options"][:2] == ["claimed", "bit"]
+    assert choice["value"] == "user" and choice["bind"]["options"] == [
+        "user",
+        "relationship",
+        "central_node",
+        "claimed",
+    ]
     points = {point["name"]: point["relationship"] for point in chart["data"]["values"]}
     assert points == {"hogs": 14.4, "lpgnn": None, "dp-fedavg": None, "mlp": None, "raw": None}
     hogs = next(point for point in chart["data"]["values"] if point["name"] == "hogs")
     assert hogs["tip"].startswith(
-        "hogs\nn: 3\ncurator %: 61.0 ± 1.0\ndevice (alone): 70.0\nasking nobody: 30.2\nbest null: 78.8 ▲"
+        "hogs\nn: 3\naccuracy: 61.0 ± 1.0\nsimpler: 78.8 ▲\nno noise: 85.1\ndevice (alone): 70.0"
     )
-    assert (hogs["null"], hogs["chance"], hogs["bytes"]) == pytest.approx((78.84, 30.13, 810))
+    assert hogs["low"] < hogs["y"] < hogs["high"] and hogs["bytes"] == 810
+    lines = chart["layer"][0]["data"]["values"]  # the best figure of each simpler model, close ones with one label
+    assert [line["name"] for line in lines] == [
+        "graph alone 78.8", "features alone 62.0", "largest class 30.1"
+    ]  # fmt: skip
     assert sent["params"] == [{"name": "shown", "value": "bytes"}]
+
+
+def test_the_picture_comes_first_then_one_sentence_then_the_table_and_all_else_is_folded(comparison: Path) -> None:
+    page = own(render(gather([comparison])))
+    places = [page.index(part) for part in ('id="chart-0"', 'id="verdict"', 'id="glance"', '<details class="part"')]
+    assert places == sorted(places)
+    main = re.sub(r'<details class="part".*</details>', "", page.partition("<main>")[2], flags=re.DOTALL)
+    assert re.findall(r"<h2[^>]*>([^<]*)", main) == ["Figures"] and " open" not in re.sub(r"<script.*", "", main)
 
 
 def test_csv_files_hold_all_figures_and_no_formula(tmp_path: Path, write_result: Callable[..., Path]) -> None:
@@ -147,7 +166,7 @@ def test_groups_that_are_served_worse_are_marked(tmp_path: Path, write_result: C
     write_result(tmp_path, "hogs-0", {"groups": {"rows": rows}})
     page = render(gather([tmp_path]))
     assert 'class &lt;b&gt;gold&lt;/b&gt; <span class="badge">worse off</span>' in page and "<b>gold" not in page
-    assert "worse off: class &lt;b&gt;gold&lt;/b&gt; -40.0 points by noise" in page
+    assert "People of class &lt;b&gt;gold&lt;/b&gt; lose 40.0 points to noise" in page
     assert "40.0 <small>30 to 50</small>" in page and "80.0 <small>70 to 90</small>" in page
     write_result(tmp_path / "none", "hogs-0")
     assert "There is no accuracy by groups" in render(gather([tmp_path / "none"]))

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ldpsim.cli.report.gather import gather
-from ldpsim.cli.report.page import verdict
 from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.experiments.compare import Comparison, compare, guarantee_before, match
+from ldpsim.strategies.outputs.comparison import finding
 from ldpsim.strategies.results.in_words import held
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions
@@ -67,7 +67,7 @@ def test_a_match_takes_the_words_of_the_screen(tmp_path: Path) -> None:
     assert feature.records[0]["privacy"]["holds"]["bit_feature"]["value"] == pytest.approx(0.5, rel=1e-6)
     (group, _) = gather([feature.folder]).groups
     assert group.levels["bit_feature"]["value"] < group.levels["bit"]["value"]
-    assert verdict([group], {"level": "bit_feature", "target": 0.5, "unmatched": {}})["equal"]
+    assert finding([group, group], {"level": "bit_feature", "target": 0.5, "unmatched": {}}).equal
     with pytest.raises(ValueError, match=r"^--match friendship -1: the loss must be a finite number above 0"):
         small(tmp_path, "hogs", matching=("relationship", -1.0))
 

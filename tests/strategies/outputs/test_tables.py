@@ -21,10 +21,9 @@ from ldpsim.strategies.experiments.sweep import SweepResult
 from ldpsim.strategies.foreign_text import csv_cell, from_csv_cell, number, printable, text
 from ldpsim.strategies.outputs.groups import groups_of
 from ldpsim.strategies.outputs.paper import latex_table
-from ldpsim.strategies.outputs.run_lines import html_of_run, text_of_run
+from ldpsim.strategies.outputs.result_view import html_of_run, text_of_run
 from ldpsim.strategies.outputs.shell import command_of, comparison_of
 from ldpsim.strategies.outputs.sums import added, in_all, of_repeats
-from ldpsim.strategies.results.in_words import privacy_in_words
 from ldpsim.strategies.setup.options import RunOptions
 from tests.cli.conftest import RECORD, WITH_NULLS
 
@@ -36,20 +35,23 @@ def result(method: str, test: float, seed: int, *, loss: float | None = 7.0, nul
     holds["relationship"] = (Level("unprotected") if loss is None else Level("bounded", loss)).to_dict()
     margin = {"value": test - max(nulls), "low": -1.0, "high": 1.0}
     return {
+        **RECORD,
         "method": method,
         "gnn": "gcn",
         "ldpsim_version": "1",
-        "seeds": {"population": seed, "training": seed},
+        "seeds": dict.fromkeys(("population", "split", "noise", "training"), seed),
         "simulation_seeded": True,
-        "dataset": {"name": data, "nodes": nodes, "digest": f"{seed}"},
-        "accuracy": {"test": test, "per_repeat": per_repeat or [test]},
+        "dataset": {**RECORD["dataset"], "name": data, "nodes": nodes, "digest": f"{seed}"},
+        "accuracy": {**RECORD["accuracy"], "test": test, "per_repeat": per_repeat or [test]},
         "nulls": {"chance": {"test": nulls[0]}, "graph_alone": {"test": nulls[1], "std": None}},
         "verdict": {"above_chance": True, "above_nulls": False, "margin": margin, "text": "Words.",
-                    "ask_nobody": ["chance"]},
+                    "ask_nobody": ["chance"], "best_null": "graph_alone",
+                    "interval": {"of": "people", "repeats": 1}, "over_chance": None},
         "privacy": {"trust": "none" if loss is None else "untrusted curator", "holds": holds, "collections": 1,
-                    "claimed": {"value": 1.0}},
-        "devices": {"asked": nodes},
-        "config": {"seed": seed, "settings": settings or {}, "repeats": len(per_repeat or [0]), **config},
+                    "claimed": {"value": 1.0}, "searched": 0},
+        "devices": {**RECORD["devices"], "asked": nodes},
+        "config": {**RECORD["config"], "seed": seed, "settings": settings or {}, "repeats": len(per_repeat or [0]),
+                   **config},
     }  # fmt: skip
 
 
@@ -67,7 +69,7 @@ def test_figures_by_hand() -> None:
     assert (group.method, group.label, group.row["n"]) == ("hogs", "hogs", 3)
     assert (group.mean, group.row["sd"]) == (pytest.approx(0.6), pytest.approx(0.1))
     assert (group.row["chance"], group.row["best_null"]) == (pytest.approx(0.3), "graph_alone")
-    assert (group.row["best_null_mean"], group.row["asking_nobody"]) == (pytest.approx(0.4), "chance")
+    assert (group.row["best_null_mean"], group.row["no_reports"]) == (pytest.approx(0.4), "chance")
     assert group.levels["relationship"]["value"] == group.row["holds_relationship"] == 9.0  # the largest one
     assert (group.row["holds_user"], group.row["holds_user_status"]) == (None, "not asked")
 
@@ -83,7 +85,9 @@ def test_the_margin_over_seeds_is_that_of_the_best_null_with_a_corrected_upper_e
     margin = group.verdict["margin"]
     assert margin["value"] == pytest.approx(0.2) and margin["low"] == pytest.approx(0.2 - 4.302653 * 0.1)
     assert margin["high"] > 0.3 + 4.302653 * 0.1 / 3**0.5  # the narrower one, widened: two null models
-    assert group.verdict["standing"] == "even" and group.verdict["text"].startswith("3 seeds: does not measurably beat")
+    assert group.verdict["standing"] == "even" and group.verdict["text"].startswith(
+        "3 seeds: asking gains +20.0 points over graph alone"
+    )
     two = groups_of(records[:2])[0].verdict
     assert two is not None and two["margin"] is None and "an interval takes three seeds" in two["text"]
 
@@ -96,9 +100,9 @@ def test_repeats_of_a_run_count_as_scores() -> None:
 def test_groups_are_told_apart_by_options_and_never_by_seeds() -> None:
     assert labels(result("hogs", 0.5, 0, epsilon=4.0), result("hogs", 0.6, 1, epsilon=4.0)) == ["hogs: 2"]
     budgets = [result("hogs", 0.5, seed, epsilon=epsilon) for seed in (0, 1) for epsilon in (10.0, 2.0)]
-    assert labels(*budgets) == ["hogs ε 2: 2", "hogs ε 10: 2"]
+    assert labels(*budgets) == ["hogs, ε 2: 2", "hogs, ε 10: 2"]
     assert labels(result("hogs", 0.5, 0, settings={"tau": "0.5"}), result("hogs", 0.5, 0, settings={"tau": "0.9"}),
-                  result("raw", 0.5, 0)) == ["hogs tau 0.5: 1", "hogs tau 0.9: 1", "raw: 1"]  # fmt: skip
+                  result("raw", 0.5, 0)) == ["hogs, tau 0.5: 1", "hogs, tau 0.9: 1", "raw: 1"]  # fmt: skip
     two = groups_of([result("hogs", 0.5, 0), result("hogs", 0.5, 0, data="citeseer", nodes=90)])
     assert [group.data for group in two] == [("cora", 60), ("citeseer", 90)] and two[0].label != two[1].label
 
@@ -131,10 +135,12 @@ BUDGETS = [result(method, 0.5 + epsilon / 100, seed, loss=loss and loss * epsilo
 def test_a_table_by_hand() -> None:
     rows = [line for line in latex_table(groups_of(BUDGETS), command="ldpsim report x", version="1").splitlines()
             if line.endswith(r"\\")]  # fmt: skip
-    assert rows[0].startswith(r"method & n & curator \% & device (alone) & asking nobody & best null")
+    assert rows[0].startswith(
+        r"method & n & accuracy & simpler & no noise & device (alone) & epsilon claimed & friendship & person"
+    )
     assert [row.split(" & ")[:3] for row in rows[1:]] == [
-        [r"hogs $\varepsilon$ 2", "3", r"52.0 $\pm$ 0.0"],
-        [r"hogs $\varepsilon$ 8", "3", r"58.0 $\pm$ 0.0"],
+        [r"hogs, $\varepsilon$ 2", "3", r"52.0 $\pm$ 0.0"],
+        [r"hogs, $\varepsilon$ 8", "3", r"58.0 $\pm$ 0.0"],
         ["raw", "6", r"55.0 $\pm$ 3.3"],
     ]
     assert " & 1 & 2 & not asked & " in rows[1] and " & in clear & " in rows[3]
@@ -273,15 +279,16 @@ def test_every_method_has_a_comparison_with_its_own_kind(method: str) -> None:
 HOSTILE = "<script>alert(1)</script>"
 
 
-def test_a_run_shows_accuracy_beside_nulls_the_claim_privacy_in_words_and_the_cost() -> None:
+def test_a_run_shows_accuracy_beside_simpler_models_the_epsilon_that_holds_and_the_cost() -> None:
     record: dict[str, Any] = {**RECORD, **{name: WITH_NULLS[name] for name in ("nulls", "verdict", "reference")}}
     shown = text_of_run(record, Path("runs/a"))
-    assert len(shown.splitlines()) <= 10
-    for words in ("61.2 %; asking nobody 30.2 % (shuffled all); without noise 85.1 %", "is below the best null model",
-                  "claimed  epsilon-LDP", "400 B down, 410 B up a device in 1 round", "runs/a",
-                  *(finding.text for finding in privacy_in_words(record))):  # fmt: skip
-        assert words in shown
-    assert "null models: not taken" in text_of_run(RECORD, None)
+    assert len(shown.splitlines()) <= 20
+    for words in ("hogs                        61.2 %", "no reports                  30.2 %  shuffled records",
+                  "Asking gains -17.6 points over graph alone (95 % CI -18.9 to -16.2): no.",
+                  "The paper claims epsilon-LDP", "400 B down, 410 B up a device, 1 round", "runs/a/result.json",
+                  "a feature                 0.8  69 %", "14.4  >99.9 %  79.0 % were rebuilt"):  # fmt: skip
+        assert words in shown, words
+    assert "best simpler model         not run" in text_of_run(RECORD, None)
 
 
 def test_foreign_words_are_text_and_a_sweep_has_a_row_a_group() -> None:
@@ -290,7 +297,7 @@ def test_foreign_words_are_text_and_a_sweep_has_a_row_a_group() -> None:
     swept = SweepResult([], Path(HOSTILE), 0, [asked, {**asked, "config_hash": "b"}], [(HOSTILE, Failed(HOSTILE))])
     for shown in (html_of_run(record, Path(HOSTILE)), swept._repr_html_()):
         assert HOSTILE not in shown and len(shown) < 10_000
-    assert "61.2" in shown and "21,797.6" in shown
+    assert "61.2" in shown and "21,79" in shown
 
 
 FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''-x", "＝1"]

@@ -24,7 +24,7 @@ from ldpsim.devices.datasets.npz_file import write_npz_file
 from ldpsim.devices.facts import Split
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.outputs.groups import groups_of, table_of
-from ldpsim.strategies.outputs.run_lines import lines_of
+from ldpsim.strategies.outputs.result_view import view_of
 from ldpsim.strategies.results.evaluation import accuracy, auc, macro_f1, reconstruction
 from ldpsim.strategies.results.numbers import (
     NONE,
@@ -130,7 +130,7 @@ def test_the_figure_of_a_training_in_rounds_is_the_devices(method: str) -> None:
     row = row_of(record, "")
     assert (row["curator"], row["device"], row["device_std"]) == (None, figures["device"], figures["device_std"])
     (shown,) = table_of(groups_of([record]))
-    assert shown["curator %"] == NONE
+    assert "accuracy" not in shown  # the curator has no figure
     assert shown["device (alone)"] == points(figures["device"]) + plus_minus(figures["device_std"])
 
 
@@ -358,8 +358,8 @@ def test_auc_is_beside_accuracy_where_one_class_has_most_people(tmp_path: Path) 
             record = simulate(options).record
             assert ("auc" in record["accuracy"]) == key
             assert ("device_auc" in record["accuracy"]) == (key and method == "hogs")
-            (line, *_) = lines_of(record)
-            assert ("(AUC 0." in line.text) == key
+            (row, *_) = view_of(record).sections[0].rows
+            assert row.words.startswith("AUC 0.") == key
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -418,9 +418,8 @@ def test_shares_are_points_and_per_cent() -> None:
 
 def test_a_difference_has_its_interval_and_no_minus_before_nothing() -> None:
     entry = {"value": -0.0004, "low": -0.021, "high": 0.0196}
-    assert difference(entry) == "+0.0 (-2.1 to +2.0)"
-    assert difference({**entry, "value": 0.0996}, "people") == "+10.0 (-2.1 to +2.0 over people)"
-    assert difference(entry, "repeats") == difference(entry)
+    assert difference(entry) == "+0.0 points (95 % CI -2.1 to +2.0)"
+    assert difference({**entry, "value": 0.0996}) == "+10.0 points (95 % CI -2.1 to +2.0)"
 
 
 def test_bytes_seconds_and_counts() -> None:

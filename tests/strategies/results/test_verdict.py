@@ -12,16 +12,19 @@ from ldpsim.strategies.results.outcome import Score
 from ldpsim.strategies.results.verdict import (
     NULLS,
     STANDINGS,
-    asking_nobody,
     asks_nobody,
     best_null,
+    device_gain_of,
     device_margin,
+    gain_of,
+    gain_text,
+    gains_in_short,
+    no_reports,
     null_lines,
     nulls_section,
     shown_nulls_of,
     shown_verdict,
     verdict_section,
-    words_of_standing,
 )
 
 N = 400
@@ -103,19 +106,19 @@ def test_each_null_model_has_its_figure_or_the_reason_why_not() -> None:
     """In the order of the tables; a figure of a part of a family says which part is missing."""
     nulls = {"chance": {"test": 0.2}, "graph_alone": None, "graph_learned": {"test": 0.5, "std": 0.01},
              "features_alone": None, "device_features": {"test": 0.3, "std": None}, "shuffled": {}}  # fmt: skip
-    reasons = {"graph_alone": "not taken: no graph is reported", "graph_learned": "without LINK",
-               "device_alone": "not taken: no label is in clear"}  # fmt: skip
+    reasons = {"graph_alone": "not run: no graph is reported", "graph_learned": "without LINK",
+               "device_alone": "not run: no label is public"}  # fmt: skip
     lines = null_lines({"nulls": nulls, "nulls_not_taken": reasons})
     assert [heading for heading, _ in lines] == [
-        "chance", "graph alone", "graph alone, learned", "device alone", "device, features"
+        "largest class", "graph alone", "graph alone, learned", "device alone", "device, features"
     ]  # fmt: skip
     words = dict(lines)
     assert words["graph alone"] == reasons["graph_alone"] and words["device alone"] == reasons["device_alone"]
-    assert words["graph alone, learned"].startswith("50.0 % ± 1.0 (the best of that")
+    assert words["graph alone, learned"].startswith("50.0 % ± 1.0 (the best of label propagation")
     assert words["graph alone, learned"].endswith("; without LINK") and words["device, features"].startswith("30.0 % (")
     assert null_lines({"nulls": None}) == []  # --no-nulls, and results of earlier versions
     assert [heading for heading, _ in null_lines({"nulls": nulls})] == [
-        "chance", "graph alone, learned", "device, features"
+        "largest class", "graph alone, learned", "device, features"
     ]  # fmt: skip
 
 
@@ -127,8 +130,10 @@ def test_a_null_that_is_better() -> None:
     found = verdict_section(repeats(HOGS))
     assert found is not None and found["above_chance"] is True and found["above_nulls"] is False
     assert found["best_null"] == "graph_alone" and found["margin"]["value"] == pytest.approx(-0.06, abs=2e-3)
-    assert found["text"].startswith("is below the best null model (graph alone, 78.8 %): -6.0 (-")
-    assert "private features gained +0.2 (" in found["text"] and "private data gained +42." in found["text"]
+    assert (
+        found["text"].startswith("asking gains -6.0 points over graph alone (95 % CI -") and "): no; " in found["text"]
+    )
+    assert "private features gained +0.2 points (" in found["text"] and "private data gained +42." in found["text"]
     assert found["bought"]["features"]["value"] == pytest.approx(0.0025)
     assert found["bought"]["adjacency"]["low"] > 0.3
 
@@ -140,7 +145,7 @@ def test_above_means_above_with_the_interval() -> None:
     assert found["margin"]["value"] > 0 and found["above_nulls"] is False and found["above_chance"] is False
     assert found["best_null"] == "shuffled_features"
     assert found["text"].count("gained") == 1  # one private attribute: all is the same
-    assert "not measurably above chance" in found["text"]
+    assert "over shuffled features (95 % CI " in found["text"] and "): not measurable (" in found["text"]
 
 
 def test_chance_is_a_null_model_of_the_margin() -> None:
@@ -149,18 +154,16 @@ def test_chance_is_a_null_model_of_the_margin() -> None:
     assert found is not None and (found["above_nulls"], found["best_null"]) == (True, "chance")
     assert [found["margin"][end] for end in ("value", "low")] == [found["over_chance"][end] for end in ("value", "low")]
     assert found["margin"]["value"] == pytest.approx(0.41)
-    assert "beats the best null model (chance, 27.5 %)" in found["text"]
+    assert "points over the largest class (95 % CI " in found["text"] and found["text"].endswith("): yes")
     alone = verdict_section(repeats({"own": 0.4, "chance": 0.2}))
     assert alone is not None and alone["best_null"] == "chance" and alone["above_nulls"] is True
 
 
-def test_fields_say_how_the_intervals_were_made_and_few_repeats_are_named() -> None:
+def test_fields_say_how_the_intervals_were_made() -> None:
     found = [verdict_section(repeats(*[HOGS] * number)) for number in (1, 2, 3, 4, 5)]
     of = ["people", "people", "few repeats", "few repeats", "repeats"]
     assert [each and each["interval"]["of"] for each in found] == of
     assert [each and each["interval"]["repeats"] for each in found] == [1, 2, 3, 4, 5]
-    assert [each and each["text"].count(" over few repeats)") for each in found] == [0, 0, 1, 1, 0]
-    assert [each and each["text"].count(" over people)") for each in found] == [1, 1, 0, 0, 0]
     for each in found:
         assert each is not None and 0.025 / 6 < each["interval"]["tail_of_each_null"] <= 0.025
         assert set(each["over"]) == {"graph_alone", "features_alone"}
@@ -222,12 +225,42 @@ def test_the_standing_of_a_method(changes: dict[str, Any], standing: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "words"), [(-0.02, 0.04, "not measurably above chance: +1.0"), (-0.04, -0.01, "below chance: +1.0")]
-)
-def test_a_method_is_below_chance_where_the_whole_interval_is(low: float, high: float, words: str) -> None:
-    section = {"above_chance": False, "margin": None, "over_chance": {"value": 0.01, "low": low, "high": high},
-               "best_null": "chance", "interval": {"of": "repeats"}}  # fmt: skip
-    assert words_of_standing(section, {"chance": {"test": 0.3}}).startswith(words)
+    ("low", "high", "answer"),
+    [
+        (0.001, 0.04, "yes"), (-0.04, -0.001, "no"), (-0.001, 0.04, "not measurable (5 repeats would show 3 points)"),
+        (-0.04, 0.001, "not measurable (6 repeats would show 3 points)"),
+    ],
+)  # fmt: skip
+def test_one_sentence_says_what_asking_gains(low: float, high: float, answer: str) -> None:
+    """Yes or no where the whole interval is on one side of 0; the number of repeats follows from its lower half.
+
+    By hand: halves of .011 and .05 are standard errors of .0056 and .0255 in one repeat; 2.776 * .0056 / sqrt 5 = .007,
+    and 2.776 * .0255 / sqrt 5 = .0317, 2.571 / sqrt 6 = .0268, so that the second takes 6 repeats.
+    """
+    interval = {"value": 0.01, "low": low, "high": high}
+    words = f"asking gains +1.0 points over the largest class (95 % CI {100 * low:+.1f} to {100 * high:+.1f}): {answer}"
+    section = {"above_chance": True, "above_nulls": low > 0, "margin": interval, "over_chance": None,
+               "best_null": "chance", "interval": {"repeats": 1}}  # fmt: skip
+    assert gain_of(section, ["chance", "features_alone"]) == words
+    assert gain_of({**section, "margin": None, "over_chance": interval}, ["chance"]) == words
+    assert gain_of({**section, "margin": None}, ["chance"]) == ""
+    on_device = {**section, "device": {"best": "device_alone", "margin": interval}}
+    assert device_gain_of(on_device) == words.replace("largest class", "device alone") and device_gain_of(section) == ""
+    short = words.partition(" (5")[0].partition(" (6")[0]
+    both = f"{short}; on the device {short.removeprefix('asking gains ').replace('largest class', 'device alone')}"
+    assert gains_in_short(on_device, ["chance", "features_alone"]) == both
+
+
+def test_many_repeats_are_not_asked_for_again() -> None:
+    wide = {"value": 0.0, "low": -0.01, "high": 0.01}  # ten repeats that would show 3 points already do
+    assert gain_text(wide, "graph alone", 10).endswith(": not measurable")
+
+
+def test_praise_without_a_model_that_learns_alone_says_so() -> None:
+    section = {"above_chance": True, "above_nulls": True, "margin": {**MARGIN, "low": 0.005}, "over_chance": None,
+               "best_null": "shuffled_all", "interval": {"repeats": 1}}  # fmt: skip
+    assert gain_of(section, ["chance", "shuffled_all"]).endswith(": yes; graph alone and features alone were not run")
+    assert gain_of(section, ["chance", "features_alone"]).endswith(": yes")
 
 
 @pytest.mark.parametrize(
@@ -246,11 +279,11 @@ def test_praise_needs_a_null_model_that_learns_alone(section: dict[str, Any], st
     assert STANDINGS[standing][1] == ("good" if standing == "above" else "open")
 
 
-def test_asking_nobody_leaves_what_public_data_give() -> None:
+def test_no_reports_leave_what_public_data_give() -> None:
     nulls = {"chance": {"test": 0.2}, "graph_alone": {"test": 0.5}, "features_alone": {"test": 0.6}}
     record = {"nulls": nulls, "devices": {"asked": 9}, "verdict": {"ask_nobody": ["chance", "graph_alone"]}}
-    assert asking_nobody(record) == "graph_alone"
-    assert asking_nobody({**record, "devices": {"asked": 0}}) is None is asking_nobody({**record, "verdict": None})
+    assert no_reports(record) == "graph_alone"
+    assert no_reports({**record, "devices": {"asked": 0}}) is None is no_reports({**record, "verdict": None})
 
 
 @pytest.mark.parametrize(

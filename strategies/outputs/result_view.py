@@ -1,0 +1,249 @@
+"""One result as rows: what the terminal, a notebook, ``print`` and pages show first of a run.
+
+    record -> group of one (:mod:`ldpsim.strategies.outputs.groups`) -> sections of rows -> terminal, notebook, text
+
+The sections are in the order of a reader's questions: how good is the prediction, what is private, what did it cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ldpsim.curator.privacy.level import VOLUNTEERS
+from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.strategies.foreign_text import text
+from ldpsim.strategies.group_accuracy.section import group_rows, words_of_groups
+from ldpsim.strategies.outputs.groups import Group, groups_of
+from ldpsim.strategies.outputs.html_table import html_table
+from ldpsim.strategies.outputs.sums import of_repeats
+from ldpsim.strategies.results.in_words import EVERYTHING, NOT_ASKED, Protected, claimed, protected
+from ldpsim.strategies.results.numbers import IN_CLEAR, count, epsilon, percent, seconds, share, size
+from ldpsim.strategies.results.verdict import (
+    CHANCE,
+    DEVICE_ALONE,
+    DEVICE_FEATURES,
+    NOT_TAKEN,
+    NULLS,
+    STANDINGS,
+    gains_in_short,
+    shown_nulls_of,
+)
+
+ACCURACY, PRIVACY, COST = "Accuracy", "Privacy", "Cost"
+CHANCE_OF_A_GUESS = "the epsilon that holds; chance to tell two values apart (50 %: none)"
+SEEDED = "simulated from a seed: these reports are not private (--noise-seed os)"
+_ATTRIBUTE_LEVELS = ("bit_feature", "relationship", "user", "label")  # --details has all levels
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a section.
+
+    Args:
+        name: What the figures are of; empty for a sentence over the whole width.
+        figures: The figures as text; each is a column of the section.
+        words: What explains them; may be empty.
+        tone: ``good``, ``open`` or ``bad``; empty for a plain line.
+    """
+
+    name: str
+    figures: tuple[str, ...] = ()
+    words: str = ""
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows under a heading.
+
+    Args:
+        name: :data:`ACCURACY`, :data:`PRIVACY` or :data:`COST`.
+        about: The rest of the heading.
+        rows: The rows.
+    """
+
+    name: str
+    about: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class ResultView:
+    """What a reader of a result needs first.
+
+    Args:
+        title: Method and data set.
+        setting: People, reports, and the epsilon of the paper.
+        sections: Accuracy, privacy, cost.
+        warning: What is not private of the simulated reports themselves; may be empty.
+    """
+
+    title: str
+    setting: str
+    sections: tuple[Section, ...]
+    warning: str
+
+
+def view_of(record: Mapping[str, Any]) -> ResultView:
+    """Return the view of a result.
+
+    Args:
+        record: Content of a result.json.
+
+    Raises:
+        ValueError: for an unknown status of a level.
+    """
+    (group,) = groups_of([record])
+    people, repeats = record["dataset"]["split"].get("test"), len(record["accuracy"]["per_repeat"])
+    tested = "" if not people else f"on {people:,} test people"
+    mean = f", mean of {repeats} repeats and its standard deviation" if repeats > 1 else ""
+    simulated = record["simulation_seeded"] and record["privacy"]["trust"] == "untrusted curator"
+    sections = (
+        Section(ACCURACY, f"{tested}{mean}".strip(", "), tuple(_accuracy(record, group))),
+        Section(PRIVACY, CHANCE_OF_A_GUESS, tuple(_privacy(record))),
+        Section(COST, "", (Row("", words=cost_of(record)),)),
+    )
+    title = text(f"{record['method']} on {record['dataset']['name']}")
+    return ResultView(title, setting_of(record), sections, SEEDED if simulated else "")
+
+
+def setting_of(record: Mapping[str, Any]) -> str:
+    """Return in a few words whose data are read, how, and under which epsilon as its paper counts it.
+
+    >>> setting_of({"dataset": {"nodes": 3000}, "devices": {"asked": 0}, "privacy": {"trust": "none"}})
+    '3,000 people, no reports and no protection: a reference on the true data'
+    """
+    people, privacy = f"{record['dataset']['nodes']:,} people", record["privacy"]
+    if not record["devices"]["asked"]:
+        return f"{people}, no reports and no protection: a reference on the true data"
+    trained, volunteers = record["communication"]["by_phase"].get("training"), record["config"].get("volunteers")
+    if trained:
+        how = f"{record['devices']['asked']:,} devices train in {count(trained['rounds'], 'round')}"
+    elif privacy["trust"] != "untrusted curator":
+        how = "an owner reads all records"
+    else:
+        how = f"{100 * volunteers:g} % volunteers" if volunteers else "one report each"
+    value = privacy["claimed"]["value"]
+    return f"{people}, {how}" + ("" if value is None else f", the paper's epsilon: {epsilon(value)}")
+
+
+def _accuracy(record: Mapping[str, Any], group: Group) -> Iterator[Row]:
+    accuracy, nulls, verdict, row = record["accuracy"], shown_nulls_of(record), group.verdict, group.row
+    area = accuracy.get("auc")
+    yield Row(group.method, (share(accuracy),), "" if area is None else f"AUC {area:.3f}")
+    best, free, clean = row["best_null"], row["no_reports"], row["nonprivate_test"]
+    tone = STANDINGS[verdict["standing"]][1] if verdict else "open"
+    if best is None:
+        yield Row("best simpler model", (NOT_TAKEN,))
+    else:
+        yield Row("best simpler model", (percent(nulls[best]["test"]),), _null_words(best), tone)
+    if free is not None:
+        yield Row("no reports", (percent(nulls[free]["test"]),), _null_words(free))
+    elif CHANCE in nulls and best != CHANCE:
+        yield Row(NULLS[CHANCE].heading, (percent(nulls[CHANCE]["test"]),))
+    same = "the same network on the true data" if record["devices"]["asked"] else ""
+    yield Row("no noise", ("not run",) if clean is None else (percent(clean),), same if clean is not None else "")
+    if accuracy.get("device") is not None and accuracy.get("curator") is not None:
+        yield Row("on each person's device", (percent(accuracy["device"]),), _device_words(record))
+    yield from _gains(record, group)
+    if served := words_of_groups(group_rows(record)):
+        yield Row("", words=f"{served}.", tone="open")
+
+
+def _null_words(name: str) -> str:
+    """Return the heading of a null model, and what it is in short."""
+    return NULLS[name].heading + (f" ({NULLS[name].short})" if NULLS[name].short else "")
+
+
+def _device_words(record: Mapping[str, Any]) -> str:
+    """Return what devices would predict without any reports, and their AUC."""
+    nulls, area = record.get("nulls") or {}, record["accuracy"].get("device_auc")
+    words = "" if area is None else f"AUC {area:.3f}, "
+    if nulls.get(DEVICE_ALONE):
+        words += f"{percent(nulls[DEVICE_ALONE]['test'])} with no reports"
+    if nulls.get(DEVICE_FEATURES):
+        words += f" (features {percent(nulls[DEVICE_FEATURES]['test'])})"
+    return words
+
+
+def _gains(record: Mapping[str, Any], group: Group) -> Iterator[Row]:
+    """Yield what asking gains, for the curator and for devices, in the sentence that the verdict defines."""
+    section = record.get("verdict")
+    if section and group.verdict and (words := gains_in_short(section, group.nulls)):
+        yield Row("", words=f"{words[0].upper()}{words[1:]}.", tone=STANDINGS[group.verdict["standing"]][1])
+
+
+def _privacy(record: Mapping[str, Any]) -> Iterator[Row]:
+    holds = record["privacy"]["holds"]
+    wanted = [name for name in LEVELS if name in _ATTRIBUTE_LEVELS]
+    if holds["central_node"]["status"] != NOT_ASKED:
+        wanted.append("central_node")
+    levels = [(LEVELS[name].term, protected(record, name)) for name in wanted]
+    alike = [(level.epsilon, level.detail) for _, level in levels if level.epsilon == IN_CLEAR]
+    common = max(alike, key=alike.count, default=("", ""))
+    if alike.count(common) > 2:  # said once
+        levels = [(term, level) for term, level in levels if level.epsilon != NOT_ASKED]
+        others = [(term, level) for term, level in levels if (level.epsilon, level.detail) != common]
+        same = next(level for _, level in levels if (level.epsilon, level.detail) == common)
+        levels = [*others, (f"{EVERYTHING} else" if others else EVERYTHING, same)]
+    yield from (_level_row(term, level) for term, level in levels)
+    if VOLUNTEERS in holds["user"].get("not_counted", ()):
+        yield Row("volunteers", (IN_CLEAR, ""), "their label and features, nothing else", "bad")
+    yield Row("", words=_claim(record))
+    if (total := of_repeats(record)) is not None:
+        yield Row("", words=text(total.text), tone="open")
+
+
+def _level_row(term: str, level: Protected) -> Row:
+    return Row(term, (level.epsilon, level.chance), text(level.detail), level.tone)
+
+
+def _claim(record: Mapping[str, Any]) -> str:
+    """Return the claim of the method's paper as a sentence."""
+    words = text(claimed(record))
+    if record["privacy"]["claimed"]["value"] is None:
+        return f"Claimed: {words}."
+    return f"The paper claims {words}."
+
+
+def cost_of(record: Mapping[str, Any]) -> str:
+    """Return bytes, rounds, seconds and memory."""
+    sent, took = record["communication"], f"{seconds(record['seconds']['total'])} s"
+    used = f"{took}, {size(record['memory']['peak_rss_bytes'])} of memory"
+    if not record["devices"]["asked"]:
+        return f"no reports; {used}"
+    down, up = size(sent["downlink_bytes_per_device"]), size(sent["uplink_bytes_per_device"])
+    return f"{down} down, {up} up a device, {count(sent['rounds'], 'round')}, {used}"
+
+
+def table_rows(view: ResultView, folder: Path | None) -> list[tuple[str, str, str]]:
+    """Return section or name, figures, and words, row by row, for a table of three columns."""
+    rows = [("", "", view.setting)]
+    for section in view.sections:
+        rows.append((section.name, "", section.about))
+        rows += [(row.name, "  ".join(filter(None, row.figures)), row.words) for row in section.rows]
+    rows += [("Warning", "", view.warning)] if view.warning else []
+    return rows if folder is None else [*rows, ("Result", "", str(folder / "result.json"))]
+
+
+def html_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
+    """Return a result as an HTML table."""
+    view = view_of(record)
+    return html_table(view.title, table_rows(view, folder))
+
+
+def text_of_run(record: Mapping[str, Any], folder: Path | None) -> str:
+    """Return a result as lines of text, one a row."""
+    view = view_of(record)
+    lines = [f"{view.title}: {view.setting}"]
+    for section in view.sections:
+        lines.append(f"{section.name} {section.about}".strip())
+        for row in section.rows:
+            figures = "  ".join(filter(None, row.figures))
+            lines.append("  " + (f"{row.name:<24}  {figures:>8}  {row.words}" if row.name else row.words).rstrip())
+    lines += [f"Warning: {view.warning}"] if view.warning else []
+    lines += [f"Result: {folder / 'result.json'}"] if folder is not None else []
+    return "\n".join(lines)
