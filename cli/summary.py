@@ -23,7 +23,7 @@ from ldpsim.cli.words import GUESS, IN_CLEAR, TONES, best_guess, count, epsilon,
 from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.strategies.outputs.groups import ABOVE, Group, table_of
-from ldpsim.strategies.outputs.result_view import ACCURACY, COST, SEEDED, Row, cost_of, view_of
+from ldpsim.strategies.outputs.result_view import ACCURACY, COST, SEEDED, ViewRow, cost_of, view_of
 from ldpsim.strategies.outputs.sums import AskedInAll, really_asked
 from ldpsim.strategies.results.in_words import shown_levels
 from ldpsim.strategies.results.verdict import NOT_TAKEN, STANDINGS, null_lines, shown_verdict
@@ -85,7 +85,7 @@ class FigureRows:
         rows: The rows; one without a name is a sentence over the whole width.
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[ViewRow]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the rows."""

@@ -127,10 +127,10 @@ def _download(address: str) -> bytes:
 def _absent(entry: DatasetEntry, root: Path, reason: str) -> str:
     """Return the line that tells a person which files to put where."""
     ways = [
-        f"{', '.join(path.name for path in form.paths(root) if not path.is_file())} into {root / form.folder}"
+        f"{root / form.folder}: {', '.join(path.name for path in form.paths(root) if not path.is_file())}"
         for form in entry.forms
     ]
     return (
-        f"{entry.name}: not on disk, and {reason}; put {'; or '.join(ways)}; source: {entry.source}; "
-        "--data-dir or LDPSIM_DATA names another folder"
+        f"{entry.name}: not on disk, and {reason}; put its files there, or name their folder with --data-dir; "
+        f"files of {'; or of '.join(ways)}; source: {entry.source}"
     )

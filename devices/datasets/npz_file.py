@@ -63,6 +63,8 @@ def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
     """
     if not path.is_file():
         raise ValueError(f"no such file: {path}")
+    if not zipfile.is_zipfile(path):  # numpy would speak of pickles
+        raise ValueError(f"{path} is no .npz file; `ldpsim import` makes one of CSV, GraphML, PyG and other files")
     arrays: dict[str, NDArray[Any]] = {}
     objects = []
     try:

@@ -74,7 +74,9 @@ def used_alone(folder: Path) -> Iterator[None]:
         try:
             stack.enter_context(lock_file(folder / ".in-use"))
         except BlockingIOError as error:
-            raise ValueError(f"--state {folder}: these devices are in use ({error.strerror})") from None
+            raise ValueError(
+                f"--state {folder}: these devices are in use ({error.strerror}); wait for it, or name another folder"
+            ) from None
         yield
 
 

@@ -1,4 +1,4 @@
-"""What several results show, in a sentence: which method is best at an equal loss, and what asking gains there.
+"""A comparison in a sentence: the best method at an equal loss, and the gain of asking there.
 
 The terminal and the page of a comparison say it; the figures are those of the groups
 (:mod:`ldpsim.strategies.outputs.groups`).
@@ -25,7 +25,7 @@ _SAME = 1e-6  # relative: losses that differ by rounding only are equal
 
 @dataclass(frozen=True)
 class Finding:
-    """What a comparison shows.
+    """The sentence on a comparison.
 
     Args:
         text: One or two sentences, with backquotes around commands.
@@ -94,7 +94,7 @@ def _sentence(words: str) -> str:
 
 
 def _not_equal(groups: Sequence[Group]) -> str:
-    """Say at which losses the methods are, and how to make them equal."""
+    """Return the losses of the methods in a sentence, and the option that makes them equal."""
     name = next(iter(shown_levels(1)))
     bounded = {group.label: compared_loss(group.levels[name]) for group in groups
                if group.levels[name]["status"] == "bounded"}  # fmt: skip
@@ -142,7 +142,7 @@ def accuracy_interval(group: Group) -> Interval | None:
 
 
 def columns_of_devices(groups: Sequence[Group]) -> str:
-    """Say which figures are a device's own; empty where all are the curator's."""
+    """Return a note on figures that are a device's own; empty where all are the curator's."""
     devices = [group.label for group in groups if group.of_devices]
     if not devices:
         return ""

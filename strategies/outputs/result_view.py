@@ -1,4 +1,4 @@
-"""One result as rows: what the terminal, a notebook, ``print`` and pages show first of a run.
+"""One result as rows, for the terminal, a notebook, ``print`` and pages.
 
     record -> group of one (:mod:`ldpsim.strategies.outputs.groups`) -> sections of rows -> terminal, notebook, text
 
@@ -39,7 +39,7 @@ _ATTRIBUTE_LEVELS = ("bit_feature", "relationship", "user", "label")  # --detail
 
 
 @dataclass(frozen=True)
-class Row:
+class ViewRow:
     """One line of a section.
 
     Args:
@@ -67,12 +67,12 @@ class Section:
 
     name: str
     about: str
-    rows: tuple[Row, ...]
+    rows: tuple[ViewRow, ...]
 
 
 @dataclass(frozen=True)
 class ResultView:
-    """What a reader of a result needs first.
+    """The first screen of a result.
 
     Args:
         title: Method and data set.
@@ -104,16 +104,16 @@ def view_of(record: Mapping[str, Any]) -> ResultView:
     sections = (
         Section(ACCURACY, f"{tested}{mean}".strip(", "), tuple(_accuracy(record, group))),
         Section(PRIVACY, CHANCE_OF_A_GUESS, tuple(_privacy(record))),
-        Section(COST, "", (Row("", words=cost_of(record)),)),
+        Section(COST, "", (ViewRow("", words=cost_of(record)),)),
     )
     title = text(f"{record['method']} on {record['dataset']['name']}")
-    return ResultView(title, setting_of(record), sections, SEEDED if simulated else "")
+    return ResultView(title, setting_words(record), sections, SEEDED if simulated else "")
 
 
-def setting_of(record: Mapping[str, Any]) -> str:
+def setting_words(record: Mapping[str, Any]) -> str:
     """Return in a few words whose data are read, how, and under which epsilon as its paper counts it.
 
-    >>> setting_of({"dataset": {"nodes": 3000}, "devices": {"asked": 0}, "privacy": {"trust": "none"}})
+    >>> setting_words({"dataset": {"nodes": 3000}, "devices": {"asked": 0}, "privacy": {"trust": "none"}})
     '3,000 people, no reports and no protection: a reference on the true data'
     """
     people, privacy = f"{record['dataset']['nodes']:,} people", record["privacy"]
@@ -130,27 +130,27 @@ def setting_of(record: Mapping[str, Any]) -> str:
     return f"{people}, {how}" + ("" if value is None else f", the paper's epsilon: {epsilon(value)}")
 
 
-def _accuracy(record: Mapping[str, Any], group: Group) -> Iterator[Row]:
+def _accuracy(record: Mapping[str, Any], group: Group) -> Iterator[ViewRow]:
     accuracy, nulls, verdict, row = record["accuracy"], shown_nulls_of(record), group.verdict, group.row
     area = accuracy.get("auc")
-    yield Row(group.method, (share(accuracy),), "" if area is None else f"AUC {area:.3f}")
+    yield ViewRow(group.method, (share(accuracy),), "" if area is None else f"AUC {area:.3f}")
     best, free, clean = row["best_null"], row["no_reports"], row["nonprivate_test"]
     tone = STANDINGS[verdict["standing"]][1] if verdict else "open"
     if best is None:
-        yield Row("best simpler model", (NOT_TAKEN,))
+        yield ViewRow("best simpler model", (NOT_TAKEN,))
     else:
-        yield Row("best simpler model", (percent(nulls[best]["test"]),), _null_words(best), tone)
+        yield ViewRow("best simpler model", (percent(nulls[best]["test"]),), _null_words(best), tone)
     if free is not None:
-        yield Row("no reports", (percent(nulls[free]["test"]),), _null_words(free))
+        yield ViewRow("no reports", (percent(nulls[free]["test"]),), _null_words(free))
     elif CHANCE in nulls and best != CHANCE:
-        yield Row(NULLS[CHANCE].heading, (percent(nulls[CHANCE]["test"]),))
+        yield ViewRow(NULLS[CHANCE].heading, (percent(nulls[CHANCE]["test"]),))
     same = "the same network on the true data" if record["devices"]["asked"] else ""
-    yield Row("no noise", ("not run",) if clean is None else (percent(clean),), same if clean is not None else "")
+    yield ViewRow("no noise", ("not run",) if clean is None else (percent(clean),), same if clean is not None else "")
     if accuracy.get("device") is not None and accuracy.get("curator") is not None:
-        yield Row("on each person's device", (percent(accuracy["device"]),), _device_words(record))
+        yield ViewRow("on each person's device", (percent(accuracy["device"]),), _device_words(record))
     yield from _gains(record, group)
     if served := words_of_groups(group_rows(record)):
-        yield Row("", words=f"{served}.", tone="open")
+        yield ViewRow("", words=f"{served}.", tone="open")
 
 
 def _null_words(name: str) -> str:
@@ -169,14 +169,14 @@ def _device_words(record: Mapping[str, Any]) -> str:
     return words
 
 
-def _gains(record: Mapping[str, Any], group: Group) -> Iterator[Row]:
+def _gains(record: Mapping[str, Any], group: Group) -> Iterator[ViewRow]:
     """Yield what asking gains, for the curator and for devices, in the sentence that the verdict defines."""
     section = record.get("verdict")
     if section and group.verdict and (words := gains_in_short(section, group.nulls)):
-        yield Row("", words=f"{words[0].upper()}{words[1:]}.", tone=STANDINGS[group.verdict["standing"]][1])
+        yield ViewRow("", words=f"{words[0].upper()}{words[1:]}.", tone=STANDINGS[group.verdict["standing"]][1])
 
 
-def _privacy(record: Mapping[str, Any]) -> Iterator[Row]:
+def _privacy(record: Mapping[str, Any]) -> Iterator[ViewRow]:
     holds = record["privacy"]["holds"]
     wanted = [name for name in LEVELS if name in _ATTRIBUTE_LEVELS]
     if holds["central_node"]["status"] != NOT_ASKED:
@@ -191,14 +191,14 @@ def _privacy(record: Mapping[str, Any]) -> Iterator[Row]:
         levels = [*others, (f"{EVERYTHING} else" if others else EVERYTHING, same)]
     yield from (_level_row(term, level) for term, level in levels)
     if VOLUNTEERS in holds["user"].get("not_counted", ()):
-        yield Row("volunteers", (IN_CLEAR, ""), "their label and features, nothing else", "bad")
-    yield Row("", words=_claim(record))
+        yield ViewRow("volunteers", (IN_CLEAR, ""), "their label and features, nothing else", "bad")
+    yield ViewRow("", words=_claim(record))
     if (total := of_repeats(record)) is not None:
-        yield Row("", words=text(total.text), tone="open")
+        yield ViewRow("", words=text(total.text), tone="open")
 
 
-def _level_row(term: str, level: Protected) -> Row:
-    return Row(term, (level.epsilon, level.chance), text(level.detail), level.tone)
+def _level_row(term: str, level: Protected) -> ViewRow:
+    return ViewRow(term, (level.epsilon, level.chance), text(level.detail), level.tone)
 
 
 def _claim(record: Mapping[str, Any]) -> str:

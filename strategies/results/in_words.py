@@ -277,7 +277,7 @@ def _not_counted(record: Mapping[str, Any], entry: Mapping[str, Any], spec: Leve
 
 @dataclass(frozen=True)
 class Protected:
-    """What holds at one level, in figures.
+    """Figures of the guarantee at one level.
 
     Args:
         epsilon: The loss of one collection as text, or ``in clear``, ``public`` or ``not asked``.

@@ -269,7 +269,8 @@ def test_devices_that_another_process_uses_are_left_alone(tmp_path: Path) -> Non
     state = tmp_path / "state"
     with training_elsewhere(tmp_path / "a", "--state", state) as process:
         line = error_line(ldpsim("run", *SMALL, "--out", tmp_path / "b", "--state", state), 2)
-        assert line == f"error: --state {state}: these devices are in use (process {process.pid})\n"
+        used = f"error: --state {state}: these devices are in use (process {process.pid}); "
+        assert line == f"{used}wait for it, or name another folder\n"
         assert not (tmp_path / "b").exists()
         process.kill()
     again = ldpsim("run", *SMALL, "--no-reference", "--out", tmp_path / "a", "--state", state, "--json")

@@ -96,6 +96,13 @@ def test_object_arrays_are_not_unpickled(tmp_path: Path) -> None:
         load(str(tmp_path / "mine.npz"))
 
 
+def test_another_file_than_a_npz_is_not_taken_for_a_pickle(tmp_path: Path) -> None:
+    (tmp_path / "mine.npz").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"^\S*mine\.npz is no \.npz file; `ldpsim import` makes one of CSV") as caught:
+        load(str(tmp_path / "mine.npz"))
+    assert "pickle" not in str(caught.value)
+
+
 torch = pytest.importorskip("torch")
 
 

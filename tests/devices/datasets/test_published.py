@@ -206,7 +206,8 @@ def test_missing_files_are_named_in_one_line(name: str, tmp_path: Path, offline:
         load(name, data_dir=tmp_path)
     text = str(caught.value)
     assert "\n" not in text
-    assert f"{', '.join(entry.forms[0].files)} into {tmp_path / entry.forms[0].folder}" in text
+    assert f"{tmp_path / entry.forms[0].folder}: {', '.join(entry.forms[0].files)}" in text
+    assert "put its files there, or name their folder with --data-dir" in text
     assert entry.source in text and "http" in text
     assert ("Network is unreachable" in text) == bool(entry.url)
     assert list(tmp_path.iterdir()) == []

@@ -73,7 +73,7 @@ def test_everybody_is_asked_once_and_what_holds_is_what_the_ledgers_say(setting:
         assert holds["label"]["value"] == (pytest.approx(4.0) if options.private_labels else None)
         assert state.policy.user_cap == holds["user"]["value"]
         said = [found.text for found in privacy_in_words(record)]
-        assert "label and features of volunteers: in clear (they answer nothing else)" in said
+        assert "label and features of volunteers: in clear (they report nothing else)" in said
     both = options.reporting == "both"
     assert holds["relationship"]["value"] == pytest.approx(8.0 if both else 4.0)
     if not options.public_features:
