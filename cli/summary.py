@@ -73,7 +73,7 @@ def first_screen(
     if next_command is not None:
         parts.append(in_one_line("Next", next_command))
     if folder is not None:
-        parts.append(in_one_line("Result", f"{folder / 'result.json'}{'   (all tables: --details)' if more else ''}"))
+        parts.append(in_one_line("Result", f"{folder / 'result.json'}{'  (more: --details)' if more else ''}"))
     return Lines(*parts)
 
 

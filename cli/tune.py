@@ -98,7 +98,7 @@ def _toml(setting: dict[str, Any]) -> str:
 
 def _collections(count: int) -> str:
     if count == 0:
-        return "0 collections: nobody was asked."
+        return "0 collections: no reports."
     if count == 1:
         return "1 collection: everything was compared on one set of reports."
     return f"{count} collections; a result with this setting names them."

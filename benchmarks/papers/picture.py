@@ -31,7 +31,7 @@ def main() -> None:
     options = RunOptions(method="hogs", clients=arguments.clients, feature_share=0.3)
     record = simulate(replace(options, out=None)).record
     folder = Path("runs") / f"hogs-generated-{record['config_hash']}-0"
-    following = comparison_of(options)
+    following = comparison_of(options, record)
     title = f"ldpsim run --clients {arguments.clients} --method hogs --feature-share 0.3"
     for name, shown in (
         ("run", summary(record, folder=folder, next_command=following)),
