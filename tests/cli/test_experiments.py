@@ -288,7 +288,7 @@ def test_a_run_with_the_tuned_setting_counts_the_search(tmp_path: Path, monkeypa
 def test_a_reference_asks_nobody() -> None:
     shown = ldpsim("tune", "raw", *TUNED, "--grid", "lr=.01,.1")
     assert shown.exit_code == 0, shown.output
-    assert "0 collections: nobody was asked." in shown.stdout
+    assert "0 collections: no reports." in shown.stdout
 
 
 def test_a_grid_cannot_change_what_people_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
