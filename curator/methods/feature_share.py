@@ -10,7 +10,7 @@ one end reports eps_a; it is believed once this exceeds the log-odds of a pair w
 A 1-bit report with eps_f keeps tanh(eps_f / 2)^2 of a feature's squared signal. Class means of d columns are
 estimated from L / C training labels a class, so d columns of equal signal stand out of this noise in proportion to
 sqrt(d L / C). n, d, C, L and eps are known before anybody is asked; the homophily, the degrees and the strength of the
-features are not. The two constants were fitted on generated graphs (docs/results/feature-share.md).
+features are not. The two constants were fitted on generated graphs (docs/results/earlier.md).
 """
 
 from __future__ import annotations

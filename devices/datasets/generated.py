@@ -6,7 +6,7 @@ A person's words come from the favourites of the class, from
 those of the topic and from all words. A topic has its words in common with the topics
 of the same number in other classes: such words bring friends together but do not tell
 the class. So an edge joins people whose features are alike beyond their class, as on
-Cora or Facebook; docs/results/generated.md has the figures side by side.
+Cora or Facebook (docs/results/earlier.md).
 
 Edges: people lie side by side on a line, class by class and topic by topic, each as long as
 their propensity: a uniform position on a piece of the line is a person of that piece,

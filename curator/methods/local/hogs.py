@@ -125,7 +125,7 @@ class HoGS(LocalMethod):
         private=("adjacency", "features"),
         paper="Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training",
         mechanisms=("randomized_response", "one_bit", "grr"),
-        # l, weight decay and dropout: measured better than l 1, 1e-4 and .1 (docs/results/hogs-defaults.md)
+        # l, weight decay and dropout: measured better than l 1, 1e-4 and .1 (docs/results/earlier.md)
         training_defaults={"weight_decay": 1e-3, "gnn_dropout": 0.5},
         search_grid=(
             {"tau": (0.5, 0.7, 0.9), "l": (0, 1, 2), "lr": (0.01, 0.1)},
