@@ -5,7 +5,7 @@
 
 Privacy of a result in words: hidden or not, level by level.
 
-The one rule for these words. The terminal and the pages show them; docs/privacy-in-words.md
+The one rule for these words. The terminal and the pages show them; docs/concepts.md
 explains them and has the thresholds, which a test compares with :data:`PROTECTIONS`.
 
 The rule reads two sections of a result. ``privacy.holds`` bounds what anybody can learn: a

@@ -23,7 +23,7 @@ from ldpsim.strategies.results.in_words import (
     recovered,
 )
 
-PAGE = (ROOT / "docs" / "privacy-in-words.md").read_text()
+PAGE = (ROOT / "docs" / "concepts.md").read_text()
 
 
 def record(recall: float | None = None, precision: float | None = None, **holds: Level) -> dict[str, Any]:
