@@ -26,7 +26,7 @@ SHARES = ("0.1", "0.01")  # of volunteers
 EPSILONS = ("0.5", "1", "2", "4", "8")
 DATA = ("cora", "citeseer", "generated")
 COLOURS = {"device": "#1b6ca8", "curator": "#c4451c", "alone": "#6b6b6b"}
-_LABELS = {"device": "a device for itself", "curator": "the curator", "alone": "a device, nobody asked"}
+_LABELS = {"device": "a device for itself", "curator": "the curator", "alone": "a device, no reports"}
 
 
 def main() -> None:

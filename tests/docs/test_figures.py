@@ -70,12 +70,31 @@ def test_growth() -> None:
 
 
 def test_seconds_of_a_million_people() -> None:
-    """A page that gives a range has that of scale.json, rounded to ten seconds."""
+    """A page that gives a range has that of scale.json, rounded to ten seconds; README gives it."""
     seconds = sorted(scale(method=name, graph="generated", people=MILLION, epochs=100)["cpu"]
                      for name in ("hogs", "rgnn", "lpgnn"))  # fmt: skip
-    for page in READERS:
-        for low, high in re.findall(r"million people take (\d+) to (\d+) s", page.read_text()):
+    pages = {page: re.findall(r"million people take (\d+) to (\d+) s", page.read_text()) for page in READERS}
+    assert pages[ROOT / "README.md"]
+    for page, found in pages.items():
+        for low, high in found:
             assert (int(low), int(high)) == (round(seconds[0], -1), round(seconds[-1], -1)), page.name
+
+
+def test_figures_that_agree_with_the_papers() -> None:
+    """README and the list of results count as agreement.md does, and that page as its own rows."""
+    text = (RESULTS / "agreement.md").read_text()
+    pages = [list(map(int, cells[1:])) for cells in table_rows(text) if cells[0].endswith(".md)")]
+    (total,) = [list(map(int, cells[1:])) for cells in table_rows(text) if cells[0] == "all"]
+    assert total == [sum(column) for column in zip(*pages, strict=True)]
+    _, _, compared, agree, above, off, again = total
+    assert compared == agree + above + off
+    assert f"Of all {compared} published figures" in text and f"{agree} agree, {above} are above" in text
+    assert f"{again} more cells" in text
+    said = f"{agree} of {compared}"
+    assert f"{said} published figures agree" in (ROOT / "README.md").read_text()
+    assert (
+        f"{said} figures agree, {above} are above a lower bound, {off} are off" in (RESULTS / "README.md").read_text()
+    )
 
 
 def test_peoples_graphs() -> None:
@@ -145,10 +164,11 @@ def test_who_predicts() -> None:
     figures = [spread(cora[name], cora[f"{name}_std"]) for name in ("curator", "device", "alone")]
     headline = "curator {} %, device {} %, device alone {} %".format(*figures)
     assert headline in (RESULTS / "README.md").read_text()
-    for epsilon, *cells in table_rows((ROOT / "README.md").read_text()):
-        if len(cells) == 3 and re.fullmatch(r"[\d.]+", epsilon):
-            row = by_cell["cora", "0.1", epsilon]
-            assert cells == [f"{float(row[name]):.1f}" for name in ("curator", "device", "alone")]
+    lines = {cells[0]: cells[1:] for cells in table_rows((ROOT / "README.md").read_text())}
+    budgets = lines["epsilon for a person"]
+    for words, name in (("the curator", "curator"), ("a device, with the published model", "device"),
+                        ("a device, no reports", "alone")):  # fmt: skip
+        assert lines[words] == [f"{float(by_cell['cora', '0.1', epsilon][name]):.1f}" for epsilon in budgets], words
 
 
 def test_volunteers() -> None:
