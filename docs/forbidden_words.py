@@ -6,7 +6,9 @@ import re
 
 # What is not used, and the glossary's word for it. The glossary names these words, too.
 SYNONYMS = {
+    r"ask(?:s|ed|ing)? nobody|nobody (?:is|was|were) asked": "no reports",
     r"collectors?": "curator",
+    r"relationships?": "friendship",
     r"quer(?:y|ies)": "question",
     r"(?:an|each|more|the|honest|thousand|\d[\d,]*) asks?": "question",
     r"attain\w*": "tight",

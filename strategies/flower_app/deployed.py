@@ -305,7 +305,7 @@ def _settings_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Setting
 
     kind = find(_method_name(config))
     if kind.spec.reads:
-        raise ValueError(f"--method {kind.spec.name}: a reference asks nobody and needs raw data")
+        raise ValueError(f"--method {kind.spec.name}: a reference asks no device and needs raw data")
     if kind.spec.public_features:
         raise ValueError(f"--method {kind.spec.name}: its features are public, and the file of public facts holds none")
     if kind.spec.public_graph:

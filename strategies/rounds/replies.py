@@ -72,7 +72,7 @@ class Replies:
             others = [f"and {len(wrong) - NAMED:,} more"] if len(wrong) > NAMED else []
             raise TooManyFailed(
                 f"{len(wrong):,} of {len(nodes):,} failed in {when} ({'; '.join(reasons + others)}), so the training "
-                "stopped for good and asks nobody again"
+                "stopped for good"
             )
 
     def _check(self, question: Message, reply: Message) -> None:

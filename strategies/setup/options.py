@@ -110,7 +110,7 @@ def _all_given(run: RunOptions, parts: Sequence[str]) -> str:
 
 def _eps_labels(run: RunOptions, method: Method) -> str:
     asks_labels = run.private_labels or method.in_force().asks_labels
-    return "" if asks_labels else f"{method.spec.name} asks nobody for a label without --private-labels"
+    return "" if asks_labels else f"{method.spec.name} does not ask for labels without --private-labels"
 
 
 def _label_mechanism(run: RunOptions, method: Method) -> str:
@@ -326,7 +326,7 @@ class RunOptions:
     save_reports: bool = option(False, "Keep the reports in the run's folder", OUTPUT, **_MINE)
     from_reports: Path | None = option(
         None, "Reuse reports of --save-reports", OUTPUT, "DIR", **_MINE,
-        excludes=(o.ASKING, "nobody is asked beside --from-reports"),
+        excludes=(o.ASKING, "no device is asked beside --from-reports"),
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -90,7 +90,7 @@ def _reason_of_method(name: str, method: Method) -> str:
     elif name == "public_features":
         why = "has public features in any case" if spec.public_features else "needs private features"
     elif unasked := asked - {*spec.private}:
-        why = f"asks nobody for {_WORDS[unasked.pop()]}"
+        why = f"does not ask for {_WORDS[unasked.pop()]}"
     else:
         why = _WHY.get(name, UNREAD)
     return f"{spec.name} {why}"

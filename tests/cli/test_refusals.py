@@ -82,7 +82,7 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--dropout=-0.1", "--dropout -0.1"),
         ("--label-rate 0", "--label-rate 0"),
         ("--repeats 0", "--repeats 0"),
-        ("--label-mechanism subset_selection", "hogs asks nobody for a label"),
+        ("--label-mechanism subset_selection", "hogs does not ask for labels"),
         ("--private-labels --label-mechanism subset_selection --eps-labels 60", "beyond what a 64-bit"),
         ("--repeats 2 --state here", "--state with --repeats 2"),
         ("--workers 0", "--workers 0"),
@@ -114,13 +114,13 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--label-mechanism one_bit", "--label-mechanism one_bit: must be one of grr, subset_selection"),
     ],
     "run --clients 60 --method": [  # options that a method does not read, and more than there is
-        ("hogs --eps-labels 3", "hogs asks nobody for a label without --private-labels"),
+        ("hogs --eps-labels 3", "hogs does not ask for labels without --private-labels"),
         ("raw --epsilon 4", "error: raw is not private: it takes no --epsilon\n"),
         ("raw --state people", "error: raw asks no devices: it takes no --state\n"),
         ("privgnn --epsilon 4", "privgnn has its budget in --set lambda_: it takes no --epsilon"),
         ("fedavg-mlp --defence all", "fedavg-mlp collects updates, not reports: it takes no --defence"),
         ("rr --public-features", "rr has public features in any case: it takes no --public-features"),
-        ("rgnn --eps-adjacency 2", "rgnn asks nobody for friendships: it takes no --eps-adjacency"),
+        ("rgnn --eps-adjacency 2", "rgnn does not ask for friendships: it takes no --eps-adjacency"),
         ("lpgnn --eps-adjacency 2", "lpgnn takes no --eps-adjacency without --set adjacency=private"),
         ("hogs --epsilon 4 --eps-adjacency 3 --eps-features 1",
          "error: --epsilon 4 has no effect: --eps-adjacency and --eps-features set every part\n"),
@@ -183,7 +183,7 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("hogs hogs", "hogs is named twice"),
         ("hogs raw --set tua=1", "none of hogs, raw takes --set tua=1: ", "did you mean tau"),
         ("lpgnn --set selection=loss", "lpgnn chooses its epoch by a rule"),
-        ("hogs raw --eps-labels 3", "none of hogs, raw takes --eps-labels 3: hogs asks nobody for a label without "
+        ("hogs raw --eps-labels 3", "none of hogs, raw takes --eps-labels 3: hogs does not ask for labels without "
          "--private-labels; raw is not private"),
         ("raw mlp --epsilon 4", "none of raw, mlp takes --epsilon 4: raw is not private; mlp is"),
         ("hogs solitude --set lambda_1=2 --set structure_rate=0", "none of hogs, solitude takes --set lambda_1=2: "),
@@ -302,7 +302,7 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--method hogs", "--eps-labels is needed: labels are private, and hogs's"),
         ("--on-requery answer", "one of refuse, replay"),
         ("--epsilon 0", "a number above 0"),
-        ("--method raw", "asks nobody"),
+        ("--method raw", "asks no device"),
         ("--cap life=1", "level must be"),
     ],
 }  # fmt: skip

@@ -63,6 +63,8 @@ def test_growth() -> None:
     million = [scale(method=name, graph="generated", people=MILLION, epochs=100) for name in ("hogs", "rgnn", "lpgnn")]
     text = (ROOT / "docs" / "measures.md").read_text()
     assert ", ".join(f"{run['cpu']:.0f}" for run in million) in text
+    (times,) = re.findall(r"^\| the same ClientApp under Flower's own runtime.* (\d+) x the time", text, re.MULTILINE)
+    assert f"needs {times} times as long" in (ROOT / "docs" / "guide-flower.md").read_text()
     memory = re.search(r"^\| their memory \| [^|]+ \| (.*?) GB", text, re.MULTILINE)
     assert memory is not None
     for run, shown in zip(million, memory[1].replace("*", "").split(", "), strict=True):

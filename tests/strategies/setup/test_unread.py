@@ -117,7 +117,7 @@ def test_what_is_read_changes_the_run_and_what_is_refused_changes_nothing(
 def test_nobody_is_asked_beside_kept_reports() -> None:
     for option in ASKING - {"ray_address"}:
         options = usual("hogs", from_reports=Path("reports"), **{option: VALUES[option]})
-        with pytest.raises(ValueError, match=f"^{declared(RunOptions)[option].option}.*: nobody is asked beside"):
+        with pytest.raises(ValueError, match=f"^{declared(RunOptions)[option].option}.*: no device is asked beside"):
             check_read(options, find("hogs")())
 
 
