@@ -199,24 +199,21 @@ def picture(name: str) -> str:
     return " ".join(html.unescape(re.sub("<[^>]*>", "", part)).replace("\xa0", " ") for part in parts)
 
 
+def without_frame(text: str) -> str:
+    return " ".join(text.replace("│", " ").split())
+
+
 def test_the_first_page_says_what_its_picture_shows() -> None:
     text, shown = (ROOT / "docs" / "start.md").read_text(), " ".join(picture("run").split())
     ours = dict(re.findall(r"^\| ([^|]+?) \| [^|]+ \| ([\d.]+) % \|$", text, re.MULTILINE))
-    of_picture = {"HoGS at epsilon 8", "graph alone: labels spread over the edges",
-                  "HoGS, with all data of other people",
-                  "features alone: no graph", "chance: always the largest class",
-                  "the same network without noise"}  # fmt: skip
-    assert of_picture < ours.keys() and len(ours) == 8  # two null models are taken with --all-nulls alone
-    for words in of_picture:
-        assert f"{ours[words]} %" in shown, words
-    margin = re.search(r"is ([\d.]+) points below the best null model \((-[\d.]+ to \+[\d.]+)[;)]", text)
-    assert margin is not None and re.search(rf"-{margin[1]}\D{{1,20}}{re.escape(margin[2])}", shown)
-    edges, features = re.search(r"edges gained ([\d.]+) ± [\d.]+ points, the private features\s([\d.]+)", text).groups()  # type: ignore[union-attr]
-    all_, others = (
-        float(ours["HoGS at epsilon 8"]),
-        ("HoGS, with edges of other people", "HoGS, with features of other people"),
-    )
-    assert [f"{all_ - float(ours[name]):.1f}" for name in others] == [edges, features]
+    assert len(ours) == 6
+    for words, figure in ours.items():
+        assert f"{figure} %" in shown, words
+    below = re.search(r"is ([\d.]+) points below graph alone \((95 % CI -[\d.]+ to \+[\d.]+)\)", text)
+    assert below is not None and f"gains -{below[1]} points over graph alone ({below[2]})" in shown
+    gained = re.search(r"gained ([\d.]+) points \((95 % CI \+[\d.]+ to \+[\d.]+)\)", text)
+    assert gained is not None
+    assert re.search(rf"private data gained \+{gained[1]} points {re.escape(f'({gained[2]})')}", without_frame(shown))
 
 
 def test_the_best_guess_is_one_figure() -> None:
