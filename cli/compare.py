@@ -16,7 +16,7 @@ from ldpsim.strategies.setup.option_spec import BUDGET, MODEL, RUNNING
 from ldpsim.strategies.setup.options import RunOptions
 
 PAGE = "compare.html"
-_MATCH = o.in_panel(BUDGET, "--match", "Budgets at which X holds at LEVEL: person, ...", "LEVEL X",
+_MATCH = o.in_panel(BUDGET, "--match", "Same epsilon X for LEVEL (person, friendship, ...)", "LEVEL X",
                     autocompletion=completion.levels)  # fmt: skip
 
 

@@ -279,12 +279,14 @@ def policy(
     ] = "hogs",
     epsilon: Annotated[float | None, o.plain_option("--epsilon", "Total budget", "X")] = None,
     eps_labels: Annotated[
-        float | None, o.plain_option("--eps-labels", "Part for the label, if no label is public", "X")
+        float | None, o.plain_option("--eps-labels", "Part of epsilon for the label, if none is public", "X")
     ] = None,
     on_requery: Annotated[
         str, o.plain_option("--on-requery", "If another collection asks", "refuse|replay")
     ] = "refuse",
-    cap: Annotated[list[str] | None, o.plain_option("--cap", "Largest loss of a level, as person", "LEVEL=X")] = None,
+    cap: Annotated[
+        list[str] | None, o.plain_option("--cap", "Largest epsilon at a level, as person=4", "LEVEL=X")
+    ] = None,
     curator_key: CuratorFile = None,
     only_this: Annotated[bool, typer.Option("--only-this", help="Accept no other question inside the caps")] = False,
     sheet: SheetFile = None,

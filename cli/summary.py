@@ -73,7 +73,7 @@ def first_screen(
     if next_command is not None:
         parts.append(in_one_line("Next", next_command))
     if folder is not None:
-        parts.append(in_one_line("Result", f"{folder / 'result.json'}{'  (more: --details)' if more else ''}"))
+        parts.append(in_one_line("Result", f"{folder / 'result.json'}{'  (--details: all tables)' if more else ''}"))
     return Lines(*parts)
 
 
@@ -228,8 +228,8 @@ def show_groups(
     if found:
         screen.print(f"[bold]{escape(found)}[/bold]")
     screen.print(
-        f"[dim]Accuracy in %. {ABOVE}: the best simpler model is above the method. (alone): a device without any "
-        "reports. Then the epsilon of the paper, and the epsilon that holds.[/dim]"
+        f"[dim]In %. {ABOVE}: the best simpler model is above the method. device (alone): without any reports. "
+        "Last: the epsilon of the paper, and the epsilon that holds for a friendship, ...[/dim]"
     )
     show_sums(screen, sums)
     records = [record for group in groups for record in group.records]

@@ -57,7 +57,7 @@ def finding(groups: Sequence[Group], match: Mapping[str, Any] | None) -> Finding
         texts = [_at_equal_loss([group for group in equal if group.data == each], level, target, len(data) > 1)
                  for each in data]  # fmt: skip
         text = " ".join(filter(None, texts))
-        return Finding(text or f"No two methods have a loss of {target:g} for {level_term(level)}.",
+        return Finding(text or f"No two methods have an epsilon of {target:g} for {level_term(level)}.",
                        not reasons, reasons)  # fmt: skip
     for level in sorted(shown_levels(), key=lambda name: LEVELS[parts_of(name)[0]].rank or 0):
         losses = [compared_loss(group.levels[level]) for group in protecting
@@ -80,9 +80,11 @@ def _at_equal_loss(groups: Sequence[Group], level: str, loss: float, several_dat
     if apart > smallest_difference(best, second):
         words = f"{best.label} is {points(apart)} points above the next method, {second.label}"
     else:
-        words = f"{best.label} and {second.label} are not measurably apart ({points(apart)} points)"
+        least = points(smallest_difference(best, second))
+        words = (f"{best.label} is {points(apart)} points above {second.label}, which is not measurable "
+                 f"(less than {least})")  # fmt: skip
     gain = f" With {best.label}, {_gain(best)}." if _gain(best) else ""
-    return f"At equal loss for {level_term(level)} ({epsilon(loss)}){where}, {words}.{gain}"
+    return f"At equal epsilon for {level_term(level)} ({epsilon(loss)}){where}, {words}.{gain}"
 
 
 def _gain(group: Group) -> str:
@@ -104,7 +106,7 @@ def _not_equal(groups: Sequence[Group]) -> str:
     losses = f"for {level_term(name)} {epsilon(bounded[least])} ({least})"
     losses += f" to {epsilon(bounded[most])} ({most})" if bounded[most] > bounded[least] else ""
     return (
-        f"Losses differ, {losses}, so accuracy alone does not rank the methods: "
+        f"Epsilons differ, {losses}, so accuracy alone does not rank the methods: "
         f"`--match {level_word(name)} {bounded[least]:g}` makes them equal."
     )
 

@@ -7,8 +7,9 @@ The sections are in the order of a reader's questions: how good is the predictio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,9 @@ from ldpsim.strategies.results.verdict import (
 )
 
 ACCURACY, PRIVACY, COST = "Accuracy", "Privacy", "Cost"
-CHANCE_OF_A_GUESS = "the epsilon that holds; chance to tell two values apart (50 %: none)"
+CHANCE_OF_A_GUESS = "epsilon that holds; chance to tell two values apart (50 %: a coin flip)"
 SEEDED = "simulated from a seed: these reports are not private (--noise-seed os)"
+_BOTH_ENDS = "both report it"
 _ATTRIBUTE_LEVELS = ("bit_feature", "relationship", "user", "label")  # --details has all levels
 
 
@@ -119,13 +121,13 @@ def setting_words(record: Mapping[str, Any]) -> str:
     people, privacy = f"{record['dataset']['nodes']:,} people", record["privacy"]
     if not record["devices"]["asked"]:
         return f"{people}, no reports and no protection: a reference on the true data"
-    trained, volunteers = record["communication"]["by_phase"].get("training"), record["config"].get("volunteers")
+    trained = record["communication"]["by_phase"].get("training")
     if trained:
         how = f"{record['devices']['asked']:,} devices train in {count(trained['rounds'], 'round')}"
     elif privacy["trust"] != "untrusted curator":
         how = "an owner reads all records"
     else:
-        how = f"{100 * volunteers:g} % volunteers" if volunteers else "one report each"
+        how = "one report each"
     value = privacy["claimed"]["value"]
     return f"{people}, {how}" + ("" if value is None else f", the paper's epsilon: {epsilon(value)}")
 
@@ -161,11 +163,11 @@ def _null_words(name: str) -> str:
 def _device_words(record: Mapping[str, Any]) -> str:
     """Return what devices would predict without any reports, and their AUC."""
     nulls, area = record.get("nulls") or {}, record["accuracy"].get("device_auc")
-    words = "" if area is None else f"AUC {area:.3f}, "
+    words = "own data" if area is None else f"own data, AUC {area:.3f}"
     if nulls.get(DEVICE_ALONE):
-        words += f"{percent(nulls[DEVICE_ALONE]['test'])} with no reports"
+        words += f"; alone {percent(nulls[DEVICE_ALONE]['test'])}"
     if nulls.get(DEVICE_FEATURES):
-        words += f" (features {percent(nulls[DEVICE_FEATURES]['test'])})"
+        words += f", features {percent(nulls[DEVICE_FEATURES]['test'])}"
     return words
 
 
@@ -182,6 +184,9 @@ def _privacy(record: Mapping[str, Any]) -> Iterator[ViewRow]:
     if holds["central_node"]["status"] != NOT_ASKED:
         wanted.append("central_node")
     levels = [(LEVELS[name].term, protected(record, name)) for name in wanted]
+    if (holds["relationship"]["value"] or 0.0) > (holds["bit_adjacency"]["value"] or math.inf):
+        levels = [(term, replace(level, detail="; ".join(filter(None, (_BOTH_ENDS, level.detail)))))
+                  if term == LEVELS["relationship"].term else (term, level) for term, level in levels]  # fmt: skip
     alike = [(level.epsilon, level.detail) for _, level in levels if level.epsilon == IN_CLEAR]
     common = max(alike, key=alike.count, default=("", ""))
     if alike.count(common) > 2:  # said once
@@ -191,7 +196,9 @@ def _privacy(record: Mapping[str, Any]) -> Iterator[ViewRow]:
         levels = [*others, (f"{EVERYTHING} else" if others else EVERYTHING, same)]
     yield from (_level_row(term, level) for term, level in levels)
     if VOLUNTEERS in holds["user"].get("not_counted", ()):
-        yield ViewRow("volunteers", (IN_CLEAR, ""), "their label and features, nothing else", "bad")
+        share_of_all = record["config"].get("volunteers")
+        who = f"{100 * share_of_all:g} % of the people: " if share_of_all else ""
+        yield ViewRow("volunteers", (IN_CLEAR, ""), f"{who}label and features", "bad")
     yield ViewRow("", words=_claim(record))
     if (total := of_repeats(record)) is not None:
         yield ViewRow("", words=text(total.text), tone="open")

@@ -328,7 +328,7 @@ def protected(record: Mapping[str, Any], level: str) -> Protected:
         return found
     recall, precision = (percent(share) for share in edges)
     if min(edges) >= FOUND:
-        rebuilt = f"{recall} were rebuilt, precision {precision}"
+        rebuilt = f"{recall} were rebuilt"
         return replace(found, word=NOT_HIDDEN, tone="bad", detail=rebuilt)
     return replace(found, detail="; ".join(filter(None, (found.detail, f"{recall} found, precision {precision}"))))
 

@@ -174,7 +174,7 @@ def standing_among(standing: str, nulls: Collection[str]) -> str:
 _BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data"}
 YES, NO, OPEN = "yes", "no", "not measurable"
 GAINS = "asking gains "
-_HINT = re.compile(r" \([\d,]+ repeats would show 3 points\)")
+_HINT = re.compile(r" \(--repeats \d+ would show 3 points\)")
 
 
 def gain_text(interval: _Interval, over: str, repeats: int) -> str:
@@ -192,7 +192,7 @@ def gain_text(interval: _Interval, over: str, repeats: int) -> str:
     answer = YES if interval["low"] > 0 else NO if interval["high"] < 0 else OPEN
     if answer == OPEN:
         needed = repeats_to_show(Interval(interval["value"], interval["low"], interval["high"]), repeats)
-        answer += f" ({needed:,} repeats would show 3 points)" if needed > repeats else ""
+        answer += f" (--repeats {needed} would show 3 points)" if needed > repeats else ""
     return f"{GAINS}{points} over {over} ({brackets}: {answer}"
 
 

@@ -192,7 +192,7 @@ class RunOptions:
         allows=lambda degree: 0 < degree <= _most_people(), must="must be above 0", **_FACT,
     )  # fmt: skip
     homophily: float | None = option(
-        None, "Share of their friendships inside a class", POPULATION, "H", shown="0.76",
+        None, "Share of friendships inside a class", POPULATION, "H", shown="0.76",
         allows=lambda share: 0 <= share <= 1, must="must be a share, 0 to 1", **_FACT,
     )  # fmt: skip
     classes: int | None = option(
@@ -204,7 +204,7 @@ class RunOptions:
         allows=lambda count: 1 <= count <= _most_people(), must="must be 1 or more", **_FACT,
     )  # fmt: skip
     feature_rate: float | None = option(
-        None, "Share of them that are not 0", POPULATION, "R", shown="0.027", label="feature rate",
+        None, "Share of their features that are not 0", POPULATION, "R", shown="0.027", label="feature rate",
         allows=lambda rate: 0 < rate <= 1, must="must be a share, above 0 and at most 1", **_FACT,
     )  # fmt: skip
     data_dir: Path | None = option(
@@ -225,22 +225,22 @@ class RunOptions:
                   "volunteers give theirs in clear, and nobody else"),
     )  # fmt: skip
     epsilon: float | None = option(
-        None, "Total budget, as its paper counts it", BUDGET, "X", shown=_OWN, label="ε", flower=True,
+        None, "Total epsilon as its paper counts it", BUDGET, "X", shown=_OWN, label="ε", flower=True,
         allows=lambda epsilon: 0 < epsilon <= MOST_EPSILON, hashed="in force", unread=_epsilon,
         must=f"the total budget must be a number above 0 and at most {MOST_EPSILON:,.0f}",
     )  # fmt: skip
     eps_adjacency: float | None = option(
-        None, "Part of it for one entry of a neighbour list", BUDGET, "X", label="ε edges", flower=True, **_PART
+        None, "Part of epsilon for one entry of a friend list", BUDGET, "X", label="ε edges", flower=True, **_PART
     )
     eps_features: float | None = option(
-        None, "Part for the features, as its paper counts it", BUDGET, "X", label="ε features", flower=True,
+        None, "Part of epsilon for the features", BUDGET, "X", label="ε features", flower=True,
         unread=_of_clear_features, **_PART,
     )  # fmt: skip
     eps_labels: float | None = option(
-        None, "Part for the label", BUDGET, "X", label="ε labels", flower=True, unread=_eps_labels, **_PART
+        None, "Part of epsilon for the label", BUDGET, "X", label="ε labels", flower=True, unread=_eps_labels, **_PART
     )
     feature_share: float | str | None = option(
-        None, "Share of it for features; 0: none", BUDGET, "S|auto", shown=_OWN, flower=True,
+        None, "Epsilon share of features; 0: none", BUDGET, "S|auto", shown=_OWN, flower=True,
         allows=lambda share: share == AUTO or (not isinstance(share, str) and 0 <= share < 1), hashed="in force",
         must="must be auto, or a number of 0 or more and below 1", unread=_feature_share,
     )  # fmt: skip
@@ -274,7 +274,7 @@ class RunOptions:
     )
     defence: str = option("none", "Check of reports: none, all, duplicates, ...", MODEL, "NAME", several=True)
     false_alarm: float = option(
-        1e-3, "Chance that it excludes any honest person", MODEL, "P", unread=_false_alarm,
+        1e-3, "Chance that --defence excludes an honest person", MODEL, "P", unread=_false_alarm,
         allows=lambda chance: 0 < chance <= 0.5, must="must be above 0 and at most 0.5",
     )  # fmt: skip
     reference: bool = option(True, "No training of the network without noise", MODEL, flag="--no-reference", **_MINE)
@@ -316,7 +316,7 @@ class RunOptions:
         column=False,
     )  # fmt: skip
     caps: Mapping[str, float] = option(
-        {}, "Largest loss of a level, as person", DEVICES, "LEVEL=X", flag="--cap",
+        {}, "Largest epsilon at a level, as person=4", DEVICES, "LEVEL=X", flag="--cap",
         shown="the question's", hashed="always", column=False,
     )  # fmt: skip
     collector_key: Path | None = option(

@@ -36,7 +36,7 @@ def test_a_table_a_page_and_a_folder_a_run(tmp_path: Path, listing: Callable[[Pa
     lines = [line for line in shown.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, lines)) <= 80
     assert [line.split()[0] for line in lines[2:5]] == ["hogs", "lpgnn", "raw"]
-    assert "hogs is the only method" in shown.stdout or "Losses differ" in shown.stdout
+    assert "Epsilons differ, for a person " in shown.stdout
     assert f"Written to {folder / 'compare.html'}" in shown.stdout
     assert len(list(folder.glob("*/result.json"))) == 3
     assert (folder / "table.csv").read_text().count("\n") == 4
@@ -63,7 +63,7 @@ def test_words_and_figures_are_those_of_one_collection_and_the_sum_stands_once(t
 
     alone, seeded, real = words(), words("--repeats", "2"), words("--repeats", "2", "--noise-seed", "os")
     for text in (alone, seeded, real):
-        assert "At equal loss for a person (4), " in text
+        assert "At equal epsilon for a person (4), " in text
     assert "(--noise-seed os); 2 repeats on the same people would lose 2 times as much" in seeded
     assert "lose 2 times as much" not in alone and "not private" not in real
     assert real.count("losses add") == 1 and "4 collections asked the same people (generated)" in real
@@ -73,9 +73,11 @@ def test_words_and_figures_are_those_of_one_collection_and_the_sum_stands_once(t
 def test_budgets_that_were_made_equal(tmp_path: Path) -> None:
     shown = compare(tmp_path, "hogs", "solitude", "--match", "relationship", "2")
     assert shown.exit_code == 0, shown.output
-    assert "At equal loss for a friendship (2), " in shown.stdout
+    assert "At equal epsilon for a friendship (2), " in shown.stdout
     shown = compare(tmp_path, "hogs", "solitude", "lpgnn", "raw", "--match", "relationship", "2")
-    assert "At equal loss for a friendship (2), " in shown.stdout and "raw: " not in shown.stdout  # it protects nothing
+    assert (
+        "At equal epsilon for a friendship (2), " in shown.stdout and "raw: " not in shown.stdout
+    )  # it protects nothing
     assert "lpgnn: in clear at the level of a friendship" in shown.stdout
     (folder,) = (tmp_path / "runs").iterdir()
     assert "<b>lpgnn</b> in clear at the level of a friendship" in (folder / "compare.html").read_text()

@@ -87,8 +87,8 @@ def test_a_budget_without_bound_is_a_word_in_the_document(tmp_path: Path) -> Non
 def test_the_tables_follow_on_demand_and_quiet_prints_the_path_alone(tmp_path: Path) -> None:
     command = ["run", *SMALL, "--no-reference", "--out", tmp_path, "--again"]
     short, long, quiet = (ldpsim(*command, *more) for more in ((), ("--details",), ("--quiet",)))
-    assert "(more: --details)" in short.stdout and "In detail" not in short.stdout
-    assert "In detail" in long.stdout and "(more: --details)" not in long.stdout
+    assert "(--details: all tables)" in short.stdout and "In detail" not in short.stdout
+    assert "In detail" in long.stdout and "(--details: all tables)" not in long.stdout
     path = Path(quiet.stdout.strip())
     assert path.name == "result.json" and path.is_file() and short.stderr == long.stderr == quiet.stderr == ""
 

@@ -83,9 +83,9 @@ def test_what_a_person_reads_first(with_nulls: dict[str, Any], width: int) -> No
         "Accuracy on 750 test people hogs 61.2 % best simpler model 78.8 % graph alone (label propagation) "
         "no reports 30.2 % shuffled records (other people's data) no noise 85.1 % the same network on the true data",
         "Asking gains -17.6 points over graph alone (95 % CI -18.9 to -16.2): no.",
-        "Privacy: the epsilon that holds; chance to tell two values apart (50 %: none)",
+        "Privacy: epsilon that holds; chance to tell two values apart (50 %: a coin flip)",
         "a feature 0.8 69 %",
-        "a friendship 14.4 >99.9 % 79.0 % were rebuilt, precision 81.0 %",
+        "a friendship 14.4 >99.9 % both report it; 79.0 % were rebuilt",
         "a person's label public of training and validation people a person 21,797.6 >99.9 %",
         "The paper claims epsilon-LDP of links and features, epsilon = 8 (Theorem 4).",
         "Cost 400 B down, 410 B up a device, 1 round, 14.2 s, 612.0 MB of memory",
@@ -122,15 +122,15 @@ def test_beside_a_device_stands_what_it_knows_alone(with_nulls: dict[str, Any]) 
     """With its list, and by own features; the details have them as simpler models, or the reason."""
     alone, features = {"device_alone": {"test": 0.672, "std": None}}, {"device_features": {"test": 0.55, "std": None}}
     for section, expected in (
-        ({}, "on each person's device 70.0 % Asking"),
-        (alone, "on each person's device 70.0 % 67.2 % with no reports Asking"),
-        (alone | features, "67.2 % with no reports (features 55.0 %) Asking"),
+        ({}, "on each person's device 70.0 % own data Asking"),
+        (alone, "on each person's device 70.0 % own data; alone 67.2 % Asking"),
+        (alone | features, "own data; alone 67.2 %, features 55.0 % Asking"),
     ):
         found = {**with_nulls, "nulls": {**with_nulls["nulls"], **section}}
         assert expected in said(found)
     found["verdict"] = {**found["verdict"], "device": {"best": "device_alone", "margin": INTERVAL}}
     found["accuracy"] = {**found["accuracy"], "device_auc": 0.8125}
-    assert "70.0 % AUC 0.812, 67.2 % with no reports" in said(found)
+    assert "70.0 % own data, AUC 0.812; alone 67.2 %" in said(found)
     assert "; on the device +2.0 points over the device alone (95 % CI -1.0 to +5.0): not measurable." in said(found)
     found["nulls_not_taken"] = {"graph_learned": "not run: no graph is reported"}
     details = words(shown(found))

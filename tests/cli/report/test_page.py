@@ -99,9 +99,9 @@ def test_equal_budgets_are_told_from_what_holds_and_not_from_what_was_wanted(
     groups = gather([tmp_path]).groups
     match = {"level": "relationship", "target": 14.4, "unmatched": {}}
     for same in (finding(groups, match), finding(groups, None)):
-        assert same.equal and same.text.startswith("At equal loss for a ")
+        assert same.equal and same.text.startswith("At equal epsilon for a ")
     wanted = finding(groups, {**match, "target": 2.0, "unmatched": {"one": "edges are public"}})
-    assert not wanted.equal and wanted.text == "No two methods have a loss of 2 for a friendship."
+    assert not wanted.equal and wanted.text == "No two methods have an epsilon of 2 for a friendship."
     assert wanted.unmatched == [("one", "edges are public"), ("two", "it was not solved for")]
     write_result(tmp_path, "b-2", {"method": "two", "privacy/holds/relationship/value": 20.0, "config/seed": 1})
     assert finding(gather([tmp_path]).groups, match).unmatched == [("two", "it was not solved for")]

@@ -24,11 +24,13 @@ def test_the_best_method_at_an_equal_loss_and_the_next_one() -> None:
     hogs, vote, raw = result("hogs", 0.6, 0), result("vote", 0.8, 0), result("raw", 0.9, 0, loss=None)
     vote["verdict"]["margin"] = {"value": 0.4, "low": 0.3, "high": 0.5}
     assert said(hogs, vote, raw) == (
-        "At equal loss for a friendship (7), vote is 20.0 points above the next method, hogs. "
+        "At equal epsilon for a friendship (7), vote is 20.0 points above the next method, hogs. "
         "With vote, asking gains +40.0 points over graph alone (95 % CI +30.0 to +50.0): yes."
     )
     close = said(result("hogs", 0.79, 0), vote, raw)
-    assert close.startswith("At equal loss for a friendship (7), vote and hogs are not measurably apart (1.0 points).")
+    assert close.startswith(
+        "At equal epsilon for a friendship (7), vote is 1.0 points above hogs, which is not measurable"
+    )
     assert said(vote) == "Asking gains +40.0 points over graph alone (95 % CI +30.0 to +50.0): yes."
 
 
@@ -38,7 +40,7 @@ def test_where_losses_differ_it_says_how_to_make_them_equal() -> None:
         record["privacy"]["holds"]["user"] |= {"status": "bounded", "value": loss}
         record["privacy"]["holds"]["relationship"] |= {"value": loss}
     assert said(hogs, vote) == (
-        "Losses differ, for a person 2 (vote) to 900 (hogs), so accuracy alone does not rank the methods: "
+        "Epsilons differ, for a person 2 (vote) to 900 (hogs), so accuracy alone does not rank the methods: "
         "`--match person 2` makes them equal."
     )
 
@@ -46,7 +48,7 @@ def test_where_losses_differ_it_says_how_to_make_them_equal() -> None:
 def test_methods_that_cannot_have_the_loss_are_named_with_the_reason() -> None:
     groups = groups_of([result("hogs", 0.6, 0), result("vote", 0.8, 0), result("sbp", 0.9, 0, loss=9.0)])
     found = finding(groups, {"level": "relationship", "target": 7.0, "unmatched": {"sbp": "no budget gives it"}})
-    assert found.text.startswith("At equal loss for a friendship (7), vote is 20.0 points above")  # and not sbp
+    assert found.text.startswith("At equal epsilon for a friendship (7), vote is 20.0 points above")  # and not sbp
     assert found.unmatched == [("sbp", "no budget gives it")] and not found.equal
 
 

@@ -227,8 +227,8 @@ def test_the_standing_of_a_method(changes: dict[str, Any], standing: str) -> Non
 @pytest.mark.parametrize(
     ("low", "high", "answer"),
     [
-        (0.001, 0.04, "yes"), (-0.04, -0.001, "no"), (-0.001, 0.04, "not measurable (5 repeats would show 3 points)"),
-        (-0.04, 0.001, "not measurable (6 repeats would show 3 points)"),
+        (0.001, 0.04, "yes"), (-0.04, -0.001, "no"), (-0.001, 0.04, "not measurable (--repeats 5 would show 3 points)"),
+        (-0.04, 0.001, "not measurable (--repeats 6 would show 3 points)"),
     ],
 )  # fmt: skip
 def test_one_sentence_says_what_asking_gains(low: float, high: float, answer: str) -> None:
@@ -246,7 +246,7 @@ def test_one_sentence_says_what_asking_gains(low: float, high: float, answer: st
     assert gain_of({**section, "margin": None}, ["chance"]) == ""
     on_device = {**section, "device": {"best": "device_alone", "margin": interval}}
     assert device_gain_of(on_device) == words.replace("largest class", "device alone") and device_gain_of(section) == ""
-    short = words.partition(" (5")[0].partition(" (6")[0]
+    short = words.partition(" (--")[0]
     both = f"{short}; on the device {short.removeprefix('asking gains ').replace('largest class', 'device alone')}"
     assert gains_in_short(on_device, ["chance", "features_alone"]) == both
 
