@@ -285,7 +285,7 @@ def policy(
         str, o.plain_option("--on-requery", "If another collection asks", "refuse|replay")
     ] = "refuse",
     cap: Annotated[
-        list[str] | None, o.plain_option("--cap", "Largest epsilon at a level, as person=4", "LEVEL=X")
+        list[str] | None, o.plain_option("--cap", "Largest epsilon of a level, as person=4", "LEVEL=X")
     ] = None,
     curator_key: CuratorFile = None,
     only_this: Annotated[bool, typer.Option("--only-this", help="Accept no other question inside the caps")] = False,

@@ -274,7 +274,7 @@ class RunOptions:
     )
     defence: str = option("none", "Check of reports: none, all, duplicates, ...", MODEL, "NAME", several=True)
     false_alarm: float = option(
-        1e-3, "Chance that --defence excludes an honest person", MODEL, "P", unread=_false_alarm,
+        1e-3, "Chance that it excludes an honest person", MODEL, "P", unread=_false_alarm,
         allows=lambda chance: 0 < chance <= 0.5, must="must be above 0 and at most 0.5",
     )  # fmt: skip
     reference: bool = option(True, "No training of the network without noise", MODEL, flag="--no-reference", **_MINE)
@@ -316,7 +316,7 @@ class RunOptions:
         column=False,
     )  # fmt: skip
     caps: Mapping[str, float] = option(
-        {}, "Largest epsilon at a level, as person=4", DEVICES, "LEVEL=X", flag="--cap",
+        {}, "Largest epsilon of a level", DEVICES, "LEVEL=X", flag="--cap",
         shown="the question's", hashed="always", column=False,
     )  # fmt: skip
     collector_key: Path | None = option(
