@@ -22,11 +22,6 @@ Adversary = Annotated[
     o.plain_option("--adversary", "Adversary; `help` lists them", "NAME", show_default="all",
         autocompletion=completion.adversaries),
 ]  # fmt: skip
-Fault = Annotated[
-    list[str] | None,
-    o.plain_option("--fault", "Fault in the state; `help` lists them", "NAME",
-        show_default="all", autocompletion=completion.faults),
-]  # fmt: skip
 Asks = Annotated[str, o.plain_option("--asks", "Numbers of questions before a measurement", "N,N,...")]
 EpsilonBit = Annotated[float, o.plain_option("--epsilon-bit", "Loss of one value of any attribute", "E")]
 Workers = Annotated[int, o.plain_option("--workers", "Number of comparisons at a time", "N", show_default="cores")]
@@ -38,7 +33,6 @@ def stress(
     data_dir: o.DataDir = None,
     protection: Protection = None,
     adversary: Adversary = None,
-    fault: Fault = None,
     asks: Asks = "1,25",
     epsilon_bit: EpsilonBit = 1.0,
     seed: o.Seed = 0,
@@ -55,11 +49,10 @@ def stress(
     """
     from ldpsim.strategies.engines.pool import available_cores
 
-    if "help" in (*(adversary or ()), *(fault or ())):
-        from ldpsim.strategies.attacks.adversaries.faults import FAULTS
+    if "help" in (adversary or ()):
         from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, PLAIN
 
-        for row in ({**PLAIN, **ADVERSARIES} if "help" in (adversary or ()) else FAULTS).values():
+        for row in {**PLAIN, **ADVERSARIES}.values():
             echo(f"{row.name:<22} {row.description}")
         return
     with working(silent=quiet or as_json) as progress:
@@ -70,7 +63,7 @@ def stress(
             dataset=dataset, clients=clients, data_dir=data_dir, seed=seed, epsilon_bit=epsilon_bit,
             workers=workers or available_cores(),
             protections=tuple(dict.fromkeys(protection or campaign.PROTECTIONS)),
-            adversaries=tuple(dict.fromkeys(adversary or ())), faults=tuple(dict.fromkeys(fault or ())),
+            adversaries=tuple(dict.fromkeys(adversary or ())),
             asks=o.numbers("--asks", asks, whole=True),
         )  # fmt: skip
         result = campaign.stress(options, out, progress=progress)
@@ -110,7 +103,7 @@ def view(result: Any) -> Any:
     shown.add_row("nobody asked", "one guess for all", "0", *alike, "-", "0", style="dim")
     together: dict[tuple[str, str, int], dict[str, Any]] = {}
     for row in rows:
-        name = (row["adversary"] if row["fault"] == "none" else row["fault"]) + ("" if row["covered"] else " *")
+        name = row["adversary"] + ("" if row["covered"] else " *")
         together.setdefault((row["protection"], name, row["asks"]), {})[row["attribute"]] = row
     last: tuple[str, ...] = ()
     for (protection, name, asks), each in together.items():

@@ -157,7 +157,7 @@ def test_json_has_what_the_contract_names(tmp_path: Path) -> None:
     found = runner.invoke(app, [*SMALL, "--protection", "refuse", "--json", "--out", str(tmp_path)])
     document = json.loads(found.stdout)
     assert document["passed"] is True and len(document["rows"]) == 6
-    assert {"adversary", "fault", "protection", "covered", "attribute", "asks", "recovered", "one_query_bound",
+    assert {"adversary", "protection", "covered", "attribute", "asks", "recovered", "one_query_bound",
             "theory", "distinct_releases"} <= set(document["rows"][0])  # fmt: skip
 
 
