@@ -1,10 +1,8 @@
-"""``ldpsim audit``, ``stress`` and ``poison``: tables, JSON, exit codes, and that everything is audited."""
+"""``ldpsim audit`` and ``poison``: tables, JSON, exit codes, and that everything is audited."""
 
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +12,12 @@ from typer.testing import CliRunner
 import ldpsim.strategies.attacks.audit.audit as auditing
 from ldpsim.cli import poison as command
 from ldpsim.cli.main import app
-from ldpsim.cli.output import console
 from ldpsim.cli.poison import show
-from ldpsim.cli.stress import view
 from ldpsim.curator import methods
 from ldpsim.curator.attacks.mechanism_audit import AuditRow
 from ldpsim.devices import mechanisms
 from ldpsim.strategies.attacks.audit.audit import AuditOptions, audit, everything
 from ldpsim.strategies.attacks.campaign import CampaignResult
-from ldpsim.strategies.attacks.stress import campaign
-from ldpsim.strategies.attacks.stress.campaign import StressOptions, stress
 
 runner = CliRunner()
 
@@ -135,51 +129,6 @@ def test_an_attack_on_a_published_model(tmp_path: Path) -> None:
     text = page.read_text()
     assert "<code>ldpsim audit raw --released-model --shadows 8 --set epochs=5</code>" in text
     assert text.count("<tr>") == 1 + 3 and "nothing bounds the attack" in text
-
-
-SMALL = ["stress", "--clients", "40", "--asks", "1,5", "--adversary", "new-run", "--workers", "1"]
-
-
-def test_curators_who_ask_again_fit_80_columns(tmp_path: Path) -> None:
-    found = runner.invoke(app, [*SMALL, "--out", str(tmp_path)])
-    assert found.exit_code == 0, found.output
-    lines = found.stdout.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert "Every row is as theory says" in found.stdout
-    (nobody,) = [line for line in lines if line.startswith("nobody asked")]
-    assert re.fullmatch(r"nobody asked +one guess for all +0( +[\d.]+ %){3} +- +0 *", nobody)
-    assert [line.split()[0] for line in lines if "new-run" in line] == ["none", "context-state", "refuse", "replay"]
-    (folder,) = tmp_path.iterdir()
-    assert (folder / "result.json").is_file()
-
-
-def test_json_has_what_the_contract_names(tmp_path: Path) -> None:
-    found = runner.invoke(app, [*SMALL, "--protection", "refuse", "--json", "--out", str(tmp_path)])
-    document = json.loads(found.stdout)
-    assert document["passed"] is True and len(document["rows"]) == 6
-    assert {"adversary", "protection", "covered", "attribute", "asks", "recovered", "one_query_bound",
-            "theory", "distinct_releases"} <= set(document["rows"][0])  # fmt: skip
-
-
-def test_a_row_that_is_wrong_is_marked() -> None:
-    found = stress(StressOptions(clients=40, asks=(1,), adversaries=("repeat",), protections=("refuse",)))
-    result = replace(found, rows=[{**found.rows[0], "passed": False}, *found.rows[1:]])
-    screen = console()
-    with screen.capture() as printed:
-        screen.print(view(result))
-    assert "NOT as theory says" in printed.get() and "%!" in printed.get()
-
-
-def test_a_comparison_that_fails_is_told_beside_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    measure = campaign.measure_case
-    monkeypatch.setattr(campaign, "measure_case", lambda case: 1 / 0 if case.protection == "refuse" else measure(case))
-    found = runner.invoke(app, [*SMALL, "--protection", "none", "--protection", "refuse", "--out", str(tmp_path)])
-    assert found.exit_code == 1, found.output
-    assert "refuse new-run failed: ZeroDivisionError: division by zero" in " ".join(found.stdout.split())
-    assert "cells failed; " in found.stderr and "none new-run failed" not in found.stdout
-    assert "result.json" not in found.stdout
-    (folder,) = tmp_path.iterdir()
-    assert sorted(path.name for path in folder.iterdir()) == ["cells", "table.csv"]
 
 
 POISON = ["poison", "hogs", "--clients", "60", "--shares", "0,0.2", "--workers", "1", "--no-nulls", "--set", "epochs=3",

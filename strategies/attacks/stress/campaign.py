@@ -46,7 +46,7 @@ REAL = ("refuse", "replay", PINNED)  # devices with a ledger; pinned ones refuse
 PROTECTIONS = ("none", GUARDED, *REAL)
 EVERY: Mapping[str, Adversary] = {**PLAIN, **ADVERSARIES}
 COLUMNS = (
-    "protection", "adversary", "covered", "attribute", "asks", "recovered", "one_query_bound", "theory",
+    "protection", "adversary", "covered", "attribute", "asks", "found", "recovered", "one_query_bound", "theory",
     "constant_guess", "distinct_releases", *EDGES, "passed",
 )  # fmt: skip
 _AT_ONCE = "at-once"
@@ -76,7 +76,7 @@ class StressOptions:
     seed: int = 0
     protections: tuple[str, ...] = PROTECTIONS
     adversaries: tuple[str, ...] = ()
-    asks: tuple[int, ...] = (1, 25)
+    asks: tuple[int, ...] = (1, 5, 25)
     epsilon_bit: float = 1.0
     workers: int = 1
 
