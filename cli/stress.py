@@ -10,7 +10,7 @@ from ldpsim.cli import completion
 from ldpsim.cli import options as o
 from ldpsim.cli.errors import FAILED, Failure, end_if_any_failed
 from ldpsim.cli.imports import large_imports
-from ldpsim.cli.output import console, echo, print_json, show_failures, text_table, working
+from ldpsim.cli.output import console, echo, fitting, print_json, show_failures, text_table, working
 from ldpsim.cli.words import count
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def view(result: CampaignResult, summary: Summary, screen: Console) -> Any:
     settings, columns = result.settings, summary.shown_asks
     ends = tuple(dict.fromkeys((columns[0], columns[-1])))
     tables = [_table(summary, columns, described=True), _table(summary, columns), _table(summary, ends)]
-    shown = next((table for table in tables if table.least(screen, screen.options) <= screen.width), tables[-1])
+    shown = fitting(screen, tables)
     right = "[green]as theory says[/green]" if result.passed else "[red]NOT as theory says[/red]"
     return Group(
         f"[bold]stress on {escape(settings['dataset'])}[/bold]: {settings['nodes']:,} people, {settings['edges']:,} "
