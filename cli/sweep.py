@@ -113,6 +113,8 @@ def lists(option: str, texts: list[str] | None) -> dict[str, tuple[str, ...]]:
 def _show(result: SweepResult, cells: int, *, details: bool) -> None:
     from rich.markup import escape
 
+    from ldpsim.cli.summary import show_groups, show_warning
+
     screen, failed = console(), len(result.failures)
     groups = sorted(result.groups, key=_validation, reverse=True)
     for sentence in _best(groups):
@@ -124,16 +126,15 @@ def _show(result: SweepResult, cells: int, *, details: bool) -> None:
     if failed > most:
         screen.print(f"… {failed - most} more failed (--details)")
     if details:
-        from ldpsim.cli.summary import show_groups
-
         show_groups(result.groups, result.sums)
     elif groups:
         rows = MOST_ROWS - min(failed, most)  # each failure has a line
-        tables = [_table(groups[:rows], most) for most in (2, 1, 0)] + [_table(groups[:rows], 0, setting="~setting")]
+        tables = [_table(groups[:rows], levels) for levels in (2, 1, 0)] + [_table(groups[:rows], 0, setting="~setting")]
         screen.print("", fitting(screen, tables))
         if len(groups) > rows:
             screen.print(f"… {len(groups) - rows} more (--details)")
         show_sums(screen, result.sums)
+        show_warning(groups)
     if result.records:
         following = shlex.join(["ldpsim", "report", str(result.folder)])
         echo(f"Next: {following}")

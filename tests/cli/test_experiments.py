@@ -170,7 +170,7 @@ def test_the_first_screen_of_a_sweep_names_the_best_setting_on_validation(tmp_pa
     assert shown.exit_code == 0, shown.output
     lines = shown.stdout.splitlines()
     assert len(lines) <= 20 and "… 2 more (--details)" in lines
-    rows = [re.fullmatch(r"(mlp .*?) +([\d.]+) +([\d.]+) ± .*", line) for line in lines]
+    rows = [re.fullmatch(r"(mlp, .*?) +([\d.]+) +([\d.]+) ± .*", line) for line in lines]
     figures = [row.groups() for row in rows if row]
     shares = [float(validation) for _, validation, _ in figures]
     assert len(shares) == 10 and shares == sorted(shares, reverse=True)
