@@ -129,7 +129,8 @@ def _show(result: SweepResult, cells: int, *, details: bool) -> None:
         show_groups(result.groups, result.sums)
     elif groups:
         rows = MOST_ROWS - min(failed, most)  # each failure has a line
-        tables = [_table(groups[:rows], levels) for levels in (2, 1, 0)] + [_table(groups[:rows], 0, setting="~setting")]
+        tables = [_table(groups[:rows], levels) for levels in (2, 1, 0)]
+        tables.append(_table(groups[:rows], 0, setting="~setting"))
         screen.print("", fitting(screen, tables))
         if len(groups) > rows:
             screen.print(f"… {len(groups) - rows} more (--details)")

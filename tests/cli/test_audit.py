@@ -1,4 +1,4 @@
-"""``ldpsim audit`` and ``poison``: tables, JSON, exit codes, and that everything is audited."""
+"""``ldpsim audit``: tables, JSON, exit codes, and that everything is audited."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 import ldpsim.strategies.attacks.audit.audit as auditing
-from ldpsim.cli import poison as command
 from ldpsim.cli.main import app
-from ldpsim.cli.poison import show
 from ldpsim.curator import methods
 from ldpsim.curator.attacks.mechanism_audit import AuditRow
 from ldpsim.devices import mechanisms
 from ldpsim.strategies.attacks.audit.audit import AuditOptions, audit, everything
-from ldpsim.strategies.attacks.campaign import CampaignResult
 
 runner = CliRunner()
 
@@ -129,39 +126,3 @@ def test_an_attack_on_a_published_model(tmp_path: Path) -> None:
     text = page.read_text()
     assert "<code>ldpsim audit raw --released-model --shadows 8 --set epochs=5</code>" in text
     assert text.count("<tr>") == 1 + 3 and "nothing bounds the attack" in text
-
-
-POISON = ["poison", "hogs", "--clients", "60", "--shares", "0,0.2", "--workers", "1", "--no-nulls", "--set", "epochs=3",
-         "--attack", "largest-degree"]  # fmt: skip
-
-
-def row(attack: str, **given: object) -> dict:
-    return {"method": "hogs", "epsilon": 8.0, "attack": attack, "share": 0.2, "liars": 12, "defence": "none",
-            "repeats": 1, "accuracy": 0.8, "std": 0.01, "vs_silent": None, "chosen": 0.25,
-            "found": None, "false_alarms": None, "nulls": {}, **given}  # fmt: skip
-
-
-@pytest.mark.parametrize("more", [[], ["--join"]])
-def test_a_small_measurement(more: list[str], tmp_path: Path) -> None:
-    found = CliRunner().invoke(app, [*POISON, *more, "--out", str(tmp_path), "--json"])
-    assert found.exit_code == 0, found.output
-    document = json.loads(found.stdout)
-    assert [(entry["attack"], entry["liars"]) for entry in document["rows"]] == [
-        ("none", 0), ("silent", 12), ("largest-degree", 12),
-    ]  # fmt: skip
-    assert Path(document["folder"], "table.csv").is_file() and document["settings"]["join"] == ("--join" in more)
-
-
-@pytest.mark.parametrize("width", [40, 80])
-def test_the_table(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from rich.console import Console
-
-    monkeypatch.setattr(command, "console", lambda: Console(width=width, highlight=False))
-    rows = [
-        row("none", share=0.0, nulls={"chance": 0.3}), row("silent"), row("largest-degree", vs_silent=-0.07),
-        row("largest-degree", vs_silent=-0.01, defence="both-ends", found=0.5, false_alarms=0.001),
-    ]  # fmt: skip
-    show(CampaignResult(rows, {"dataset": "cora"}, [], 12.0, {}, Path("runs/x")))
-    out = capsys.readouterr().out
-    assert max(map(len, out.splitlines()[:-1])) <= width and "80.0 ± 1.0" in out and "+ both-ends" in out
-    assert "null models largest class 30.0" in out and "nobody lies" in out and ("-7.0" in out) == (width == 80)
