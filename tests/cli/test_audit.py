@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import ldpsim.strategies.attacks.audit.audit as auditing
+from ldpsim.cli.audit import loss_table, view
 from ldpsim.cli.main import app
+from ldpsim.cli.screen import Screen
 from ldpsim.curator import methods
 from ldpsim.curator.attacks.mechanism_audit import AuditRow
 from ldpsim.devices import mechanisms
@@ -22,9 +25,44 @@ runner = CliRunner()
 def test_a_table_of_80_columns() -> None:
     found = runner.invoke(app, ["audit", "grr", "lpgnn", "noise", "--trials", "200", "--workers", "1"])
     assert found.exit_code == 0, found.output
-    assert max(len(line) for line in found.stdout.splitlines()) <= 80
-    assert "7 of 7 pass" in found.stdout and "FAIL" not in found.stdout and "…" not in found.stdout
-    assert all(line.rstrip().endswith("pass") for line in found.stdout.splitlines()[1:8])
+    lines = found.stdout.splitlines()
+    assert max(map(len, lines)) <= 80 and len(lines) <= 20
+    assert found.stdout.startswith("Yes, the losses hold, and no figure is above its claim: 7 of 7 pass. 5 claims")
+    assert "FAIL" not in found.stdout and "…" not in found.stdout
+    assert [line.split()[-1] for line in lines[4:11]] == ["tight", "tight", "pass", *["tight"] * 3, "pass"]
+    assert lines[-1] == "How each row was found: --details, or a page: --out FILE.html"
+
+
+def made_rows(*passed: bool) -> list[AuditRow]:
+    """Rows of one mechanism; the exact loss is the claim, and 1.5 times it where a row fails."""
+    return [AuditRow(f"m{place}", "bit", 1.0, 1.0 if right else 1.5, None, 0.99, 100, right, f"found so {place}")
+            for place, right in enumerate(passed)]  # fmt: skip
+
+
+def test_ten_rows_those_that_fail_first_and_all_with_details() -> None:
+    table = loss_table(made_rows(*[True] * 11, False), trials=100, confidence=0.99)
+    assert table.answer == (
+        "NO, a claim does not hold (m11, one entry): 11 of 12 pass. 1 FAIL. 11 claims are tight: no smaller loss would "
+        "hold."
+    )
+    screen = Screen(width=80, highlight=False)
+    with screen.capture() as capture:
+        screen.print(view(table))
+    lines = capture.get().splitlines()
+    assert len(lines) < 20 and sum(line.startswith("m") for line in lines) == 10 and "… 2 more (--details)" in lines
+    assert next(line for line in lines if line.startswith("m")).split()[0] == "m11"
+    with screen.capture() as capture:
+        screen.print(view(table, details=True))
+    assert all(f"found so {place}" in capture.get() for place in range(12)) and "more (--details)" not in capture.get()
+
+
+def test_an_exact_loss_below_the_claim_is_not_tight() -> None:
+    exacts = (0.999, None, 1 - 1e-9)
+    rows = [replace(row, exact=exact) for row, exact in zip(made_rows(True, True, True), exacts, strict=True)]
+    table = loss_table(rows, trials=100, confidence=0.99)
+    assert [line.tight for line in table.lines] == [False, False, True]
+    assert "1 claim is tight" in table.answer and table.answer.startswith("Yes, the losses hold")
+    assert loss_table(rows, trials=9, confidence=0.99, theirs=True).answer.startswith("No bound is above its claim")
 
 
 def test_everything_is_audited() -> None:
@@ -71,7 +109,7 @@ def test_a_page_has_all_rows_and_what_was_asked_for(tmp_path: Path) -> None:
     page = tmp_path / "vote.html"
     arguments = f"audit vote --epsilon 4 --set batches=1 --trials 100 --workers 1 --out {page}".split()
     found = runner.invoke(app, arguments)
-    assert found.exit_code == 0 and f"Written to {page}" in found.stdout.replace("\n", "")
+    assert found.exit_code == 0 and f"How each row was found: {page}" in found.stdout.splitlines()
     text = page.read_text()
     assert "ldpsim audit vote --epsilon 4 --set batches=1" in text and "4 of 4 pass." in text
     assert text.count("<tr>") == 1 + 4 and "walked through" in text and "<script" not in text
