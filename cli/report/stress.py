@@ -47,8 +47,8 @@ def chart(summary: Summary, attribute: str, colours: Sequence[str] = _ON_PAGE) -
                f"{100 * share:.1f} % of {WORDS[attribute]}"} for name, points in lines.items()
               for asks, share in points.items()]  # fmt: skip
     x = {"field": "asks", "type": "quantitative", "title": "times asked (log scale)",
-         "scale": {"type": "log", "nice": False, "padding": 8},
-         "axis": {"values": list(summary.asks), "format": ",d", "grid": False}}  # fmt: skip
+         "scale": {"type": "log", "nice": False, "padding": 8, **_domain(summary.asks)},
+         "axis": {"values": list(summary.asks), "format": ",d", "grid": False, "labelOverlap": "greedy"}}  # fmt: skip
     y = {"field": "share", "type": "quantitative", "title": f"{WORDS[attribute]} recovered (%)",
          "scale": {"domain": [0, 100]}, "axis": {"tickCount": 5}}  # fmt: skip
     scale = {"domain": domain, "range": [colours[place % len(colours)] for place in range(len(domain))]}
@@ -73,9 +73,13 @@ def chart(summary: Summary, attribute: str, colours: Sequence[str] = _ON_PAGE) -
     }  # fmt: skip
 
 
+def _domain(asks: Sequence[int]) -> dict[str, list[int]]:
+    return {"domain": [asks[0], asks[-1]]} if len(asks) > 1 else {}
+
+
 def _lines(summary: Summary, attribute: str) -> Mapping[str, dict[int, float]]:
     together: dict[tuple[tuple[int, float], ...], list[str]] = {}
     for name, cells in summary.shares.items():
-        points = tuple((asks, shares[attribute] or 0.0) for asks, shares in cells.items())
+        points = tuple((asks, share) for asks, shares in cells.items() if (share := shares[attribute]) is not None)
         together.setdefault(points, []).append(name)
     return {", ".join(names): dict(points) for points, names in together.items()}

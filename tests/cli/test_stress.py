@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
+from ldpsim.cli.report.stress import chart
 from ldpsim.cli.screen import Screen
 from ldpsim.cli.stress import attacks_view, view
 from ldpsim.strategies.attacks.campaign import CampaignResult
@@ -71,6 +72,19 @@ def test_files_and_last_line(tmp_path: Path) -> None:
     page = (folder / "stress.html").read_text()
     assert "<h1>Without protection 25 questions recover" in page and page.count('class="chart"') == 3
     assert page.index('id="chart-0"') < page.index("<table") < page.index("<details")
+
+
+def test_protections_with_equal_figures_have_one_line_of_the_picture(result: CampaignResult) -> None:
+    summary = Summary.of([{**row, "found": None} if row["attribute"] == "features" and row["asks"] == 25 else row
+                          for row in result.rows])  # fmt: skip
+    for attribute, asks in (("adjacency", [1, 5, 25]), ("features", [1, 5])):
+        drawn = chart(summary, attribute)
+        lines = {name: [(value["asks"], value["share"]) for value in drawn["data"]["values"] if value["line"] == name]
+                 for name in ("none, context-state", "refuse, replay")}  # fmt: skip
+        assert len(drawn["data"]["values"]) == 2 * len(asks)
+        for name, points in lines.items():
+            cells = summary.shares[name.split(",")[0]]
+            assert points == [(number, 100 * (cells[number][attribute] or 0.0)) for number in asks]
 
 
 def test_json_has_what_the_contract_names(tmp_path: Path) -> None:
