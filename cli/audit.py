@@ -1,7 +1,4 @@
-"""Rows of ``ldpsim audit`` in words, and their page: one file that fetches nothing.
-
-``ldpsim audit``: the claimed loss, the exact loss, and the lower bound from trials.
-"""
+"""``ldpsim audit``: whether claimed losses hold, by exact losses and bounds from trials, and a page of all rows."""
 
 from __future__ import annotations
 
@@ -16,11 +13,12 @@ import typer
 from ldpsim.cli import completion
 from ldpsim.cli import options as o
 from ldpsim.cli.errors import FAILED, Failure
-from ldpsim.cli.output import console, echo, print_json, text_table, working
-from ldpsim.cli.words import points
+from ldpsim.cli.output import MOST_ROWS, console, echo, print_json, text_table, working
+from ldpsim.cli.words import count, points
 from ldpsim.curator.shown import shown_bound, shown_loss
 from ldpsim.strategies.setup.option_spec import OUTPUT
 
+_TIGHT = 1e-6  # relative: claims are rounded up
 PASS, FAIL, NO_BOUND = "pass", "FAIL", "no bound"
 _VERDICTS = {True: PASS, False: FAIL, None: NO_BOUND}
 # Of a mechanism's rows; a method's rows are about levels of guarantee.
@@ -29,7 +27,10 @@ _CHANGES = {"value": "the value", "bit": "one entry", "vector": "the whole attri
 
 @dataclass(frozen=True)
 class AuditLine:
-    """A row in words: its name and level, what changes, its figures, the verdict, and how it was found."""
+    """A row in words: its name and level, what changes, its figures, the verdict, and how it was found.
+
+    ``tight`` is whether the exact loss is the claim.
+    """
 
     name: str
     level: str
@@ -37,6 +38,7 @@ class AuditLine:
     figures: tuple[str, ...]
     verdict: str
     detail: str
+    tight: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,14 @@ class AuditTable:
     Args:
         lines: The rows.
         headings: Of the figures.
-        total: How many rows pass and fail.
+        answer: Whether the claims hold, and which are tight; how many rows pass and fail.
         legend: Explanation of the figures.
         explained: Whether the detail of each row is shown in the terminal, and not only of those that fail.
     """
 
     lines: Sequence[AuditLine]
     headings: tuple[str, ...]
-    total: str
+    answer: str
     legend: str
     explained: bool = False
 
@@ -80,7 +82,7 @@ def loss_table(rows: Sequence[Any], *, trials: int, confidence: float, theirs: b
         )
     figures = [(_figure(row.claimed), _figure(row.exact), _bound(row.lower_bound)) for row in rows]
     figures = [("", "", "") if row.level == "law" else each for row, each in zip(rows, figures, strict=True)]
-    return _table(rows, figures, ("claimed", "exact", "trials show"), legend, theirs)
+    return _table(rows, figures, ("claimed", "exact", "trials show"), legend, explained=theirs, weak=theirs)
 
 
 def attack_table(rows: Sequence[Any], *, confidence: float) -> AuditTable:
@@ -92,23 +94,50 @@ def attack_table(rows: Sequence[Any], *, confidence: float) -> AuditTable:
     )
     figures = [(_figure(row.claimed), _bound(row.lower_bound), points(row.right), points(row.largest_right))
                for row in rows]  # fmt: skip
-    return _table(rows, figures, ("claimed", "attack shows", "right %", "at most"), legend)
+    return _table(rows, figures, ("claimed", "attack shows", "right %", "at most"), legend, weak=True)
 
 
 def _table(
     rows: Sequence[Any], figures: Sequence[tuple[str, ...]], headings: tuple[str, ...], legend: str,
-    explained: bool = False,
+    *, explained: bool = False, weak: bool = False,
 ) -> AuditTable:  # fmt: skip
     from ldpsim.curator.privacy.levels import LEVELS
 
     changes = {**{name: spec.term for name, spec in LEVELS.items()}, **_CHANGES}
-    lines = [AuditLine(row.name, row.level, changes.get(row.level, row.level), cells, _VERDICTS[row.passed], row.detail)
-             for row, cells in zip(rows, figures, strict=True)]  # fmt: skip
+    lines = [AuditLine(row.name, row.level, changes.get(row.level, row.level), cells, _VERDICTS[row.passed], row.detail,
+                       _is_tight(row)) for row, cells in zip(rows, figures, strict=True)]  # fmt: skip
+    return AuditTable(lines, headings, _answer(lines, weak), legend, explained)
+
+
+def _is_tight(row: Any) -> bool:
+    exact = getattr(row, "exact", None)
+    if row.level == "law" or not (row.passed and row.claimed) or exact is None:
+        return False
+    return bool(exact >= row.claimed * (1 - _TIGHT))
+
+
+def _answer(lines: Sequence[AuditLine], weak: bool) -> str:
+    """Return sentences: whether the claims hold, how many rows pass, and how many claims are tight.
+
+    Args:
+        lines: The rows.
+        weak: Whether the bounds are those of an attack or of trials alone, which prove no claim right.
+    """
     counts = {word: sum(line.verdict == word for line in lines) for word in (PASS, FAIL, NO_BOUND)}
+    verdict = ""
+    if counts[PASS] == len(lines):
+        verdict = "Yes, the losses hold, and no figure is above its claim: "
+        if weak:
+            verdict = "No bound is above its claim, which proves nothing for it: "
+    if counts[FAIL]:
+        first = next(line for line in lines if line.verdict == FAIL)
+        verdict = f"NO, a claim does not hold ({first.name}, {first.change}): "
     words = {PASS: f"{counts[PASS]} of {len(lines)} pass.", FAIL: f"{counts[FAIL]} FAIL.",
              NO_BOUND: f"{counts[NO_BOUND]} without a bound."}  # fmt: skip
-    total = " ".join(words[word] for word in words if word == PASS or counts[word])
-    return AuditTable(lines, headings, total, legend, explained)
+    sentences = [verdict + " ".join(words[word] for word in words if word == PASS or counts[word])]
+    if tight := sum(line.tight for line in lines):
+        sentences.append(f"{count(tight, 'claim')} {'is' if tight == 1 else 'are'} tight: no smaller loss would hold.")
+    return " ".join(sentences)
 
 
 def write_page(path: Path, table: AuditTable, command: str) -> None:
@@ -195,6 +224,7 @@ def audit(
     epsilon: Epsilon = None,
     settings: Settings = None,
     out: Out = None,
+    details: o.Details = False,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -258,9 +288,9 @@ def audit(
         more = {} if out is None else {"html": str(out.absolute())}
         print_json({"rows": [row.to_dict() for row in rows], "passed": not wrong, **more})
     elif not quiet:
-        console().print(view(table))
-        if out is not None:
-            echo(f"Written to {out}")
+        console().print(view(table, details=details))
+        found = "How each row was found"
+        echo(f"{found}: --details, or a page: --out FILE.html" if out is None else f"{found}: {out}")
     elif out is not None:
         echo(str(out))
     if wrong:
@@ -281,22 +311,31 @@ def _command(names: Sequence[str] | None, flags: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def view(table: AuditTable) -> Any:
-    """Return the text to print: one table of 80 columns, the rows that need words, and the explanation."""
+def view(table: AuditTable, *, details: bool = False) -> Any:
+    """Return the text to print: the answer, and ten rows, those that fail first.
+
+    Args:
+        table: The rows.
+        details: Whether to return all rows in their order, with how each was found.
+    """
     from rich.console import Group
     from rich.markup import escape
 
+    lines = list(table.lines) if details else sorted(table.lines, key=lambda line: line.verdict != FAIL)[:MOST_ROWS]
     shown = text_table("name", "what changes", *(f">{heading}" for heading in table.headings), "", gap=1)
     words, last = [], ""
-    for line in table.lines:
+    for line in lines:
         style = _STYLES.get(line.verdict, "dim")
         name = "" if line.name == last else line.name.rpartition(":")[2]
-        shown.add_row(escape(name), line.change, *line.figures, f"[{style}]{line.verdict}[/]")
-        if table.explained or line.verdict == FAIL:
+        verdict = f"[{style}]{line.verdict}[/]{', tight' if line.tight else ''}"
+        shown.add_row(escape(name), line.change, *line.figures, verdict)
+        if table.explained or details:
             text = escape(f"{line.name}, {line.level}: {line.detail}")
             words.append(f"[{'red' if line.verdict == FAIL else 'dim'}]{text}[/]")
         last = line.name
-    return Group(shown, "", *words, escape(table.total), f"[dim]{escape(table.legend)}[/dim]")
+    if len(table.lines) > len(lines):
+        words.append(f"… {len(table.lines) - len(lines)} more (--details)")
+    return Group(f"[bold]{escape(table.answer)}[/bold]", "", shown, *words, f"[dim]{escape(table.legend)}[/dim]")
 
 
 _STYLES = {PASS: "green", FAIL: "bold red", NO_BOUND: "dim"}

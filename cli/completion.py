@@ -68,12 +68,6 @@ def _protections() -> Iterable[str]:
     return PROTECTIONS
 
 
-def _faults() -> Iterable[str]:
-    from ldpsim.strategies.attacks.adversaries.faults import FAULTS
-
-    return (*FAULTS, "help")
-
-
 def _attacks() -> Iterable[str]:
     from ldpsim.strategies.attacks.poison.lies import ATTACKS
 
@@ -88,7 +82,7 @@ def _defences() -> Iterable[str]:
 
 methods, datasets, audited = from_names(_methods), from_names(_datasets), from_names(_audited)
 levels, caps = from_names(_levels), from_names(lambda: ("bit", "all-features", "person"), end="=")
-adversaries, faults, protections = from_names(_adversaries), from_names(_faults), from_names(_protections)
+adversaries, protections = from_names(_adversaries), from_names(_protections)
 attacks, defences = from_names(_attacks), from_names(_defences)
 # Option of a run -> its completion.
 OF_A_RUN = {"method": methods, "dataset": datasets, "caps": caps, "defence": defences}

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ldpsim.strategies.outputs.sums import AskedInAll
 
 WIDTH = 80
+MOST_ROWS = 10  # of a table on a first screen; --details has all
 _PLAIN = {"±": "+-", "–": "-", "…": "...", "▲": "^", "◎": "(o)", "·": "-", "ε": "epsilon", "δ": "delta", "λ": "lambda",
           "ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"}  # fmt: skip
 _WRITTEN_PLAINLY = "ldpsim.plain"
@@ -83,6 +84,11 @@ def text_table(*headings: str, gap: int = 2) -> FittingTable:
             overflow="fold" if heading.startswith("~") else "ellipsis",
         )
     return made
+
+
+def fitting(screen: Console, tables: Sequence[FittingTable]) -> FittingTable:
+    """Return the first table that fits the terminal, else the last one, which becomes a list."""
+    return next((table for table in tables if table.least(screen, screen.options) <= screen.width), tables[-1])
 
 
 def show_failures(screen: Console, failures: Failures) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,13 +12,17 @@ from ldpsim.cli import completion
 from ldpsim.cli import options as o
 from ldpsim.cli.errors import end_if_any_failed
 from ldpsim.cli.imports import large_imports
-from ldpsim.cli.output import WIDTH, console, echo, print_json, show_failures, text_table, working
+from ldpsim.cli.output import MOST_ROWS, WIDTH, console, echo, fitting, print_json, show_failures, text_table, working
 from ldpsim.cli.words import NONE, plus_minus, points
 from ldpsim.strategies.setup.option_spec import BUDGET, RUNNING
 from ldpsim.strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ldpsim.cli.screen import FittingTable
     from ldpsim.strategies.attacks.campaign import CampaignResult
+    from ldpsim.strategies.attacks.poison.summary import Damage
 
 LYING = "Lying devices"
 _ATTACK = o.in_panel(LYING, "--attack", "Attack; `help` lists them", "NAME", show_default="all that fit",
@@ -50,6 +54,7 @@ def poison(
     epsilon: Annotated[str | None, _EPSILON] = None,
     engine: Annotated[str, o.in_panel(RUNNING, "--engine", "Runner of devices", "auto|local|ray")] = "auto",
     options: RunOptions,
+    details: o.Details = False,
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -84,37 +89,89 @@ def poison(
     elif quiet:
         echo(str(result.folder / "result.json"))
     else:
-        show(result)
+        show(result, details=details)
     end_if_any_failed(result.failures, "cells", debug=debug)
 
 
-def show(result: CampaignResult) -> None:
-    """Print the table of all methods, and how to read it; a narrow terminal has its first columns."""
+def show(result: CampaignResult, *, details: bool = False) -> None:
+    """Print the answer, and a row for each method and share: the worst attack, and the best defence.
+
+    Args:
+        result: The result.
+        details: Whether to print all rows and the null models, too.
+    """
+    from rich.markup import escape
+
+    from ldpsim.strategies.attacks.poison.summary import answer, damages
+
+    screen, found, rows = console(), damages(result.rows), list(result.rows)
+    repeats = min((row["repeats"] for row in rows), default=1)
+    who = "accounts join and lie" if result.settings.get("join") else "people lie"
+    chance = f"{repeats} repeats" if repeats > 1 else "1 repeat, so a few points may be chance"
+    screen.print(f"[bold]poison on {escape(result.settings['dataset'])}[/bold]: {who}; {chance}")
+    screen.print(f"[bold]{escape(answer(found))}[/bold]")
+    most = len(found) if details else MOST_ROWS
+    without = [(), ("silent",), ("silent", "chosen")]
+    screen.print("", fitting(screen, [_table(found[:most], left_out) for left_out in without]))
+    if len(found) > most:
+        screen.print(f"… {len(found) - most} more (--details)")
+    if details:
+        _show_all(screen, rows)
+    else:
+        screen.print("[dim]lost, silent: points lost by lies and by silence. chosen: % of chosen people.[/dim]")
+    show_failures(screen, result.failures)
+    echo(f"Written to {result.folder}/table.csv, with all attacks{'' if details else ' (here: --details)'}")
+
+
+def _table(found: Sequence[Damage], left_out: Sequence[str]) -> FittingTable:
+    """Return the table of some damages without some columns."""
+    from rich.markup import escape
+
+    defended = any(damage.defended is not None for damage in found)
+    headings = {"method": "~method", "liars": ">liars", "attack": "worst attack", "accuracy": ">accuracy %",
+                "lost": ">lost", "silent": ">silent", "chosen": ">chosen", "defence": "best defence"}  # fmt: skip
+    hidden = {*left_out, *([] if defended else ["defence"])}
+    shown, last = text_table(*(words for name, words in headings.items() if name not in hidden), gap=1), ""
+    for damage in found:
+        row, lies = damage.worst, damage.worst is not damage.honest
+        best = damage.defended
+        cells = {
+            "method": "" if damage.name == last else escape(damage.name),
+            "liars": f"{100 * row['share']:.3g} %" if lies else "none",
+            "attack": row["attack"] if lies else "",
+            "accuracy": points(row["accuracy"]) + plus_minus(row["std"]),
+            "lost": points(damage.lost) if lies else "",
+            "silent": points(damage.lost_by_silence) if lies else "",
+            "chosen": NONE if damage.chosen is None else points(damage.chosen, 0),
+            "defence": "" if best is None else f"{best['defence']} {points(best['accuracy'])}",
+        }  # fmt: skip
+        shown.add_row(*(cell for name, cell in cells.items() if name not in hidden))
+        last = damage.name
+    return shown
+
+
+def _show_all(screen: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print null models, and the table of all attacks and defences; a narrow terminal has its first columns."""
     from rich.markup import escape
 
     from ldpsim.strategies.results.verdict import NULLS
 
-    screen = console()
     shown_columns = len(_COLUMNS) if screen.width >= WIDTH else 4
     shown = text_table(*_COLUMNS[:shown_columns], gap=1)
     last = ""
-    for row in result.rows:
+    for row in rows:
         name = row["method"] if row["epsilon"] is None else f"{row['method']} {row['epsilon']:g}"
         shown.add_row(*("" if name == last else escape(name), *_words(row))[:shown_columns])
         last = name
         if row["nulls"]:
             nulls = ", ".join(f"{NULLS[key].heading} {points(value)}" for key, value in row["nulls"].items())
-            screen.print(f"{escape(name)}: [dim]null models {nulls}[/dim]")
+            screen.print(f"{escape(name)}: [dim]simpler models {nulls}[/dim]")
     screen.print(shown)
     screen.print(
-        "[dim]acc: honest test people. vs silent: points more or less than if the liars did not answer. chosen: "
+        "[dim]acc: honest test people. vs silent: points more or less than if the liars did not report. chosen: "
         "% of chosen people who get the class that the liars want. found, alarms: % of liars and of honest people "
         "whom the defence excludes.[/dim]"
     )
-    show_failures(screen, result.failures)
-    screen.print(f"{result.seconds:,.0f} seconds.")
-    whole = "" if result.failures else "result.json, "  # a folder without it is continued
-    screen.print(f"Written to {escape(str(result.folder))}: {whole}table.csv", soft_wrap=True)
 
 
 _COLUMNS = ("~method", "~attack", ">share", ">acc %", ">vs silent", ">chosen", ">found", ">alarms")

@@ -232,8 +232,13 @@ def show_groups(
         "Last: the epsilon of the paper, and the epsilon that holds for a friendship, ...[/dim]"
     )
     show_sums(screen, sums)
+    show_warning(groups)
+
+
+def show_warning(groups: Sequence[Group]) -> None:
+    """Print that reports of a simulation with a seed are not private, where there are any."""
     records = [record for group in groups for record in group.records]
     if any(record["simulation_seeded"] and record["privacy"]["trust"] == "untrusted curator" for record in records):
         times = max(record["privacy"]["collections"] for record in records)
         would = "" if times == 1 else f"; {times} repeats on the same people would lose {times} times as much"
-        screen.print(f"[yellow]Warning: {SEEDED}{would}[/yellow]")
+        console().print(f"[yellow]Warning: {SEEDED}{would}[/yellow]")

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ldpsim.cli import options as o
 from ldpsim.cli.errors import end_if_any_failed
 from ldpsim.cli.imports import large_imports
-from ldpsim.cli.output import console, echo, print_json, show_failures, working
+from ldpsim.cli.output import (
+    MOST_ROWS,
+    console,
+    echo,
+    fitting,
+    print_json,
+    show_failures,
+    show_sums,
+    text_table,
+    working,
+)
+from ldpsim.cli.words import plus_minus, points
 from ldpsim.strategies.setup.option_spec import OUTPUT, POPULATION, RUNNING
+
+if TYPE_CHECKING:
+    from ldpsim.cli.screen import FittingTable
+    from ldpsim.strategies.experiments.sweep import SweepResult
+    from ldpsim.strategies.outputs.groups import Group
 
 _GRID = "Values of an option: one run each"
 
@@ -34,6 +51,7 @@ def sweep(
     data_dir: o.DataDir = None,
     out: Annotated[Path, o.in_panel(OUTPUT, "--out", "Parent of the folder sweep-FILE", "DIR")] = Path("runs"),
     track: o.Track = None,
+    details: o.Details = False,
     as_json: Annotated[bool, o.in_panel(OUTPUT, "--json", "Print the table as one JSON document")] = False,
     quiet: Annotated[bool, o.in_panel(OUTPUT, "--quiet -q", "Print nothing but the path of the table")] = False,
     debug: o.Debug = False,
@@ -73,7 +91,7 @@ def sweep(
     elif quiet:
         echo(str(result.table))
     else:
-        _show(result, len(cells))
+        _show(result, len(cells), details=details)
     end_if_any_failed(result.failures, f"of {len(cells)} cells", debug=debug)
 
 
@@ -92,20 +110,72 @@ def lists(option: str, texts: list[str] | None) -> dict[str, tuple[str, ...]]:
     return values
 
 
-def _show(result: Any, cells: int) -> None:
-    from ldpsim.cli.summary import show_groups
+def _show(result: SweepResult, cells: int, *, details: bool) -> None:
+    from rich.markup import escape
+
+    from ldpsim.cli.summary import show_groups, show_warning
 
     screen, failed = console(), len(result.failures)
-    if result.records:
-        show_groups(result.groups, result.sums)
+    groups = sorted(result.groups, key=_validation, reverse=True)
+    for sentence in _best(groups):
+        screen.print(f"[bold]{escape(sentence)}[/bold]")
     ran = cells - result.found - failed
     screen.print(f"{cells} cells: {ran} ran, {result.found} had a result, {failed} failed.")
-    show_failures(screen, result.failures)
-    screen.print(f"Written to {result.table}", soft_wrap=True, markup=False)
-    screen.print(f"       and {result.summary}, its means over the seeds", soft_wrap=True, markup=False)
+    most = failed if details else MOST_ROWS // 2
+    show_failures(screen, result.failures[:most])
+    if failed > most:
+        screen.print(f"… {failed - most} more failed (--details)")
+    if details:
+        show_groups(result.groups, result.sums)
+    elif groups:
+        rows = MOST_ROWS - min(failed, most)  # each failure has a line
+        tables = [_table(groups[:rows], levels) for levels in (2, 1, 0)]
+        tables.append(_table(groups[:rows], 0, setting="~setting"))
+        screen.print("", fitting(screen, tables))
+        if len(groups) > rows:
+            screen.print(f"… {len(groups) - rows} more (--details)")
+        show_sums(screen, result.sums)
+        show_warning(groups)
     if result.records:
         following = shlex.join(["ldpsim", "report", str(result.folder)])
-        screen.print(f"Next: {following}", soft_wrap=True, markup=False)
+        echo(f"Next: {following}")
+    echo(f"Written to {result.table}, and means over the seeds to {result.summary}")
+
+
+def _table(groups: Sequence[Group], most: int, *, setting: str = "setting") -> FittingTable:
+    """Return the table of some groups, with what holds at so many levels."""
+    from rich.markup import escape
+
+    from ldpsim.curator.privacy.levels import level_term
+    from ldpsim.strategies.results.in_words import loss_in_column, shown_levels
+
+    levels = list(shown_levels(2))[2 - most :]
+    shown = text_table(setting, ">validation\n%", ">test\n%", *[">n"] * bool(most),
+                       *(f">holds:\n{level_term(level)}" for level in levels), gap=1)  # fmt: skip
+    for group in groups:
+        scores = [points(group.row["val"]), points(group.mean) + plus_minus(group.row["sd"])]
+        held = [loss_in_column(group.levels[level]) for level in levels]
+        shown.add_row(escape(group.label), *scores, *[str(group.row["n"])] * bool(most), *held)
+    return shown
+
+
+def _validation(group: Group) -> float:
+    value: float | None = group.row["val"]
+    return -1.0 if value is None else value
+
+
+def _best(groups: Sequence[Group]) -> Iterator[str]:
+    """Yield a sentence for each data set: the setting with the largest mean accuracy of validation people."""
+    data = list(dict.fromkeys(group.data for group in groups))
+    for name, people in data:
+        there = [group for group in groups if group.data == (name, people)]
+        best, validation = there[0], there[0].row["val"]
+        if validation is None:
+            continue
+        others = sum(group.row["val"] == validation for group in there) - 1
+        right = f"{points(validation)} % of validation people, {points(best.mean)} % of test people"
+        yield (f"Best on validation, {name} with {people:,} people: {best.label}. It is right for {right}"
+               f"{f'; {others} more are as good' if others else ''}.")  # fmt: skip
 
 
 def _finite(value: Any) -> Any:

@@ -47,10 +47,10 @@ def test_every_promise_has_a_test() -> None:
 
 
 def test_every_adversary_stands_there_and_is_covered() -> None:
-    from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES
+    from tests.strategies.attacks.adversaries.other_attacks import ATTACKS
 
     text = section("Curators who ask again")
-    assert set(re.findall(r"`([a-z-]+)`", text)) == set(ADVERSARIES) and "one report (1x)" in text
+    assert set(re.findall(r"`([a-z-]+)`", text)) == set(ATTACKS) and "one report (1x)" in text
 
 
 @pytest.mark.parametrize(("kind", "covered", "counted"), [
@@ -59,7 +59,7 @@ def test_every_adversary_stands_there_and_is_covered() -> None:
     ("Not covered", False, False),
 ])  # fmt: skip
 def test_every_fault_stands_with_its_kind(kind: str, covered: bool, counted: bool) -> None:
-    from ldpsim.strategies.attacks.adversaries.faults import FAULTS
+    from tests.strategies.attacks.adversaries.faults import FAULTS
 
     text = section("Faults").split(f"- **{kind}.** ")[1].split("\n- **")[0].split("\n\n")[0]
     here = {name for name, fault in FAULTS.items() if (fault.covered, fault.counted) == (covered, counted)}

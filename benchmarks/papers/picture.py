@@ -1,15 +1,17 @@
-"""Run a simulation and write what it prints as pictures: with ``--details``, and the first screen alone.
+"""Pictures of the documentation: a run's screens, and what asking again recovers.
 
-    python -m benchmarks.papers.picture docs/images [--clients 3000]
+    python -m benchmarks.papers.picture docs/images [--clients 3000] [--only stress]
 
-The pictures are ``run.svg`` and ``verdict.svg``. No web font is named in them: a picture of a result
-should fetch nothing.
+A run is simulated and what it prints becomes ``run.svg``, with ``--details``, and ``verdict.svg``, the first screen
+alone. No web font is named in them: a picture of a result should fetch nothing. ``stress.png`` has the charts of the
+page of ``ldpsim stress``, from ``docs/results/stress.csv``.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +19,15 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 
 from ldpsim.cli.output import WIDTH
+from ldpsim.cli.report.page import SCHEMA
+from ldpsim.cli.report.stress import chart
 from ldpsim.cli.summary import first_screen, summary
 from ldpsim.strategies import RunOptions, simulate
+from ldpsim.strategies.attacks.stress.summary import Summary
 from ldpsim.strategies.outputs.shell import comparison_of
+from ldpsim.strategies.palette import SERIES
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 
 
 def main() -> None:
@@ -27,18 +35,48 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--clients", type=int, default=3000)
+    parser.add_argument("--only", choices=("run", "stress"))
     arguments = parser.parse_args()
-    options = RunOptions(method="hogs", clients=arguments.clients, feature_share=0.3)
+    if arguments.only != "run":
+        (arguments.folder / "stress.png").write_bytes(stress_picture(RESULTS / "stress.csv"))
+    if arguments.only != "stress":
+        write_screens(arguments.folder, clients=arguments.clients)
+
+
+def write_screens(folder: Path, *, clients: int) -> None:
+    """Run a simulation, and write its screens."""
+    options = RunOptions(method="hogs", clients=clients, feature_share=0.3)
     record = simulate(replace(options, out=None)).record
-    folder = Path("runs") / f"hogs-generated-{record['config_hash']}-0"
+    result = Path("runs") / f"hogs-generated-{record['config_hash']}-0"
     following = comparison_of(options, record)
-    title = f"ldpsim run --clients {arguments.clients} --method hogs --feature-share 0.3"
+    title = f"ldpsim run --clients {clients} --method hogs --feature-share 0.3"
     for name, shown in (
-        ("run", summary(record, folder=folder, next_command=following)),
-        ("verdict", first_screen(record, folder=folder, next_command=following, more=True)),
+        ("run", summary(record, folder=result, next_command=following)),
+        ("verdict", first_screen(record, folder=result, next_command=following, more=True)),
     ):
         command = f"{title} --details" if name == "run" else title
-        (arguments.folder / f"{name}.svg").write_text(picture(shown, title=command, name=name))
+        (folder / f"{name}.svg").write_text(picture(shown, title=command, name=name))
+
+
+def stress_picture(table: Path) -> bytes:
+    """Return the charts of a stress test's table as one PNG, side by side on white paper."""
+    import pandas as pd
+    import vl_convert
+
+    frame = pd.read_csv(table).astype(object)
+    summary = Summary.of(frame.where(frame.notna(), None).to_dict("records"))
+    charts = [chart(summary, attribute, SERIES) for attribute in summary.no_reports]
+    axis = {"labelColor": "#555e69", "titleColor": "#555e69", "gridColor": "#e9ecef", "domainColor": "#d9dde2",
+            "tickColor": "#d9dde2", "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}  # fmt: skip
+    picture = {
+        "$schema": SCHEMA,
+        "background": "white",
+        "padding": 10,
+        "hconcat": [{**each, "width": 260, "autosize": "pad"} for each in charts],
+        "config": {"view": {"stroke": None}, "axis": axis,
+                   "legend": {"labelColor": "#555e69", "labelFontSize": 12, "title": None, "orient": "bottom"}},
+    }  # fmt: skip
+    return bytes(vl_convert.vegalite_to_png(json.dumps(picture), scale=2))
 
 
 def picture(shown: RenderableType, *, title: str, name: str) -> str:

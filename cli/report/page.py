@@ -66,8 +66,6 @@ def render(gathered: Gathered) -> str:
     panels = _panels(groups)
     matched = gathered.match["level"] if gathered.match else WHOLE
     charts = [chart(rows, data, kind, matched) for kind in ("privacy", "bytes") for data in panels]
-    assert made.loader is not None
-    script = made.loader.get_source(made, "page.js")[0]
     figures = csv_text(data_frame([{"label": group.label, **group.row} for group in groups]))
     return made.get_template("page.html").render(
         rows=rows, panels=panels, results=len(gathered.records), levels=shown_levels(),
@@ -80,8 +78,17 @@ def render(gathered: Gathered) -> str:
         versions=sorted({text(record["ldpsim_version"]) for record in gathered.records.values()}),
         folders=[text(folder.name) for folder in gathered.records],
         figures=f"data:text/csv;charset=utf-8,{quote(figures, safe=',:;=/()@!*$|')}",
-        charts=as_json(charts), script=script, library=packed_library(), policy=_policy(plotting_library(), script),
+        **drawing_of(charts),
     )  # fmt: skip
+
+
+def drawing_of(charts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return what a template needs to draw Vega-Lite charts: chart N is drawn in the element ``chart-N``."""
+    made = environment()
+    assert made.loader is not None
+    script = made.loader.get_source(made, "page.js")[0]
+    return {"charts": as_json(charts), "script": script, "library": packed_library(),
+            "policy": _policy(plotting_library(), script)}  # fmt: skip
 
 
 def row_of(group: Group, cells: Mapping[str, str]) -> dict[str, Any]:

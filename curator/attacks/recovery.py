@@ -15,8 +15,9 @@ guessed by the majority,
 
 and a label under GRR over g categories by the plurality.
 
-Edges: the log-odds of both ends are of the same bit, so they add, and so does the logit of the prior. Edges are rare,
-so a pair is named only if the sum exceeds 0.
+With a public prior: the share of a value among all bits is known in most data sets, and its logit adds to the log-odds.
+What is recovered is then the rarer value, which a guess without reports never names. The log-odds of both ends of an
+edge are of the same bit, so they add.
 """
 
 from __future__ import annotations
@@ -102,6 +103,24 @@ def label_recovery(truth: float, categories: int, asks: int) -> float:
             won += weight * np.fft.irfft(series**others, size)[rest]
         total += chance * min(max(won, 0.0) / poisson.pmf(rest, rest), 1.0)
     return float(min(total, 1.0))
+
+
+def recovered_rare(log_odds: FloatArray, truth: NDArray[np.bool_]) -> float | None:
+    """Return the share of the bits with the rarer value that are guessed right where the share of each is public.
+
+    Args:
+        log_odds: float (n, m), for the value True.
+        truth: bool (n, m).
+
+    Returns:
+        The share; None where all bits are equal.
+    """
+    ones, zeros = int(truth.sum()), int(truth.size - truth.sum())
+    if not ones or not zeros:
+        return None
+    guessed = log_odds + math.log(ones / zeros) > 0
+    rare = truth if ones <= zeros else ~truth
+    return float(np.mean(guessed[rare] == truth[rare]))
 
 
 def attack_edges(log_odds: FloatArray, truth: NDArray[np.bool_]) -> dict[str, float | None]:

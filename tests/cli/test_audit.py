@@ -1,9 +1,8 @@
-"""``ldpsim audit``, ``stress`` and ``poison``: tables, JSON, exit codes, and that everything is audited."""
+"""``ldpsim audit``: tables, JSON, exit codes, and that everything is audited."""
 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 import ldpsim.strategies.attacks.audit.audit as auditing
-from ldpsim.cli import poison as command
+from ldpsim.cli.audit import loss_table, view
 from ldpsim.cli.main import app
-from ldpsim.cli.output import console
-from ldpsim.cli.poison import show
-from ldpsim.cli.stress import view
+from ldpsim.cli.screen import Screen
 from ldpsim.curator import methods
 from ldpsim.curator.attacks.mechanism_audit import AuditRow
 from ldpsim.devices import mechanisms
 from ldpsim.strategies.attacks.audit.audit import AuditOptions, audit, everything
-from ldpsim.strategies.attacks.campaign import CampaignResult
-from ldpsim.strategies.attacks.stress import campaign
-from ldpsim.strategies.attacks.stress.campaign import StressOptions, stress
 
 runner = CliRunner()
 
@@ -31,9 +25,44 @@ runner = CliRunner()
 def test_a_table_of_80_columns() -> None:
     found = runner.invoke(app, ["audit", "grr", "lpgnn", "noise", "--trials", "200", "--workers", "1"])
     assert found.exit_code == 0, found.output
-    assert max(len(line) for line in found.stdout.splitlines()) <= 80
-    assert "7 of 7 pass" in found.stdout and "FAIL" not in found.stdout and "…" not in found.stdout
-    assert all(line.rstrip().endswith("pass") for line in found.stdout.splitlines()[1:8])
+    lines = found.stdout.splitlines()
+    assert max(map(len, lines)) <= 80 and len(lines) <= 20
+    assert found.stdout.startswith("Yes, the losses hold, and no figure is above its claim: 7 of 7 pass. 5 claims")
+    assert "FAIL" not in found.stdout and "…" not in found.stdout
+    assert [line.split()[-1] for line in lines[4:11]] == ["tight", "tight", "pass", *["tight"] * 3, "pass"]
+    assert lines[-1] == "How each row was found: --details, or a page: --out FILE.html"
+
+
+def made_rows(*passed: bool) -> list[AuditRow]:
+    """Rows of one mechanism; the exact loss is the claim, and 1.5 times it where a row fails."""
+    return [AuditRow(f"m{place}", "bit", 1.0, 1.0 if right else 1.5, None, 0.99, 100, right, f"found so {place}")
+            for place, right in enumerate(passed)]  # fmt: skip
+
+
+def test_ten_rows_those_that_fail_first_and_all_with_details() -> None:
+    table = loss_table(made_rows(*[True] * 11, False), trials=100, confidence=0.99)
+    assert table.answer == (
+        "NO, a claim does not hold (m11, one entry): 11 of 12 pass. 1 FAIL. 11 claims are tight: no smaller loss would "
+        "hold."
+    )
+    screen = Screen(width=80, highlight=False)
+    with screen.capture() as capture:
+        screen.print(view(table))
+    lines = capture.get().splitlines()
+    assert len(lines) < 20 and sum(line.startswith("m") for line in lines) == 10 and "… 2 more (--details)" in lines
+    assert next(line for line in lines if line.startswith("m")).split()[0] == "m11"
+    with screen.capture() as capture:
+        screen.print(view(table, details=True))
+    assert all(f"found so {place}" in capture.get() for place in range(12)) and "more (--details)" not in capture.get()
+
+
+def test_an_exact_loss_below_the_claim_is_not_tight() -> None:
+    exacts = (0.999, None, 1 - 1e-9)
+    rows = [replace(row, exact=exact) for row, exact in zip(made_rows(True, True, True), exacts, strict=True)]
+    table = loss_table(rows, trials=100, confidence=0.99)
+    assert [line.tight for line in table.lines] == [False, False, True]
+    assert "1 claim is tight" in table.answer and table.answer.startswith("Yes, the losses hold")
+    assert loss_table(rows, trials=9, confidence=0.99, theirs=True).answer.startswith("No bound is above its claim")
 
 
 def test_everything_is_audited() -> None:
@@ -80,7 +109,7 @@ def test_a_page_has_all_rows_and_what_was_asked_for(tmp_path: Path) -> None:
     page = tmp_path / "vote.html"
     arguments = f"audit vote --epsilon 4 --set batches=1 --trials 100 --workers 1 --out {page}".split()
     found = runner.invoke(app, arguments)
-    assert found.exit_code == 0 and f"Written to {page}" in found.stdout.replace("\n", "")
+    assert found.exit_code == 0 and f"How each row was found: {page}" in found.stdout.splitlines()
     text = page.read_text()
     assert "ldpsim audit vote --epsilon 4 --set batches=1" in text and "4 of 4 pass." in text
     assert text.count("<tr>") == 1 + 4 and "walked through" in text and "<script" not in text
@@ -135,84 +164,3 @@ def test_an_attack_on_a_published_model(tmp_path: Path) -> None:
     text = page.read_text()
     assert "<code>ldpsim audit raw --released-model --shadows 8 --set epochs=5</code>" in text
     assert text.count("<tr>") == 1 + 3 and "nothing bounds the attack" in text
-
-
-SMALL = ["stress", "--clients", "40", "--asks", "1,5", "--adversary", "new-run", "--workers", "1"]
-
-
-def test_curators_who_ask_again_fit_80_columns(tmp_path: Path) -> None:
-    found = runner.invoke(app, [*SMALL, "--out", str(tmp_path)])
-    assert found.exit_code == 0, found.output
-    lines = found.stdout.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert "Every row is as theory says" in found.stdout
-    (nobody,) = [line for line in lines if line.startswith("nobody asked")]
-    assert re.fullmatch(r"nobody asked +one guess for all +0( +[\d.]+ %){3} +- +0 *", nobody)
-    assert [line.split()[0] for line in lines if "new-run" in line] == ["none", "context-state", "refuse", "replay"]
-    (folder,) = tmp_path.iterdir()
-    assert (folder / "result.json").is_file()
-
-
-def test_json_has_what_the_contract_names(tmp_path: Path) -> None:
-    found = runner.invoke(app, [*SMALL, "--protection", "refuse", "--json", "--out", str(tmp_path)])
-    document = json.loads(found.stdout)
-    assert document["passed"] is True and len(document["rows"]) == 6
-    assert {"adversary", "fault", "protection", "covered", "attribute", "asks", "recovered", "one_query_bound",
-            "theory", "distinct_releases"} <= set(document["rows"][0])  # fmt: skip
-
-
-def test_a_row_that_is_wrong_is_marked() -> None:
-    found = stress(StressOptions(clients=40, asks=(1,), adversaries=("repeat",), protections=("refuse",)))
-    result = replace(found, rows=[{**found.rows[0], "passed": False}, *found.rows[1:]])
-    screen = console()
-    with screen.capture() as printed:
-        screen.print(view(result))
-    assert "NOT as theory says" in printed.get() and "%!" in printed.get()
-
-
-def test_a_comparison_that_fails_is_told_beside_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    measure = campaign.measure_case
-    monkeypatch.setattr(campaign, "measure_case", lambda case: 1 / 0 if case.protection == "refuse" else measure(case))
-    found = runner.invoke(app, [*SMALL, "--protection", "none", "--protection", "refuse", "--out", str(tmp_path)])
-    assert found.exit_code == 1, found.output
-    assert "refuse new-run failed: ZeroDivisionError: division by zero" in " ".join(found.stdout.split())
-    assert "cells failed; " in found.stderr and "none new-run failed" not in found.stdout
-    assert "result.json" not in found.stdout
-    (folder,) = tmp_path.iterdir()
-    assert sorted(path.name for path in folder.iterdir()) == ["cells", "table.csv"]
-
-
-POISON = ["poison", "hogs", "--clients", "60", "--shares", "0,0.2", "--workers", "1", "--no-nulls", "--set", "epochs=3",
-         "--attack", "largest-degree"]  # fmt: skip
-
-
-def row(attack: str, **given: object) -> dict:
-    return {"method": "hogs", "epsilon": 8.0, "attack": attack, "share": 0.2, "liars": 12, "defence": "none",
-            "repeats": 1, "accuracy": 0.8, "std": 0.01, "vs_silent": None, "chosen": 0.25,
-            "found": None, "false_alarms": None, "nulls": {}, **given}  # fmt: skip
-
-
-@pytest.mark.parametrize("more", [[], ["--join"]])
-def test_a_small_measurement(more: list[str], tmp_path: Path) -> None:
-    found = CliRunner().invoke(app, [*POISON, *more, "--out", str(tmp_path), "--json"])
-    assert found.exit_code == 0, found.output
-    document = json.loads(found.stdout)
-    assert [(entry["attack"], entry["liars"]) for entry in document["rows"]] == [
-        ("none", 0), ("silent", 12), ("largest-degree", 12),
-    ]  # fmt: skip
-    assert Path(document["folder"], "table.csv").is_file() and document["settings"]["join"] == ("--join" in more)
-
-
-@pytest.mark.parametrize("width", [40, 80])
-def test_the_table(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from rich.console import Console
-
-    monkeypatch.setattr(command, "console", lambda: Console(width=width, highlight=False))
-    rows = [
-        row("none", share=0.0, nulls={"chance": 0.3}), row("silent"), row("largest-degree", vs_silent=-0.07),
-        row("largest-degree", vs_silent=-0.01, defence="both-ends", found=0.5, false_alarms=0.001),
-    ]  # fmt: skip
-    show(CampaignResult(rows, {"dataset": "cora"}, [], 12.0, {}, Path("runs/x")))
-    out = capsys.readouterr().out
-    assert max(map(len, out.splitlines()[:-1])) <= width and "80.0 ± 1.0" in out and "+ both-ends" in out
-    assert "null models largest class 30.0" in out and "nobody lies" in out and ("-7.0" in out) == (width == 80)

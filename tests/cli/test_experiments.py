@@ -142,7 +142,8 @@ def test_a_sweep_ends_with_a_table_and_the_next_runs_nothing(
     assert str(folder / "table.csv") in shown.stdout
     table = [line for line in shown.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, table)) <= 80
-    following = shlex.split(shown.stdout.partition("\nNext: ")[2])
+    assert len(shown.stdout.splitlines()) <= 20
+    following = shlex.split(shown.stdout.partition("\nNext: ")[2].splitlines()[0])
     assert following == ["ldpsim", "report", str(folder)]
     assert (folder / "table.csv").read_text().count("\n") == 5
     assert (folder / "summary.csv").read_text().count("\n") == 3  # two methods, two seeds each
@@ -161,6 +162,27 @@ def test_a_sweep_ends_with_a_table_and_the_next_runs_nothing(
 
     quiet = sweep(tmp_path, CELLS, "--quiet")
     assert quiet.stdout == f"{folder / 'table.csv'}\n"
+
+
+def test_the_first_screen_of_a_sweep_names_the_best_setting_on_validation(tmp_path: Path) -> None:
+    """Twelve settings: ten rows, from the best one on, and a sentence with the same figures."""
+    grid = CELLS.replace('["hogs", "raw"]', '["mlp"]') + 'gnn = ["none"]\nsettings.epochs = [1, 2, 3, 4, 5, 6]\n'
+    grid = grid.replace("settings.epochs = 3\n", "").replace('gnn = ["none"]\n', "settings.lr = [0.1, 0.01]\n")
+    shown = sweep(tmp_path, grid)
+    assert shown.exit_code == 0, shown.output
+    lines = shown.stdout.splitlines()
+    assert len(lines) <= 20 and "… 2 more (--details)" in lines
+    rows = [re.fullmatch(r"(mlp, .*?) +([\d.]+) +([\d.]+) ± .*", line) for line in lines]
+    figures = [row.groups() for row in rows if row]
+    shares = [float(validation) for _, validation, _ in figures]
+    assert len(shares) == 10 and shares == sorted(shares, reverse=True)
+    setting, validation, test = figures[0]
+    best = f"{setting}. It is right for {validation} % of validation people, {test} % of test people"
+    assert best in " ".join(shown.stdout.split())
+    folder = tmp_path / "runs" / "sweep-grid"
+    assert lines[-1] == f"Written to {folder / 'table.csv'}, and means over the seeds to {folder / 'summary.csv'}"
+    details = sweep(tmp_path, grid, "--details").stdout
+    assert len(re.findall(r"\d ± \d", details)) == 12
 
 
 def test_another_file_of_the_same_name_has_a_folder_of_its_own(tmp_path: Path) -> None:

@@ -163,7 +163,6 @@ def completed(*words: str) -> list[str]:
         (("run", "--on-requery", "r"), ["refuse", "replay"]),
         (("sweep", "--engine", ""), ["auto", "local", "ray"]),
         (("stress", "--protection", "con"), ["context-state"]),
-        (("stress", "--fault", "ledger-tr"), ["ledger-truncated"]),
         (("stress", "--adversary", "hel"), ["help"]),
         (("run", "--state", ""), []),  # a folder: left to the shell
     ],

@@ -21,10 +21,13 @@ from ldpsim.cli.documents import write_document
 from ldpsim.cli.dossier import made_of
 from ldpsim.cli.report.gather import gather
 from ldpsim.cli.report.page import write_page
+from ldpsim.cli.report.stress import write_page as write_stress_page
 from ldpsim.cli.sheet import sheet_of
 from ldpsim.curator.attacks.mechanism_audit import AuditRow
 from ldpsim.curator.privacy.level import Level
 from ldpsim.strategies import simulate
+from ldpsim.strategies.attacks.stress.campaign import StressOptions, stress
+from ldpsim.strategies.attacks.stress.summary import Summary
 from ldpsim.strategies.setup.options import RunOptions
 from tests.cli.test_documents import agreed
 from tests.waiting import wait_until
@@ -225,7 +228,12 @@ def sheet_page(path: Path) -> None:
     write_document(path, sheet_of(replace(policy, collector="0a" * 32)))
 
 
-@pytest.mark.parametrize("make", [dossier_page, audit_page, sheet_page])
+def stress_page(path: Path) -> None:
+    result = stress(StressOptions(clients=40, asks=(1, 25), adversaries=("new-run",)))
+    write_stress_page(path, result, Summary.of(result.rows))
+
+
+@pytest.mark.parametrize("make", [dossier_page, audit_page, sheet_page, stress_page])
 def test_axe_finds_no_barrier(make: Callable[[Path], None], axe: str, browser: Any, tmp_path: Path) -> None:
     make(tmp_path / "page.html")
     for width, scheme in WAYS:
@@ -248,6 +256,7 @@ def assert_page(browser: Any, axe: str, path: Path, width: int, scheme: str) -> 
     """Check that a page has no barrier, and that nothing is wider than the window."""
     emulate(browser, width, scheme)
     browser.get(path.as_uri())
+    wait(browser, "return !document.querySelector('.chart') || document.documentElement.dataset.ready === 'yes'")
     assert_no_barrier(browser, axe)
     wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert browser.execute_script(wide) == 0

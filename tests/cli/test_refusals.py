@@ -243,7 +243,6 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--protection vault", "--protection"),
         ("--adversary nobody", "--adversary"),
         ("--epsilon-bit -1", "--epsilon-bit"),
-        ("--fault rain", "--fault"),
         ("--workers -1", "--workers"),
         ("--clients 2", "--clients 2"),
         ("--adversary new-rum", "did you mean"),

@@ -1,4 +1,4 @@
-"""Other questions than the honest one: another collection, budget, size, mechanism, plan or public table."""
+"""Other questions than the honest one: another collection, budget, size or mechanism."""
 
 from __future__ import annotations
 
@@ -13,16 +13,10 @@ from ldpsim.curator.attacks.examples import make
 from ldpsim.curator.votes.own_model import model_for_accounts
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import (
-    Degree,
-    GroupDegrees,
     Mechanism,
     NeighbourhoodVote,
-    NoisyRow,
-    OneBit,
-    Reporting,
     every,
 )
-from ldpsim.devices.mechanisms.exact_loss import ONE
 from ldpsim.devices.query import Ask, Query
 
 
@@ -77,34 +71,6 @@ def _rebudgeted(mechanism: Mechanism, factor: float, facts: PublicFacts) -> Mech
     return mechanism
 
 
-def two_stages(query: Query, n: int, *, groups: tuple[int, int] = (2, 3)) -> Query:
-    """Return a query of two stages about the neighbour list: the given one if it has two, else LDPGen's.
-
-    LDPGen (Qin et al. 2017, https://doi.org/10.1145/3133956.3134086) asks for counts in a random
-    grouping first, then in one that the curator names.
-    """
-    if len(query.plan) > 1:
-        return query.at_stage(0)
-    first = GroupDegrees.from_epsilon(0.5, n=n, groups=groups[0], seed=4)
-    second = GroupDegrees.from_epsilon(0.5, n=n, groups=groups[1])
-    return Query(query.collection, ((Ask("adjacency", (first,)),), (Ask("adjacency", (second,)),)))
-
-
-def about(person: int, epsilon: float, facts: PublicFacts, *, reporting: Reporting = "both") -> NeighbourhoodVote:
-    """Return the vote that asks whether one person is in the list: its table knows that person alone.
-
-    The answer is right with probability e^eps / (1 + e^eps), 98 % at epsilon 4. This is what epsilon means, and no
-    table can do better. n such questions would give the whole list, so a device answers one, whatever the table.
-
-    Raises:
-        ValueError: for a population with fewer than two classes.
-    """
-    table = np.zeros((facts.n, facts.classes))
-    if facts.classes > 1:
-        table[person, 1] = 1.0
-    return NeighbourhoodVote.from_probabilities(table, epsilon, homophily=0.9, candidates=2, reporting=reporting)
-
-
 def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
     """Yield each mechanism of an attribute, those of other packages too, at a small budget and with the right facts."""
     for kind in every().values():
@@ -118,21 +84,3 @@ def every_mechanism(attribute: str, facts: PublicFacts) -> Iterator[Mechanism]:
                 yield NeighbourhoodVote.from_probabilities(
                     np.ones((facts.n, facts.classes)), 0.5, homophily=0.8, candidates=2, model=model
                 )
-
-
-def huge(query: Query, facts: PublicFacts) -> list[Query]:
-    """Return questions with parameters that take all memory or time if they are used before the policy is checked."""
-    questions = [with_sizes(query, n=size, d=size, categories=1 << 16) for size in (1 << 20, 1 << 62)]
-    most = (1 << 32) - 1
-    for mechanism in (
-        GroupDegrees(most, 1, 1 << 62, 1 << 16, 0),
-        GroupDegrees(1, most, facts.n, 1 << 16, 0),
-        Degree(most, most - 1, 1 << 62),
-        NoisyRow(most, 1, 1 << 62),
-        NeighbourhoodVote.from_probabilities(np.ones((1 << 16, 2)), 1e-6, homophily=0.0, candidates=2),
-        OneBit(ONE // 2 - 1, 1 << 62, grid=1 << 20),
-    ):
-        ask = Ask(mechanism.reads[0], (mechanism,) * 4)
-        questions += [alone(query, ask), Query(query.collection, ((ask,),) * 8)]
-    plan = query.plan * 2 if len(query.plan) < 5 else query.plan
-    return [*questions, Query(query.collection, plan, 1, tuple(range(100_000)))]

@@ -7,7 +7,7 @@ with probability below 1e-6.
 
 Each number of asks has devices of its own, unless the adversary asks everybody once a round. Only distinct answers
 count. If the protection covers an adversary, it may learn less than one answer gives (a greedy first question is
-refused), but not more. A row that is not covered shows its real loss: a fault that strikes T - 1 times gives T answers.
+refused), but not more.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from ldpsim.devices.noise import derive_key
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.attacks.adversaries.curator import Curator, Target
-from ldpsim.strategies.attacks.adversaries.faults import FAULTS
 from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, PLAIN, Adversary
 from ldpsim.strategies.attacks.campaign import Campaign, CampaignResult
 from ldpsim.strategies.attacks.stress.recovery import EDGES, Tally, Truth, UnguardedApp, UnguardedGrid
@@ -41,14 +40,13 @@ from ldpsim.strategies.results.rows import Row
 from ldpsim.strategies.setup.option_spec import declared, set_python_values
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 
-SCHEMA = 1
-NO_FAULT, AFTER_FAULT = "none", "after-fault"
+SCHEMA = 2
 GUARDED, PINNED = "context-state", "pinned"
 REAL = ("refuse", "replay", PINNED)  # devices with a ledger; pinned ones refuse, and answer their curator alone
 PROTECTIONS = ("none", GUARDED, *REAL)
 EVERY: Mapping[str, Adversary] = {**PLAIN, **ADVERSARIES}
 COLUMNS = (
-    "protection", "adversary", "fault", "covered", "attribute", "asks", "recovered", "one_query_bound", "theory",
+    "protection", "adversary", "covered", "attribute", "asks", "found", "recovered", "one_query_bound", "theory",
     "constant_guess", "distinct_releases", *EDGES, "passed",
 )  # fmt: skip
 _AT_ONCE = "at-once"
@@ -63,8 +61,7 @@ class StressOptions:
         dataset, clients, data_dir: The population, as in :class:`strategies.RunOptions`.
         seed: Seed of the population, of the devices' secrets and of the noise without a ledger.
         protections: Some of ``none``, ``context-state``, ``refuse``, ``replay``, ``pinned``.
-        adversaries: Names; empty for all, or for none if faults are given.
-        faults: Names; empty for all, or for none if adversaries are given.
+        adversaries: Names; empty for all.
         asks: Numbers of asks after which recovery is measured; they are put in rising order.
         epsilon_bit: Loss of one bit of a list, of one feature, and of the label.
         workers: Number of comparisons that run at a time, each in a process.
@@ -79,8 +76,7 @@ class StressOptions:
     seed: int = 0
     protections: tuple[str, ...] = PROTECTIONS
     adversaries: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
-    asks: tuple[int, ...] = (1, 25)
+    asks: tuple[int, ...] = (1, 5, 25)
     epsilon_bit: float = 1.0
     workers: int = 1
 
@@ -88,7 +84,6 @@ class StressOptions:
         set_python_values(self)
         for option, names, allowed in (
             ("protection", self.protections, PROTECTIONS), ("adversary", self.adversaries, EVERY),
-            ("fault", self.faults, FAULTS),
         ):  # fmt: skip
             for name in names:
                 check_known(option, name, allowed)
@@ -112,22 +107,21 @@ class StressOptions:
 
 @dataclass(frozen=True)
 class StressCase:
-    """An adversary, or a fault of the devices' state, against one protection.
+    """An adversary against one protection.
 
     Args:
         options: The whole test.
-        protection, adversary, fault: Their names; a fault has the adversary ``after-fault``.
+        protection, adversary: Their names.
     """
 
     options: StressOptions
     protection: str
     adversary: str
-    fault: str = NO_FAULT
 
     @property
     def name(self) -> str:
         """Name in result.json."""
-        return " ".join([self.protection, self.adversary, *([] if self.fault == NO_FAULT else [self.fault])])
+        return f"{self.protection} {self.adversary}"
 
     @property
     def plain(self) -> bool:
@@ -137,9 +131,8 @@ class StressCase:
     @property
     def covered(self) -> bool:
         """Whether one answer is expected; else as many as there are asks."""
-        if self.protection not in REAL:  # the guard is kept between the messages of a run
-            return self.protection == GUARDED and self.adversary == "repeat"
-        return self.fault == NO_FAULT or FAULTS[self.fault].covered
+        # the guard is kept between the messages of a run
+        return self.protection in REAL or (self.protection == GUARDED and self.adversary == "repeat")
 
 
 def cases_of(options: StressOptions) -> list[StressCase]:
@@ -148,18 +141,14 @@ def cases_of(options: StressOptions) -> list[StressCase]:
     Raises:
         ValueError: where no adversary fits a protection.
     """
-    everything = not (options.adversaries or options.faults)
     cases = []
     for protection in options.protections:
         # plain adversaries suffice against unprotected devices; the others attack the real ones
-        fitting = [name for name in (tuple(EVERY) if everything else options.adversaries)
+        fitting = [name for name in options.adversaries or tuple(EVERY)
                    if name in PLAIN or protection in REAL]  # fmt: skip
-        faults = tuple(FAULTS) if everything and protection in REAL else options.faults if protection in REAL else ()
         if protection == PINNED:  # to their own curator they are the devices of "refuse": a stranger is new
-            fitting = ["ghost-first"] if everything else [name for name in fitting if name not in PLAIN]
-            faults = options.faults
+            fitting = [name for name in options.adversaries or ("ghost-first",) if name not in PLAIN]
         cases += [StressCase(options, protection, name) for name in fitting]
-        cases += [StressCase(options, protection, AFTER_FAULT, fault) for fault in faults]
     if not cases:
         raise ValueError(
             f"--protection {' '.join(options.protections)}: only {', '.join(PLAIN)} attack devices without a ledger, "
@@ -231,16 +220,15 @@ def measure_case(case: StressCase) -> dict[str, Any]:
         def note(number: int, tally: Tally = tally) -> None:
             for row in tally.rows(number) if number in options.asks else ():
                 passed = agrees(row, covered=case.covered, plain=case.plain)
-                rows.append({"adversary": case.adversary, "fault": case.fault, "protection": case.protection,
-                             "covered": case.covered, **row, "passed": passed})  # fmt: skip
+                rows.append({"adversary": case.adversary, "protection": case.protection, "covered": case.covered,
+                             **row, "passed": passed})  # fmt: skip
 
         with target_of(case, population, query) as target:
             if case.plain:  # too many reports to be kept: each is added when it comes
                 curator = Curator(target, keep=tally.add, heard=note if grows else lambda number: None)
                 result = curator.carry_out(PLAIN[case.adversary].runs(target, asks))
             else:
-                attack = ADVERSARIES[case.adversary] if case.fault == NO_FAULT else FAULTS[case.fault]
-                result = attack.attack(target, asks=asks)
+                result = ADVERSARIES[case.adversary].attack(target, asks=asks)
                 tally.add_releases(result)
         answers.update(result.answers)
         if not grows:
@@ -256,8 +244,6 @@ def agrees(row: Row, *, covered: bool, plain: bool = True) -> bool:
         covered: Whether one answer is expected; else as many independent ones as asks.
         plain: Whether the adversary gets exactly the expected answers. The others may get less.
     """
-    if not plain and not covered:
-        return True  # the row shows its real loss
     expected, releases = (row["one_query_bound"], 1) if covered else (row["theory"], row["asks"])
     slack = _DEVIATIONS * math.sqrt(expected * (1 - expected) / row["values"]) + 20 / row["values"]
     above = row["recovered"] - expected
@@ -280,8 +266,7 @@ def campaign_of(options: StressOptions) -> Campaign:
         "edges": int(population.edges.shape[1]), "classes": population.facts.classes, "seed": options.seed,
         "epsilon_bit": options.epsilon_bit, "asks": list(options.asks),
         "protections": list(dict.fromkeys(case.protection for case in cases)),
-        "adversaries": sorted({case.adversary for case in cases if case.fault == NO_FAULT}),
-        "faults": sorted({case.fault for case in cases if case.fault != NO_FAULT}),
+        "adversaries": sorted({case.adversary for case in cases}),
     }  # fmt: skip
     return Campaign(
         "stress", {case.name: case for case in cases}, measure_case,

@@ -36,6 +36,7 @@ from ldpsim.curator.attacks.recovery import (
     label_recovery,
     recovered_bits,
     recovered_labels,
+    recovered_rare,
 )
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
@@ -140,24 +141,32 @@ class Tally:
                 row[: len(evidence)] += evidence
 
     def rows(self, asks: int) -> list[dict[str, Any]]:
-        """Return a row for each attribute, with the columns of the table; theory is for ``asks`` answers."""
+        """Return a row for each attribute, with the columns of the table; theory is for ``asks`` answers.
+
+        ``recovered`` is the share of all values that maximum likelihood gets right, which theory is about. ``found``
+        is what is shown first: the share of edges, of features with the rarer value, and of labels.
+        """
         rows, truth = [], self.truth
         for attribute, mechanism in self.mechanisms.items():
+            found: float | None = None
             edges: dict[str, Any] = dict.fromkeys(EDGES)
             odds = self.odds[attribute]
             if attribute == "label":
-                recovered = recovered_labels(odds, truth.labels)
+                recovered = found = recovered_labels(odds, truth.labels)
                 counts = np.bincount(truth.labels[truth.labels >= 0])
             else:
                 bits = getattr(truth, attribute)
                 among = self._reported(mechanism) if attribute == "adjacency" else np.ones_like(bits)
                 recovered, counts = recovered_bits(odds, bits, among), np.bincount(bits[among])
-                if attribute == "adjacency" and bits.any():
+                if attribute == "features":
+                    found = recovered_rare(odds, bits)
+                elif bits.any():
                     edges = attack_edges(odds, bits)
+                    found = edges["edge_recall"]
             bound, theory = (self._expected(mechanism, number) for number in (1, asks))
             rows.append({
-                "attribute": attribute, "asks": asks, "recovered": recovered, "one_query_bound": bound,
-                "theory": theory, "constant_guess": constant_guess(counts),
+                "attribute": attribute, "asks": asks, "found": found, "recovered": recovered,
+                "one_query_bound": bound, "theory": theory, "constant_guess": constant_guess(counts),
                 "distinct_releases": self.releases[attribute], "values": int(counts.sum()), **edges,
             })  # fmt: skip
         return rows

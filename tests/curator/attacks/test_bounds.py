@@ -20,6 +20,7 @@ from ldpsim.curator.attacks.recovery import (
     label_recovery,
     recovered_bits,
     recovered_labels,
+    recovered_rare,
 )
 from ldpsim.curator.attacks.released_model import InferenceRow, inference_row, ratios
 from ldpsim.devices.mechanisms import GRR, Degree, discrete_laplace
@@ -147,6 +148,14 @@ def test_edges_are_guessed_from_both_ends_and_the_density() -> None:
     assert attack_edges(np.zeros((8, 8)), truth) == {"edge_precision": None, "edge_recall": 0.0}
     with pytest.raises(ValueError, match="0 of"):
         attack_edges(np.zeros((3, 3)), np.zeros((3, 3), bool))
+
+
+def test_the_rarer_value_is_named_where_a_report_outweighs_the_prior() -> None:
+    truth = np.array([[True, False, False, False]] * 2)  # logit of the prior: -ln 3 = -1.0986
+    odds = np.array([[1.09, 9.0, 0.0, 0.0], [1.11, 0.0, -9.0, 0.0]])
+    assert recovered_rare(odds, truth) == 1 / 2 and recovered_rare(-odds, ~truth) == 1 / 2
+    assert recovered_rare(np.zeros((2, 4)), truth) == recovered_rare(np.zeros((2, 4)), ~truth) == 0
+    assert recovered_rare(odds, np.zeros((2, 4), bool)) is None  # no value is rare
 
 
 EFFORT = Effort(rows=1)

@@ -20,7 +20,7 @@ from ldpsim.devices.mechanisms.exact_loss import round_up
 from ldpsim.devices.policy.policy import Cap, policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Target
-from ldpsim.strategies.attacks.adversaries.questions import two_stages
+from tests.strategies.attacks.adversaries.other_attacks import two_stages
 
 N, D, CLASSES = 12, 10, 3
 WIDE = Cap(bit=1e6, vector=1e9, user=1e9, delta=1.0)

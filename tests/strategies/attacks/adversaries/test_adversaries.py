@@ -28,16 +28,16 @@ from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, unpack_parts
 from ldpsim.devices.wire import TEXTS, read_reply
 from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator, Release, Target
-from ldpsim.strategies.attacks.adversaries.malformed import hostile_bytes, hostile_shot
-from ldpsim.strategies.attacks.adversaries.questions import every_mechanism, rebudgeted, two_stages
-from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES
+from ldpsim.strategies.attacks.adversaries.questions import every_mechanism, rebudgeted
 from ldpsim.strategies.results.lifetime import lifetime
 from tests.strategies.attacks.adversaries.conftest import loss_of
+from tests.strategies.attacks.adversaries.malformed import hostile_bytes, hostile_shot
+from tests.strategies.attacks.adversaries.other_attacks import ATTACKS, two_stages
 
 ASKS = 25
 PROCESSES = {"parallel", "two-supernodes"}
 # Starting processes takes a second: once with devices of each kind.
-TABLE = [(name, on_requery, wide) for name in ADVERSARIES for on_requery, wide in (("refuse", True), ("replay", False))
+TABLE = [(name, on_requery, wide) for name in ATTACKS for on_requery, wide in (("refuse", True), ("replay", False))
          if name not in PROCESSES or wide == (name == "parallel")]  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def losses(outcome: AttackResult, target: Target) -> dict[tuple[int, str], tuple
 @pytest.mark.parametrize(("name", "on_requery", "wide"), TABLE)
 def test_nobody_gets_a_second_answer(target_for: Callable[..., Target], name: str, on_requery: str, wide: bool) -> None:
     target = target_for(name, on_requery=on_requery, wide=wide)
-    outcome = ADVERSARIES[name].attack(target, asks=ASKS)
+    outcome = ATTACKS[name].attack(target, asks=ASKS)
     assert sum(outcome.answers.values()) == outcome.messages >= 24
     assert outcome.unasked == 0 and outcome.answers["other"] == 0
     assert outcome.texts <= set(TEXTS.values())
@@ -82,19 +82,19 @@ def test_nobody_gets_a_second_answer(target_for: Callable[..., Target], name: st
         assert unpack_parts(report) == held[key]
     # And the device still gives its report to who asked for it first, or says that it has.
     before = len(entered)
-    ADVERSARIES["repeats"].attack(target, asks=1)
+    ATTACKS["repeats"].attack(target, asks=1)
     after = reports_in(State(target.home))
     assert len(after) == before
 
 
 def test_a_stranger_who_asks_first(target_for: Callable[..., Target], tmp_path: Path) -> None:
     """One hostile run took everybody's answer; a pinned curator is answered, and nobody else."""
-    open_to_all = ADVERSARIES["ghost-first"].attack(target_for("ghost-first"))
+    open_to_all = ATTACKS["ghost-first"].attack(target_for("ghost-first"))
     assert open_to_all.answers == {"reported": 12, "REPORT_COLLECTED": 24}
     assert {release.query.collection for release in open_to_all.releases} == {"ghost"}
     generate(tmp_path / "key")
     key = CuratorKey.load(tmp_path / "key")
-    pinned = ADVERSARIES["ghost-first"].attack(target_for("ghost-first", collector=key))
+    pinned = ATTACKS["ghost-first"].attack(target_for("ghost-first", collector=key))
     assert pinned.answers == {"COLLECTOR_REFUSED": 24, "reported": 12}
     assert {release.query.collection for release in pinned.releases} == {"first"}
 
@@ -127,7 +127,7 @@ def test_the_attack_works_where_nothing_protects(
     target_for: Callable[..., Target], unprotected: None, name: str
 ) -> None:
     target = target_for(name)
-    outcome = ADVERSARIES[name].attack(target, asks=ASKS)
+    outcome = ATTACKS[name].attack(target, asks=ASKS)
     found = max(outcome.distinct()[9, attribute] for attribute in target.query.attributes)
     # A label has few values and a short list may come out alike twice, so a few repeats are no surprise.
     assert found >= REPORTS_A_DEVICE[name] - 2, found

@@ -27,11 +27,11 @@ from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report
 from ldpsim.devices.wire import QUERY_TYPE, query_content, read_reply
 from ldpsim.strategies.attacks.adversaries.curator import Target
-from ldpsim.strategies.attacks.adversaries.faults import FAULTS
 from ldpsim.strategies.attacks.adversaries.questions import rebudgeted
 from tests import warm
 from tests.fleets import release_states
 from tests.strategies.attacks.adversaries.conftest import loss_of
+from tests.strategies.attacks.adversaries.faults import FAULTS
 
 SMALL = 40
 

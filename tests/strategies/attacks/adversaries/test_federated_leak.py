@@ -15,9 +15,9 @@ from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.federated.wire import round_content, weights_record
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
-from ldpsim.strategies.attacks.adversaries.table import crafted_models
 from ldpsim.strategies.results.lifetime import lifetime
 from tests.fleets import fleet_of
+from tests.strategies.attacks.adversaries.other_attacks import crafted_models
 
 HIDDEN = 4
 

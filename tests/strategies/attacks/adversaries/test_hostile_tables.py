@@ -16,9 +16,9 @@ from ldpsim.devices.mechanisms import NeighbourhoodVote
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.attacks.adversaries.curator import Target
-from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES
 from ldpsim.strategies.results.lifetime import lifetime
 from tests.strategies.attacks.adversaries.conftest import loss_of
+from tests.strategies.attacks.adversaries.other_attacks import ATTACKS
 
 EPS = 4.0
 
@@ -38,7 +38,7 @@ def test_a_vote_is_answered_once_whoever_asks(tmp_path: Path, people: Population
     policy = policy_for([query], people.facts, caps={"user": EPS})
     enrol(tmp_path / "s", people, policy, seed=5).close()
     target = Target.of(tmp_path / "s", query)
-    outcome = ADVERSARIES[name].attack(target, asks=25)
+    outcome = ATTACKS[name].attack(target, asks=25)
     assert outcome.distinct_releases == 1 and outcome.unasked == 0
     assert max(loss_of(outcome, device, "adjacency") for device in range(len(people))) <= EPS
     known = lifetime(State(tmp_path / "s"))

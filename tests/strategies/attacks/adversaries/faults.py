@@ -120,7 +120,7 @@ class Fault:
     """One row of the threat model.
 
     Args:
-        name: Name on the command line.
+        name: Name in ``docs/threats.md``.
         description: The fault, and the device's reaction.
         covered: Whether no second release follows.
         counted: Whether no second release follows if the device has a counter in another place.
