@@ -63,7 +63,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("attacks.audit", "attacks.poison", "attacks.stress"),
     ),
     "benchmarks": (
-        ("__init__", "markdown"),
+        ("__init__", "markdown", "rehash"),
         ("study",),
         ("audits", "papers", "speed"),
     ),

@@ -130,7 +130,7 @@ def _package(requirement: Requirement, release: str | None, tested: str | None) 
 
 
 def flower_commands() -> Finding:
-    """Find Flower's commands: ``--engine flower`` and deployments start them."""
+    """Find Flower's commands: ``flwr run`` and deployments start them."""
     beside = Path(sys.executable).parent
     missing = [name for name in COMMANDS if not (beside / name).is_file() and shutil.which(name) is None]
     if missing:
