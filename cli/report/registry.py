@@ -33,7 +33,7 @@ def registry_texts(record: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         ValueError: one line, for losses that are no result's, or a part that is not there.
     """
-    from ldpsim.cli import documents
+    from ldpsim.cli.report import documents
     from ldpsim.curator.methods import find
     from ldpsim.curator.privacy.level import LABEL, NOT_COUNTED
     from ldpsim.strategies.estimate.asked import mechanisms_of_run

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ldpsim.cli.registry import PARTS, UNITS, file_of, registry_texts
+from ldpsim.cli.report.registry import PARTS, UNITS, file_of, registry_texts
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.strategies import RunOptions, simulate
