@@ -18,7 +18,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -191,9 +191,9 @@ def main(arguments: Sequence[str]) -> int:
     for place in parser.parse_args(arguments).places:
         for result in sorted(place.rglob("result.json")):
             if (result.parent / "config.toml").is_file():
-                stay.append(_reason(lambda folder=result.parent: rehash_run(folder, hashes)))
+                stay.append(_reason(partial(rehash_run, result.parent, hashes)))
         for comparison in sorted(place.rglob(COMPARISON)):
-            stay.append(_reason(lambda folder=comparison.parent: rehash_comparison(folder)))
+            stay.append(_reason(partial(rehash_comparison, comparison.parent)))
         for table in [place] if place.suffix == ".csv" else sorted(place.glob("*.csv")):
             stay += rehash_table(table, hashes)
     lines = [line for line in stay if line]

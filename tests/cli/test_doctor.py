@@ -84,7 +84,7 @@ def test_a_disk_without_locks_a_slow_one_and_a_network_disk_are_told_apart(
             slow.setattr(checks, "file_system", lambda _, kind=kind: kind)
             found = checks.locks(tmp_path)
             assert found is None if says is None else found is not None and says in found.remedy
-    monkeypatch.setattr(checks.fcntl, "flock", lambda *_: None)
+    monkeypatch.setattr("fcntl.flock", lambda *_: None)
     found = checks.locks(tmp_path)
     assert found is not None and found.status == "problem" and "answer twice" in found.remedy
 
