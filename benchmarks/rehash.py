@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 from ldpsim.cli.options import with_run_options
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population
-from ldpsim.strategies.experiments.compare import terms_of
+from ldpsim.strategies.experiments.compare import shown_options
 from ldpsim.strategies.results.folder import COMPARISON, is_name_of
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_parameters
@@ -145,7 +145,7 @@ def rehash_comparison(folder: Path) -> str:
     if matching is not None:
         given["epsilon"] = None
     for all_nulls in (False, True):
-        terms = terms_of(RunOptions(**given, all_nulls=all_nulls), matching)
+        terms = shown_options(RunOptions(**given, all_nulls=all_nulls), matching)
         old, new = config_hash({**terms, "same_reports": False}), config_hash(terms)
         if new in folder.name:
             return ""

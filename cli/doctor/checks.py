@@ -43,7 +43,7 @@ Status = Literal["warning", "problem"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What is amiss.
+    """Fault of an installation or a machine.
 
     Args:
         name: Subject of the check, in one or two words.

@@ -261,7 +261,7 @@ def compare(
         cells, made = _matched(cells, *matching)
     people = run_folder.name_of_data(options.dataset)
     swept = run_sweep(
-        cells, options.out / f"compare-{people}-{config_hash(terms_of(options, matching))}", engine=engine,
+        cells, options.out / f"compare-{people}-{config_hash(shown_options(options, matching))}", engine=engine,
         workers=workers, ray_address=ray_address, progress=progress, track=track,
     )  # fmt: skip
     document = {
@@ -316,7 +316,7 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
     return made, Match(level, target, unmatched)
 
 
-def terms_of(options: RunOptions, matching: tuple[str, float] | None = None) -> dict[str, Any]:
+def shown_options(options: RunOptions, matching: tuple[str, float] | None = None) -> dict[str, Any]:
     """Return everything that one comparison shows and another does not; the name of its folder has the hash of it.
 
     The reference and the null models change no result, and so no ``config_hash``; they stand in the table.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.rehash import Hashes, hash_of_format_1, main, options_of_command
-from ldpsim.strategies.experiments.compare import compare, terms_of
+from ldpsim.strategies.experiments.compare import compare, shown_options
 from ldpsim.strategies.experiments.sweep import run_sweep
 from ldpsim.strategies.experiments.sweep_file import Cell
 from ldpsim.strategies.runs.set_up import set_up
@@ -75,7 +75,7 @@ def test_cells_of_a_sweep_and_of_a_comparison_are_found_again(tmp_path: Path) ->
             config = record["config"]
             own = {key: config[key] for key in ("method", "epsilon", "seed", "all_nulls")}
             as_of_format_1(result.folder / name, replace(RUN, **own))
-    terms = terms_of(options)
+    terms = shown_options(options)
     old_name = compared.folder.name.replace(config_hash(terms), config_hash({**terms, "same_reports": False}))
     assert old_name != compared.folder.name
     tables = {path.name: path.read_text() for path in compared.folder.glob("*.csv")}
