@@ -56,8 +56,8 @@ def sign(
 
     from ldpsim.devices.atomic_files import read_file
     from ldpsim.devices.curator_key import CuratorKey
-    from ldpsim.strategies.flower_app.alone import read_config
     from ldpsim.strategies.flower_app.deployed import signed_config
+    from ldpsim.strategies.flower_app.simulation import read_config
 
     key, settings = CuratorKey.load(curator_key), read_config(config)
     facts = Path(str(settings.get("facts") or "facts.json"))
@@ -102,8 +102,8 @@ def write_app(
     debug: o.Debug = False,
 ) -> None:
     """Write the Flower app of this version into a new folder, for `flwr run`."""
-    from ldpsim.strategies.engines.flower import app_folder
-    from ldpsim.strategies.flower_app.alone import default_config
+    from ldpsim.strategies.flower_app.app_folder import app_folder
+    from ldpsim.strategies.flower_app.simulation import default_config
 
     if path.exists():
         raise ValueError(f"{path} exists already: the app gets a new folder")

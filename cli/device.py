@@ -162,7 +162,7 @@ def serve(
 
 def _teller(path: Path | None) -> Callable[..., None]:
     """Check where a consent sheet goes; the function that is returned writes or prints it."""
-    from ldpsim.cli.documents import write_document
+    from ldpsim.cli.report.documents import write_document
     from ldpsim.cli.sheet import sheet_of
 
     if path is not None and path.suffix not in (".md", ".html"):

@@ -32,7 +32,7 @@ def dossier(
 
     ldpsim dossier runs/compare-generated-0123456789ab
     """
-    from ldpsim.cli.documents import write_document
+    from ldpsim.cli.report.documents import write_document
     from ldpsim.strategies.results.folder import prepare
 
     made = made_of(folder, method)
@@ -101,7 +101,7 @@ def follow(document: Any, path: str) -> Any:
 
 
 def _filled(file: str, record: dict[str, Any], others: Mapping[str, dict[str, Any]]) -> str:
-    from ldpsim.cli.documents import FORMS, markdown
+    from ldpsim.cli.report.documents import FORMS, markdown
     from ldpsim.curator.methods import find
     from ldpsim.curator.privacy.level import NOT_COUNTED
     from ldpsim.curator.privacy.levels import LEVELS, compared_levels

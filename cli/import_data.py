@@ -44,7 +44,7 @@ def import_data(
     as_json: o.AsJson = False,
     debug: o.Debug = False,
 ) -> None:
-    """Turn graph files (CSV, GML, GraphML, PyG, DGL) into one .npz.
+    """Turn graph files (CSV, GML, GraphML, PyG) into one .npz.
 
     ldpsim import edges.csv people.csv --out mine.npz
     """

@@ -53,7 +53,7 @@ def sheet_of(policy: Policy, people: Iterable[int] | None = None) -> str:
     Raises:
         ValueError: for a policy of a federated training.
     """
-    from ldpsim.cli.documents import markdown
+    from ldpsim.cli.report.documents import markdown
     from ldpsim.strategies.results.in_words import PROTECTIONS
 
     roles = roles_of(policy)

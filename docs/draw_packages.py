@@ -59,7 +59,8 @@ def package_arrows(root: Path) -> Arrows:
 def drawn(root: Path = ROOT) -> dict[str, Any]:
     """Return what the picture shows: units by layer and arrows, of each package and between packages."""
     shown: dict[str, Any] = {"packages": sorted(reduced(package_arrows(root))), "units": {}}
-    for package, layers in LAYERS.items():
+    for package in SUBJECTS:
+        layers = LAYERS[package]
         arrows = sorted(reduced(set(folder_arrows(root, package))))
         shown["units"][package] = {"layers": [list(names) for names in layers], "arrows": arrows}
     return shown

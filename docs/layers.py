@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("devices", "curator", "strategies", "benchmarks")
+PACKAGES = ("devices", "curator", "strategies", "cli", "benchmarks")
 OUTSIDE = ("benchmarks",)  # of the package ldpsim
 
 # From the lowest layer to the highest. Units of one layer do not import one another.
@@ -62,8 +62,32 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("attacks", "planning", "server_app"),
         ("attacks.audit", "attacks.poison", "attacks.stress"),
     ),
+    "cli": (
+        ("completion", "config", "imports", "progress", "screen", "words"),
+        ("output",),
+        ("help", "summary"),
+        ("errors",),
+        ("options",),
+        (
+            "curator",
+            "datasets",
+            "doctor",
+            "import_data",
+            "ledger",
+            "methods",
+            "plan",
+            "poison",
+            "report",
+            "run",
+            "stress",
+            "sweep",
+        ),
+        ("audit", "compare", "dossier", "sheet", "tune"),
+        ("device",),
+        ("main",),
+    ),
     "benchmarks": (
-        ("__init__", "markdown"),
+        ("__init__", "markdown", "rehash"),
         ("study",),
         ("audits", "papers", "speed"),
     ),

@@ -63,7 +63,7 @@ def test_no_folder_is_crowded(package: str) -> None:
         assert count <= MOST_MODULES or folder.startswith(FAMILIES), f"{folder} holds {count} modules"
 
 
-@pytest.mark.parametrize("package", [*PACKAGES, "cli"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_no_module_is_long(package: str) -> None:
     for name, path in modules(ROOT, package).items():
         lines = len(path.read_text().splitlines())

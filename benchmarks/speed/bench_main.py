@@ -160,16 +160,6 @@ def screen(repeats: int) -> list[Seen]:
     ]  # fmt: skip
 
 
-def flower(repeats: int) -> list[Seen]:
-    """The collection beside the same app under Flower's own runtime, from call to return."""
-
-    def collect(engine: str) -> float:
-        return float(simulated(CORES, engine=engine, settings={"epochs": "1"}, **_ALONE)["collect"])
-
-    return [in_turn("3,000 reports (wall) beside Flower's runtime", 0.01, lambda: collect("local"),
-                    lambda: collect("flower"), repeats)]  # fmt: skip
-
-
 def epoch(repeats: int) -> list[Seen]:
     """An epoch of a GCN beside its products alone."""
     return [_epoch(*size, repeats) for size in ((3_000, 600, 150), (30_000, 256, 20))]
@@ -200,9 +190,9 @@ def _epoch(
 
 PARTS: dict[str, Callable[[int], list[Seen]]] = {
     "start": start, "nulls": nulls, "beside": beside_one_another, "screen": screen, "epoch": epoch, "pyg": pyg,
-    "flower": flower, "large": large,
+    "large": large,
 }  # fmt: skip
-_NAMED_ONLY = ("flower", "large")
+_NAMED_ONLY = ("large",)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Checks of an installation and its machine, one finding each. Nothing asks the network.
+"""Checks of an installation and its machine. Each returns what is amiss, or None. Nothing asks the network.
 
 Versions are read from the packages' metadata, so torch, Ray and Flower are not imported. ``constraints.txt`` of the
 checkout lies in the wheel beside this module.
@@ -30,7 +30,6 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 HERE = Path(__file__).resolve().parents[2]
-TESTED_PYTHON = "3.11"
 OLDEST_PYTHON = (3, 11)
 COMMANDS = ("flwr", "flower-superlink", "flower-supernode")
 ROOM = 1 << 30  # bytes free for a run of some size: results, reports and ledgers
@@ -39,24 +38,24 @@ FILES = 1024  # a vault's 512 connections, its ledgers and its libraries
 LEAST_FILES = 256
 SLOW_SECONDS = 0.05  # of one fsync: a device waits for it at each answer
 NETWORK_DISKS = ("nfs", "cifs", "smb", "9p", "fuse.sshfs", "afs", "ceph", "lustre")
-Status = Literal["ok", "warning", "problem"]
+Status = Literal["warning", "problem"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of one check.
+    """Fault of an installation or a machine.
 
     Args:
         name: Subject of the check, in one or two words.
         text: Plain statement of what was found.
         status: ``warning``: something works worse than it could; ``problem``: something does not work.
-        remedy: Next step of the person; empty if ``ok``.
+        remedy: Next step of the person.
     """
 
     name: str
     text: str
-    status: Status = "ok"
-    remedy: str = ""
+    status: Status
+    remedy: str
 
 
 def tested_versions() -> dict[str, str]:
@@ -92,32 +91,30 @@ def own_requirements() -> list[Requirement]:
     return list(filter(_applies, needed))
 
 
-def ldpsim_itself() -> Finding:
-    """Find ldpsim's version and the folder that it runs from."""
-    where = f"checkout {HERE}" if (HERE / "pyproject.toml").is_file() else f"installed in {HERE}"
-    release = installed_version("ldpsim")
-    if release is None:
-        return Finding("ldpsim", f"not installed; {where}", "warning", "python -m pip install . in the checkout")
-    return Finding("ldpsim", f"{release}, {where}")
+def ldpsim_itself() -> Finding | None:
+    """Check that ldpsim is installed."""
+    if installed_version("ldpsim") is not None:
+        return None
+    return Finding("ldpsim", f"not installed; checkout {HERE}", "warning", "python -m pip install . in the checkout")
 
 
-def python() -> Finding:
-    """Find Python's version, and whether it is a tested one."""
-    number = platform.python_version()
-    if sys.version_info < OLDEST_PYTHON:
-        return Finding("python", number, "problem", f"ldpsim needs Python {'.'.join(map(str, OLDEST_PYTHON))} or newer")
-    tested = "" if number.startswith(f"{TESTED_PYTHON}.") else f" (tested: {TESTED_PYTHON})"
-    return Finding("python", f"{number}{tested}, {sys.executable}")
+def python() -> Finding | None:
+    """Check that Python is new enough."""
+    if sys.version_info >= OLDEST_PYTHON:
+        return None
+    oldest = ".".join(map(str, OLDEST_PYTHON))
+    return Finding("python", platform.python_version(), "problem", f"ldpsim needs Python {oldest} or newer")
 
 
 def required_packages(requirements: Iterable[Requirement] | None = None) -> list[Finding]:
-    """Find each package that ldpsim needs: out of range is a problem, another version than tested a warning."""
+    """Check each package that ldpsim needs: out of range is a problem, another version than tested a warning."""
     tested = tested_versions()
     needed = own_requirements() if requirements is None else requirements
-    return [_package(one, installed_version(one.name), tested.get(canonicalize_name(one.name))) for one in needed]
+    found = (_package(one, installed_version(one.name), tested.get(canonicalize_name(one.name))) for one in needed)
+    return [each for each in found if each is not None]
 
 
-def _package(requirement: Requirement, release: str | None, tested: str | None) -> Finding:
+def _package(requirement: Requirement, release: str | None, tested: str | None) -> Finding | None:
     name = requirement.name
     install = f'python -m pip install "{name}=={tested}"' if tested else f'python -m pip install "{requirement}"'
     if release is None:
@@ -126,26 +123,24 @@ def _package(requirement: Requirement, release: str | None, tested: str | None) 
         return Finding(name, f"{release}, but ldpsim needs {requirement.specifier}", "problem", install)
     if tested is not None and Version(release).public != Version(tested).public:
         return Finding(name, f"{release}, tested with {tested}", "warning", f"{install}, if something goes wrong")
-    return Finding(name, release)
+    return None
 
 
-def flower_commands() -> Finding:
-    """Find Flower's commands: ``--engine flower`` and deployments start them."""
+def flower_commands() -> Finding | None:
+    """Look for Flower's commands: ``flwr run`` and deployments start them."""
     beside = Path(sys.executable).parent
     missing = [name for name in COMMANDS if not (beside / name).is_file() and shutil.which(name) is None]
-    if missing:
-        remedy = f"python -m pip install --force-reinstall --no-deps flwr=={tested_versions()['flwr']}"
-        return Finding("flower runtime", f"no command {', '.join(missing)} beside {sys.executable}", "problem", remedy)
-    return Finding("flower runtime", "its commands are there (--start tries them)")
+    if not missing:
+        return None
+    remedy = f"python -m pip install --force-reinstall --no-deps flwr=={tested_versions()['flwr']}"
+    return Finding("flower runtime", f"no command {', '.join(missing)} beside {sys.executable}", "problem", remedy)
 
 
-def graphics_card(driver: Path = Path("/proc/driver/nvidia/version"), build: str | None = None) -> Finding:
-    """Find a kernel's NVIDIA driver, and whether torch's build (its version) uses it; torch is not imported."""
+def graphics_card(driver: Path = Path("/proc/driver/nvidia/version"), build: str | None = None) -> Finding | None:
+    """Check that torch's build (its version) uses the NVIDIA driver, if the kernel has one; torch is not imported."""
     build = installed_version("torch") if build is None else build
-    if not driver.is_file():
-        return Finding("gpu", f"no NVIDIA driver; torch {build} runs on the CPU")
-    if "+cpu" not in str(build):
-        return Finding("gpu", f"NVIDIA driver found, torch {build}")
+    if not driver.is_file() or "+cpu" not in str(build):
+        return None
     remedy = "install a CUDA build of torch (pytorch.org), or leave it: everything runs on the CPU"
     return Finding("gpu", f"NVIDIA driver found, but torch {build} is a CPU build", "warning", remedy)
 
@@ -156,20 +151,22 @@ def nearest_folder(path: Path) -> Path:
     return next(folder for folder in (path, *path.parents) if folder.is_dir())
 
 
-def room(name: str, path: Path, free: int | None = None) -> Finding:
-    """Find the space on a folder's disk, and whether files can be made there."""
+def room(name: str, path: Path, free: int | None = None) -> Finding | None:
+    """Check the space on a folder's disk, and whether files can be made there."""
     folder = nearest_folder(path)
     where = str(path) if folder == path.absolute() else f"{path} (not there yet; {folder})"
     if not os.access(folder, os.W_OK | os.X_OK):
         return Finding(name, f"{where}: cannot be written", "problem", "name another folder, or change its rights")
     left = shutil.disk_usage(folder).free if free is None else free
-    status: Status = "problem" if left < LEAST_ROOM else "warning" if left < ROOM else "ok"
+    if left >= ROOM:
+        return None
+    status: Status = "problem" if left < LEAST_ROOM else "warning"
     remedy = "free some space, or name a folder on another disk"
-    return Finding(name, f"{where}: {left / 1e9:,.1f} GB free", status, "" if status == "ok" else remedy)
+    return Finding(name, f"{where}: {left / 1e9:,.1f} GB free", status, remedy)
 
 
-def locks(state: Path) -> Finding:
-    """Find whether a ledger can be kept in a folder: SQLite's locks, an flock, and the time of an fsync.
+def locks(state: Path) -> Finding | None:
+    """Check whether a ledger can be kept in a folder: SQLite's locks, an flock, and the time of an fsync.
 
     Files are made in a temporary folder there, and removed.
     """
@@ -182,12 +179,12 @@ def locks(state: Path) -> Finding:
     if not locked:
         remedy = "name a folder on a local disk: without locks a device could answer twice"
         return Finding("ledger", f"{version}; files on {kind} are not locked", "problem", remedy)
-    text = f"{version}; locks work, an fsync takes {1000 * seconds:.1f} ms ({kind})"
     network = kind.startswith(NETWORK_DISKS)
-    if network or seconds > SLOW_SECONDS:
-        why = "a network disk: its locks may not hold between machines" if network else "a slow disk"
-        return Finding("ledger", text, "warning", f"{why}; name a folder on another one")
-    return Finding("ledger", text)
+    if not network and seconds <= SLOW_SECONDS:
+        return None
+    text = f"{version}; locks work, an fsync takes {1000 * seconds:.1f} ms ({kind})"
+    why = "a network disk: its locks may not hold between machines" if network else "a slow disk"
+    return Finding("ledger", text, "warning", f"{why}; name a folder on another one")
 
 
 def file_system(folder: Path) -> str:
@@ -228,10 +225,10 @@ def _fsync_seconds(path: Path) -> float:
     return time.perf_counter() - begun
 
 
-def open_files(limit: int | None = None) -> Finding:
-    """Find the largest number of open files of a process."""
+def open_files(limit: int | None = None) -> Finding | None:
+    """Check the largest number of open files of a process."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if limit is None else limit
     if soft == resource.RLIM_INFINITY or soft >= FILES:
-        return Finding("open files", "enough")
+        return None
     remedy = f"ulimit -n {FILES} in this shell, or more; Ray and a vault of many connections need it"
     return Finding("open files", f"{soft:,} at most", "problem" if soft < LEAST_FILES else "warning", remedy)

@@ -1,4 +1,4 @@
-"""``ldpsim doctor``: the state of this installation, one line a check."""
+"""``ldpsim doctor``: what is amiss with this installation, one line each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ldpsim.cli.output import console, print_json
 if TYPE_CHECKING:
     from ldpsim.cli.doctor.checks import Finding
 
-_COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}  # the most severe one last
+_COLOURS = {"warning": "yellow", "problem": "red"}
 
 
 def doctor(
@@ -29,31 +29,34 @@ def doctor(
 ) -> None:
     """Check this installation and this machine; exit 1 for a problem."""
     findings = list(_findings(out, out if state is None else state))
-    worst = max((finding.status for finding in findings), key=list(_COLOURS).index)
     if as_json:
-        print_json({"status": worst, "checks": [asdict(finding) for finding in findings]})
+        print_json({"findings": [asdict(finding) for finding in findings]})
     else:
         show(findings)
-    if worst == "problem":
+    if any(finding.status == "problem" for finding in findings):
         raise typer.Exit(FAILED)
 
 
 def _findings(out: Path, state: Path) -> Iterator[Finding]:
     from ldpsim.cli.doctor import checks  # psutil and packaging: no other command needs to wait for them
 
-    yield checked("ldpsim", checks.ldpsim_itself)
-    yield checked("python", checks.python)
     yield from checks.required_packages()
-    yield checked("flower runtime", checks.flower_commands)
-    yield checked("gpu", checks.graphics_card)
-    yield checked("results", lambda: checks.room("results", out))
-    if state != out:
-        yield checked("devices", lambda: checks.room("devices", state))
-    yield checked("ledger", lambda: checks.locks(state))
-    yield checked("open files", checks.open_files)
+    several: dict[str, Callable[[], Finding | None]] = {
+        "ldpsim": checks.ldpsim_itself,
+        "python": checks.python,
+        "flower runtime": checks.flower_commands,
+        "gpu": checks.graphics_card,
+        "results": lambda: checks.room("results", out),
+        "devices": lambda: None if state == out else checks.room("devices", state),
+        "ledger": lambda: checks.locks(state),
+        "open files": checks.open_files,
+    }
+    for name, check in several.items():
+        if (finding := checked(name, check)) is not None:
+            yield finding
 
 
-def checked(name: str, check: Callable[[], Finding]) -> Finding:
+def checked(name: str, check: Callable[[], Finding | None]) -> Finding | None:
     """Return what a check finds. A check that fails is a problem of its own, never the end of the command."""
     from ldpsim.cli.doctor.checks import Finding
 
@@ -65,15 +68,13 @@ def checked(name: str, check: Callable[[], Finding]) -> Finding:
 
 
 def show(findings: list[Finding]) -> None:
-    """Print one line a finding, its remedy below it, and the sum of them."""
+    """Print one line a finding, and its remedy below it; one line where there is none."""
     from rich.markup import escape
 
     screen = console()
     for finding in findings:
         colour = _COLOURS[finding.status]
         screen.print(f"[{colour}]{finding.status:7}[/{colour}] {escape(finding.name)}: {escape(finding.text)}")
-        if finding.remedy:
-            screen.print(f"        [dim]->[/dim] {escape(finding.remedy)}")
-    counts = {name: sum(finding.status == name for finding in findings) for name in ("problem", "warning")}
-    words = [f"{count} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
-    screen.print(f"{', '.join(words) or 'no problem'} in {len(findings)} checks")
+        screen.print(f"        [dim]->[/dim] {escape(finding.remedy)}")
+    if not findings:
+        screen.print("no problem: Python, packages, Flower, graphics card, disks, file locks")

@@ -49,14 +49,14 @@ def report(
         progress("drawing", None)
         write_page(page, results)
         if latex is not None:
-            from ldpsim.cli.main import version
             from ldpsim.devices.atomic_files import write_atomically
             from ldpsim.strategies.outputs.paper import latex_table
+            from ldpsim.strategies.setup.fingerprint import ldpsim_version
 
             command = shlex.join(["ldpsim", "report", *map(str, folders), "--latex", str(latex)])
-            write_atomically(latex, latex_table(results.groups, command=command, version=version()))
+            write_atomically(latex, latex_table(results.groups, command=command, version=ldpsim_version()))
         if drafts:
-            from ldpsim.cli.registry import write_registry
+            from ldpsim.cli.report.registry import write_registry
 
             write_registry(drafts, page.parent)
     others = [*([] if latex is None else [latex]), *(page.parent / name for name in drafts)]
@@ -103,7 +103,7 @@ def _registry_drafts(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     Raises:
         ValueError: one line, for several results, or for a run that protects nothing.
     """
-    from ldpsim.cli.registry import registry_texts
+    from ldpsim.cli.report.registry import registry_texts
 
     if len(records) != 1:
         raise ValueError(f"--registry: {len(records)} results are there; name the folder of one run")

@@ -11,18 +11,20 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ldpsim.cli.report.gathered import Gathered, Problem
+from ldpsim.cli.report.page import WHOLE, chart, differently_scored, row_of
 from ldpsim.curator.privacy.levels import level_words
 from ldpsim.devices.atomic_files import read_file
 from ldpsim.strategies.experiments.compare import Comparison
 from ldpsim.strategies.foreign_text import from_csv_cell, number, text
 from ldpsim.strategies.outputs.comparison import finding
-from ldpsim.strategies.outputs.groups import Group, groups_of, shown_cells
+from ldpsim.strategies.outputs.groups import groups_of, shown_cells
 from ldpsim.strategies.outputs.result_view import view_of
-from ldpsim.strategies.outputs.sums import AskedInAll, in_all, of_repeats
+from ldpsim.strategies.outputs.sums import in_all, of_repeats
 from ldpsim.strategies.results.folder import COMPARISON
 from ldpsim.strategies.results.in_words import shown_levels
 from ldpsim.strategies.results.rows import row_of as flat_row
@@ -33,41 +35,6 @@ _TOO_LARGE = 64 << 20  # bytes of a result.json; a real one has some ten thousan
 _OF_A_RUN = ("state", "reports")  # folders inside a run's, with no results below
 _OTHERS = {"poison": "poison", "rows": "stress"}  # a part of a result.json that no run has, and its command
 _BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError, StopIteration, RecursionError, OverflowError)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something that is not shown, and the reason, in one line each."""
-
-    what: str
-    why: str
-
-
-@dataclass
-class Gathered:
-    """Content of the page.
-
-    Args:
-        records: Results by their folder: a comparison's in its order, others in the order of their folders.
-        failed: Methods that failed.
-        left_out: Files that are not shown.
-        match: ``level``, ``target`` and ``unmatched`` of a comparison, None without ``--match``.
-    """
-
-    records: dict[Path, Mapping[str, Any]] = field(default_factory=dict)
-    failed: list[Problem] = field(default_factory=list)
-    left_out: list[Problem] = field(default_factory=list)
-    match: dict[str, Any] | None = None
-
-    @property
-    def groups(self) -> list[Group]:
-        """The results in groups that differ in their seeds alone."""
-        return groups_of(list(self.records.values()))
-
-    @property
-    def sums(self) -> list[AskedInAll]:
-        """Sums of what holds over all collections of people who were really asked more than once."""
-        return list(in_all(self.records.values()).values())
 
 
 def gather(folders: Sequence[Path]) -> Gathered:
@@ -160,8 +127,6 @@ def checked(record: Any) -> Mapping[str, Any]:
 
 def _try(record: Mapping[str, Any]) -> None:
     """Make everything that the page shows of one result."""
-    from ldpsim.cli.report.page import WHOLE, chart, differently_scored, row_of
-
     people = record["dataset"]
     figures = [record["accuracy"]["test"], *(people[name] for name in ("nodes", "edges", "features", "classes"))]
     if any(number(figure) is None or figure < 0 for figure in figures):

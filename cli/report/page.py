@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from ldpsim.cli.report.gather import Gathered
+from ldpsim.cli.report.gathered import Gathered
 from ldpsim.cli.words import bytes_, count, difference, level, percent, plus_minus, points, seconds
 from ldpsim.curator.privacy.levels import level_term
 from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically

@@ -41,7 +41,7 @@ def parameter(default: Any, values: Range | None = None, /, *, hashed: str = "al
     Args:
         default: Its default.
         values: Its range; None: any value of the type.
-        hashed: ``unless default`` for a parameter that stored hashes do not have.
+        hashed: ``unless default`` for a new parameter: stored hashes do not have it.
         beside: Name of a parameter, or of an option of the run -> its values beside which this one is read,
             :data:`ABOVE_0` for every number above 0.
     """

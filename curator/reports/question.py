@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,10 +51,6 @@ def volunteers_of(questions: Sequence[Question]) -> IntArray:
     return np.unique(np.concatenate([each for each in people if each is not None] or [np.zeros(0, np.int64)]))
 
 
-# Stored hashes hold these fields at their defaults too. A new field has no such mark: it is hashed where it differs.
-_ALWAYS = {"hashed": "always"}
-
-
 @dataclass(frozen=True)
 class Budget:
     """Privacy budget of a run, in each paper's own sense.
@@ -75,14 +71,14 @@ class Budget:
         ValueError: for a budget that is not a finite number above 0, or a share outside [0, 1).
     """
 
-    epsilon: float = field(default=8.0, metadata=_ALWAYS)
-    eps_adjacency: float | None = field(default=None, metadata=_ALWAYS)
-    eps_features: float | None = field(default=None, metadata=_ALWAYS)
-    eps_labels: float | None = field(default=None, metadata=_ALWAYS)
-    feature_share: float = field(default=0.1, metadata=_ALWAYS)
-    public_features: bool = field(default=False, metadata=_ALWAYS)
-    private_labels: bool = field(default=False, metadata=_ALWAYS)
-    reporting: Reporting = field(default="both", metadata=_ALWAYS)
+    epsilon: float = 8.0
+    eps_adjacency: float | None = None
+    eps_features: float | None = None
+    eps_labels: float | None = None
+    feature_share: float = 0.1
+    public_features: bool = False
+    private_labels: bool = False
+    reporting: Reporting = "both"
     label_mechanism: str = "grr"
     volunteers: bool = False
 

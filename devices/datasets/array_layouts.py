@@ -1,7 +1,7 @@
 """Layouts of arrays that other programs publish, made the schema of :mod:`ldpsim.devices.datasets.npz_file`.
 
-Known are: PyG's names (``x``, ``edge_index`` or a sparse ``adj_t``, ``y``), DGL's (``feat``, ``label``, ``src`` and
-``dst``, all with or without ``ndata`` in front), CSR parts with ``adj_`` and ``attr_`` in front (Shchur et al., 2018;
+Known are: PyG's names (``x``, ``edge_index`` or a sparse ``adj_t``, ``y``; ``feat`` and ``label`` where a graph was
+DGL's), CSR parts with ``adj_`` and ``attr_`` in front (Shchur et al., 2018;
 Bojchevski and Günnemann, 2018), and ``node_features``, ``node_labels``, ``edges`` (Platonov et al., 2023). `ldpsim
 import`, `ldpsim run --dataset` and ``AskOnce`` read arrays by this one function.
 """
@@ -33,7 +33,7 @@ _SPARSE_EDGES = ("adj_t", "adj")
 _KNOWN = {
     *_X, *_LABELS, *_CLASS_NAMES, *(name for names in _SPLITS.values() for name in names), *_SPARSE_EDGES,
     *(f"{front}_{part}" for front in ("adj", "attr") for part in ("data", "indices", "indptr", "shape")),
-    "edge_index", "edges", "edges.0", "edges.1", "src", "dst", "indptr", "indices", "values", "num_features",
+    "edge_index", "edges", "indptr", "indices", "values", "num_features",
     "feature_range", "num_classes", "num_nodes",
 }  # fmt: skip
 
@@ -57,7 +57,7 @@ def of_layout(
     for option, name in [("--label", label), *(("--ignore", name) for name in ignore)]:
         if name is not None and name not in arrays:
             raise ValueError(f"{option} {name}: no such array; {file} has {', '.join(arrays) or 'none'}")
-    left = {_bare(name): array for name, array in arrays.items() if name not in (*ignore, label)}
+    left = {name: array for name, array in arrays.items() if name not in (*ignore, label)}
     own_labels = arrays[label] if label is not None else _first(_LABELS, left)
     edges = edges_of(file, _edges(file, left))
     starts, columns, values, width = _features(file, left)
@@ -92,7 +92,7 @@ def of_layout(
 
 def classes_stated(arrays: Mapping[str, Any]) -> bool:
     """Return whether a file states its classes, so that they are not counted in the labels."""
-    return any(_bare(name) in ("num_classes", *_CLASS_NAMES) for name in arrays)
+    return any(name in ("num_classes", *_CLASS_NAMES) for name in arrays)
 
 
 def numbered(
@@ -160,13 +160,6 @@ def _text(label: Any) -> str:
     return "" if text.lower() in NO_LABEL else text
 
 
-def _bare(name: str) -> str:
-    """Return a name without ``ndata`` in front."""
-    for front in ("ndata.", "ndata/", "ndata_"):
-        name = name.removeprefix(front)
-    return name
-
-
 def _first(names: Sequence[str], arrays: Mapping[str, Any], otherwise: Any = None) -> Any:
     return next((arrays[name] for name in names if name in arrays), otherwise)
 
@@ -175,9 +168,6 @@ def _edges(file: str, arrays: Mapping[str, Any]) -> Any:
     """Return the edges, whole numbers (2, m)."""
     if "edge_index" in arrays:
         return np.asarray(arrays["edge_index"])
-    for one, other in (("src", "dst"), ("edges.0", "edges.1")):
-        if one in arrays and other in arrays:
-            return np.stack([np.asarray(arrays[one]), np.asarray(arrays[other])])
     if "edges" in arrays:
         edges = np.asarray(arrays["edges"])
         if edges.shape == (2, 2):
@@ -187,7 +177,7 @@ def _edges(file: str, arrays: Mapping[str, Any]) -> Any:
     if hasattr(matrix, "nonzero") and len(matrix.shape) == 2:
         return np.stack(matrix.nonzero()).astype(np.int64)  # a stored 0 is no edge
     names = ", ".join(arrays) or "nothing"
-    raise ValueError(f"{file}: the edges are missing: edge_index, edges, src and dst, or adj_indptr; found {names}")
+    raise ValueError(f"{file}: the edges are missing: edge_index, edges or adj_indptr; found {names}")
 
 
 def _features(file: str, arrays: Mapping[str, Any]) -> tuple[Any, Any, Any, int]:

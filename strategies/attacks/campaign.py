@@ -23,7 +23,7 @@ from ldpsim.strategies.experiments.cells import Failed, Failures, measure_all
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results.folder import hold_folder, write_result
 from ldpsim.strategies.results.rows import Row, data_frame, write_table
-from ldpsim.strategies.setup.fingerprint import config_hash, ldpsim_version
+from ldpsim.strategies.setup.fingerprint import FORMAT, config_hash
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class Campaign:
 
     @property
     def digest(self) -> str:
-        """Hash of settings, people and version: finished cells of others do not count as these."""
-        return config_hash({**self.settings, "people": self.people, "ldpsim": ldpsim_version()})
+        """Hash of settings and people: finished cells of others do not count as these."""
+        return config_hash({**self.settings, "people": self.people, "format": FORMAT})
 
     def run(self, out: Path | None = None, *, workers: int | None = 1, progress: Progress = quiet) -> CampaignResult:
         """Run, or go on with a stopped campaign, and write table and result below ``out``; None keeps nothing.

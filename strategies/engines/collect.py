@@ -1,10 +1,9 @@
-"""One collection on one of three engines.
+"""One collection on one of two engines.
 
 ``local`` and ``ray`` are a fleet in this process, which alone reads, decides, commits and replies. ``local`` draws
 reports in this process too, or in one for each core where there are many devices. ``ray`` draws them in Ray's workers,
-on this machine or a cluster; they need no folder of the devices. ``flower`` is Flower's own simulation runtime. The
-same strategy and seed give byte-identical reports on all three. ``auto`` is ``ray`` where a cluster is named, else
-``local``.
+on this machine or a cluster; they need no folder of the devices. The same strategy and seed give byte-identical reports
+on both, and under Flower's runtime (``flwr run .``). ``auto`` is ``ray`` where a cluster is named, else ``local``.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def collect(
         folder: The enrolled state folder.
         questions: The queries, and the devices that each one is for.
         devices: Number of enrolled devices.
-        engine: ``auto``, ``local``, ``ray`` or ``flower``.
+        engine: ``auto``, ``local`` or ``ray``.
         workers: Number of processes or Ray's workers; None for one per core.
         ray_address: Address of a Ray cluster (``ray``).
         silent: Devices that never answer.
@@ -65,9 +64,6 @@ def collect(
         around: Puts another Grid around that of the devices.
         facts: Sizes, ranges and domains. The reports to a question of one stage are then decoded as they come
             (``Collected.decoded``); None keeps their bytes.
-
-    Raises:
-        FlowerFailed: if Flower's runtime brought no collection.
     """
     strategy = CollectOnce(questions, range(1, devices + 1), silent=silent, stages=stages, terms=terms, facts=facts)
     total = sum(devices if question.devices is None else len(question.devices) for question in questions)
@@ -113,14 +109,7 @@ def grid_for(
         folder, devices, engine, workers, ray_address: As for :func:`collect`.
         total: Number of devices that are asked, so few of which may not be worth further processes; None for all.
     """
-    chosen = choose(engine, ray_address)
-    if chosen == "flower":
-        from ldpsim.strategies.engines.flower import flower_grid
-
-        with flower_grid(folder, devices, workers=workers) as grid:
-            yield grid
-        return
-    if chosen == "ray":
+    if choose(engine, ray_address) == "ray":
         with (
             on_ray(workers, ray_address, retries=3, prepare=None) as pool,
             closing(LocalGrid(folder, devices, pool)) as grid,

@@ -25,10 +25,6 @@ RUN_ID = 1
 Around = Callable[["DirectGrid"], "DirectGrid"]  # puts another Grid around that of the devices
 
 
-class FlowerFailed(RuntimeError):
-    """Failure of one of Flower's processes. The text names the log."""
-
-
 class DirectGrid(Grid):
     """Base of the grids: it numbers messages and keeps replies until they are pulled."""
 

@@ -259,9 +259,10 @@ def compare(
         matching = level_named(matching[0]), matching[1]
         progress("matching", 0.0)
         cells, made = _matched(cells, *matching)
+    people = run_folder.name_of_data(options.dataset)
     swept = run_sweep(
-        cells, options.out / _name(options, matching), engine=engine, workers=workers, ray_address=ray_address,
-        progress=progress, track=track,
+        cells, options.out / f"compare-{people}-{config_hash(shown_options(options, matching))}", engine=engine,
+        workers=workers, ray_address=ray_address, progress=progress, track=track,
     )  # fmt: skip
     document = {
         "format": FORMAT,
@@ -315,12 +316,10 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
     return made, Match(level, target, unmatched)
 
 
-def _name(options: RunOptions, matching: tuple[str, float] | None = None) -> str:
-    """Return the name of the folder, with a hash over everything that one comparison shows and another does not.
+def shown_options(options: RunOptions, matching: tuple[str, float] | None = None) -> dict[str, Any]:
+    """Return everything that one comparison shows and another does not; the name of its folder has the hash of it.
 
     The reference and the null models change no result, and so no ``config_hash``; they stand in the table.
     """
     config = hashed_options(options, lambda spec: spec.hashed != "never" or spec.panel == MODEL)
-    # The names of folders that were made earlier had an option ``same_reports``.
-    shown = {**config, "method": None, "match": matching, "same_reports": False}
-    return f"compare-{run_folder.name_of_data(options.dataset)}-{config_hash(shown)}"
+    return {**config, "method": None, "match": matching}

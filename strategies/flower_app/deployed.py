@@ -358,7 +358,7 @@ def run_deployed(
     """Collect reports, reconstruct the graph, train, and write the result to a folder of its own.
 
     Args:
-        config: The run's configuration (:mod:`ldpsim.strategies.flower_app.alone`). ``collection``
+        config: The run's configuration (:mod:`ldpsim.strategies.flower_app.simulation`). ``collection``
             continues an interrupted collection by the id that it printed.
         public: Public facts and labels.
         terms: The terms of the collection; None where the devices answer any curator.

@@ -21,7 +21,7 @@ from ldpsim.devices.datasets.array_layouts import PARTS, is_whole, numbered, tex
 from ldpsim.strategies.importing.files import Table
 from ldpsim.strategies.importing.options import REFUSE, ImportOptions, and_more, in_commas, short
 
-MASKS = {f"{part}_mask": part for part in PARTS}  # names that PyG and DGL use
+MASKS = {f"{part}_mask": part for part in PARTS}  # names that PyG uses
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")  # texts of an empty cell, in small letters
 MOST_CATEGORIES = 20  # a column of more different texts is rather a name than a category
 _CELLS_AT_ONCE = 1_000_000

@@ -67,12 +67,13 @@ def _take(folder: Path, stack: ExitStack) -> bool:
     return False
 
 
-def finished(base: Path, options: Mapping[str, Any]) -> tuple[Path, dict[str, Any]] | None:
+def finished(base: Path, options: Mapping[str, Any], defaults: Mapping[str, Any]) -> tuple[Path, dict[str, Any]] | None:
     """Return folder and result of a run of these options; None without one.
 
     Args:
         base: The first folder of such a run; later ones have a number after its name.
         options: The options that count, as result.json has them.
+        defaults: Their defaults: in force where a result is older than the option.
     """
     for number in itertools.count(1):
         folder = base if number == 1 else base.with_name(f"{base.name}-{number}")
@@ -80,7 +81,7 @@ def finished(base: Path, options: Mapping[str, Any]) -> tuple[Path, dict[str, An
             return None
         with suppress(OSError, ValueError):
             record = read_result(folder / "result.json")
-            if plain(options) == {name: record["config"].get(name) for name in options}:
+            if plain(options) == {name: record["config"].get(name, defaults[name]) for name in options}:
                 return folder, record
     return None
 

@@ -43,6 +43,7 @@ def assemble(
     first, last = setup.repeats[0], repeats[-1]
     has_devices = last.seeded is not None
     engine = engines.choose(options.engine, options.ray_address) if has_devices else options.engine
+    engine = getattr(setup.collect, "engine", engine)  # the one that was handed over has its own, as `flwr run .`
     parts = guarantee.to_dict()
     return {
         "schema": SCHEMA,

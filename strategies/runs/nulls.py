@@ -192,8 +192,7 @@ def _others(
     setup, seeds = scene.setup, scene.seeds
     seed = _derived("permutation", seeds.population, seeds.split, seeds.noise or 0, seeds.training)
     noise = None if seeds.noise is None else _derived("noise", seeds.noise)
-    options = replace(setup.options, out=None, state=None, save_reports=False, caps={}, nulls=False,
-                      engine="auto" if setup.options.engine == "flower" else setup.options.engine)  # fmt: skip
+    options = replace(setup.options, out=None, state=None, save_reports=False, caps={}, nulls=False)
     repeat = replace(setup.repeats[scene.number], seeds=replace(seeds, noise=noise), silent=silent)
     altered = replace(
         setup,

@@ -33,7 +33,6 @@ from ldpsim.devices.policy.policy import Mode, Policy, policy_for
 from ldpsim.devices.policy.terms import terms_of
 from ldpsim.devices.query import ATTRIBUTES
 from ldpsim.devices.wire import REASONS
-from ldpsim.strategies.engines.grids import FlowerFailed
 from ldpsim.strategies.people.owner_graphs import Division, own, sparse_features
 from ldpsim.strategies.progress import Progress
 from ldpsim.strategies.results.outcome import Outcome, Predictions
@@ -335,14 +334,11 @@ def ask_devices(scene: RepeatContext, *, decode: bool = False) -> tuple[tuple[Qu
     def ask(batch: Sequence[Question]) -> Collected:
         return setup.collect(scene.home, batch, devices=len(people), silent=scene.silent, **more)
 
-    try:
-        if setup.method.spec.in_batches:
-            public = known_to_curator(scene)
-            questions, collected = ask_in_batches(setup.method, public, setup.budget, questions, scene.home, ask)
-        else:
-            collected = ask(questions)
-    except FlowerFailed as error:
-        raise RunFailed(str(error)) from error
+    if setup.method.spec.in_batches:
+        public = known_to_curator(scene)
+        questions, collected = ask_in_batches(setup.method, public, setup.budget, questions, scene.home, ask)
+    else:
+        collected = ask(questions)
     check_refused(scene.home, collected.refused["LEDGER_DAMAGED"])
     if not collected.reported + collected.replayed:
         if collected.refused:

@@ -114,7 +114,7 @@ def simulate(
             method=options.method, dataset=setup.population.name, digest=setup.digest, seed=options.seed
         )
         same = {key: value for key, value in stored_options(options).items() if key not in _OF_NO_RESULT}
-        if done := run_folder.finished(options.out / name, same):
+        if done := run_folder.finished(options.out / name, same, stored_options(RunOptions())):
             return RunResult(done[1], done[0], earlier=True)
     run = run_of(setup.method)
     without_graph = run.without_graph(setup.method)

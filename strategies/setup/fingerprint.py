@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -18,11 +18,9 @@ from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.settings import Settings
 
 SCHEMA = 2  # of result.json
-_HASHED_FORM = 1  # of the hashed parameters; another number would give every run another hash
-# Parameters that have left; the hashes of stored results stay.
-_LEFT = {
-    "ldpgcn": {"pairs": "mean"}, "privgnn": {"basis": "given"}, "sbp": {"sources": "train", "answer": "pool"},
-}  # fmt: skip
+# Of the hash: raised where equal options mean another run. The program's version has no part in it, so an upgrade finds
+# the results of before.
+FORMAT = 2
 
 
 def config_hash(parameters: Mapping[str, Any]) -> str:
@@ -47,7 +45,7 @@ def configuration(options: RunOptions) -> dict[str, Any]:
 def hashed_options(options: RunOptions, wanted: Callable[[OptionSpec], bool]) -> dict[str, Any]:
     """Return the wanted options, in the form that goes into a hash.
 
-    An option that a later version brought is left out at its default: older hashes stay valid.
+    An option that came after :data:`FORMAT` is left out at its default: older hashes stay valid.
     """
     return {
         name: getattr(options, name)
@@ -56,14 +54,13 @@ def hashed_options(options: RunOptions, wanted: Callable[[OptionSpec], bool]) ->
     }
 
 
-def hashed_budget(budget: Budget) -> dict[str, Any]:
-    """Return the budget in the form that goes into a hash: as stored hashes have it, and new fields that differ."""
-    values = asdict(budget)
-    late = (entry for entry in fields(budget) if entry.metadata.get("hashed") != "always")
-    for entry in late:
-        if values[entry.name] == entry.default:
-            del values[entry.name]
-    return values
+def added_at_default(values: Any) -> set[str]:
+    """Return the fields of a dataclass that came after :data:`FORMAT`, by their mark, and have their default.
+
+    A hash leaves them out: it stays that of the program before them.
+    """
+    added = (entry for entry in fields(values) if entry.metadata.get("hashed") == "unless default")
+    return {entry.name for entry in added if getattr(values, entry.name) == entry.default}
 
 
 def hashed_parameters(
@@ -77,12 +74,11 @@ def hashed_parameters(
         chosen["own_split"] = [hashlib.sha256(nodes.tobytes()).hexdigest() for nodes in (parts.train, parts.val)]
     if settings.training.gnn not in NETWORKS:
         chosen["network"] = source_of(settings.training.gnn)  # another class of this name is another run
+    added = added_at_default(settings.method) | added_at_default(settings.training)
     return {
         **chosen,
-        "budget": hashed_budget(budget),
-        "parameters": settings.parameters() | _LEFT.get(options.method, {}),
+        "budget": {name: value for name, value in vars(budget).items() if name not in added_at_default(budget)},
+        "parameters": {name: value for name, value in settings.parameters().items() if name not in added},
         "seeds": options.seeds_of(0).to_dict(),
-        "sampler": 1,  # an option that has left; the hashes of stored results stay
-        "ldpsim": ldpsim_version(),
-        "schema": _HASHED_FORM,
+        "format": FORMAT,
     }

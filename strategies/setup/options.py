@@ -296,8 +296,8 @@ class RunOptions:
         hashed="always", unread=_repeats_vary,
     )  # fmt: skip
     engine: str = option(
-        "auto", "Runner of devices: local, ray or flower", RUNNING, "NAME", idle=("local",),
-        values=("auto", "local", "ray", "flower"), **_MINE,
+        "auto", "Runner of devices: local or ray", RUNNING, "NAME", idle=("local",),
+        values=("auto", "local", "ray"), **_MINE,
     )  # fmt: skip
     workers: int | None = option(
         None, "Number of processes", RUNNING, "N", shown="as cores allow", **_MINE, **up_to(4096)

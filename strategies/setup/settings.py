@@ -71,8 +71,6 @@ def divided(
 
 _TRAINING = {entry.name: entry for entry in fields(TrainingSettings) if entry.name != "gnn"}
 TRAINING = set(_TRAINING)
-# Stored hashes do not have them at their default.
-_LATE = ("selection", "gat_loops", "gat_weights", "gat_joined", "activation")
 
 
 @dataclass(frozen=True)
@@ -100,15 +98,10 @@ class Settings:
         return {**asdict(self.method), **asdict(self.training)}  # type: ignore[call-overload]
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters that a result stores: those with an effect; newer ones only unless at their default."""
-        values = self.in_force()
-        if self.training.gnn not in NETWORKS:
-            del values["gnn_dropout"]
-        late = [entry for entry in fields(self.method) if entry.metadata.get("hashed") == "unless default"]  # type: ignore[arg-type]
-        for entry in (*late, *(_TRAINING[name] for name in _LATE)):
-            if values[entry.name] == entry.default:
-                del values[entry.name]
-        return {name: value for name, value in values.items() if self.training.gnn == "gat" or name[:4] != "gat_"}
+        """Return the parameters that a result stores: those with an effect."""
+        gnn = self.training.gnn
+        return {name: value for name, value in self.in_force().items()
+                if name not in TRAINING or not unfit_training(name, type(self.method), gnn)}  # fmt: skip
 
 
 def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settings:

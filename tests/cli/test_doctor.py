@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import sys
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from typer.testing import CliRunner
 
 from ldpsim.cli.doctor import checks
 from ldpsim.cli.doctor.checks import Finding
-from ldpsim.cli.doctor.command import checked
 from ldpsim.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,17 +30,11 @@ def test_the_tested_versions_are_those_of_the_checkout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "status", "says"),
-    [
-        ("numpy>=1.26", "ok", ""),
-        ("numpy<1", "problem", "ldpsim needs <1"),
-        ("no-such-package-here>=2", "problem", "not installed"),
-    ],
+    ("line", "says"), [("numpy<1", "ldpsim needs <1"), ("no-such-package-here>=2", "not installed")]
 )
-def test_a_package_out_of_its_range_or_missing_is_a_problem(line: str, status: str, says: str) -> None:
-    (found,) = checks.required_packages([Requirement(line)])
-    assert found.status == status and says in found.text
-    assert bool(found.remedy) == (status != "ok")
+def test_a_package_out_of_its_range_or_missing_is_a_problem(line: str, says: str) -> None:
+    (found,) = checks.required_packages([Requirement(line), Requirement("numpy>=1.26")])
+    assert found.status == "problem" and says in found.text and found.remedy
 
 
 def test_another_version_than_tested_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,33 +44,34 @@ def test_another_version_than_tested_is_a_warning(monkeypatch: pytest.MonkeyPatc
 
 
 def test_missing_commands_of_flower_are_a_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert checks.flower_commands().status == "ok"
+    assert checks.flower_commands() is None
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     found = checks.flower_commands()
-    assert found.status == "problem" and "flower-superlink" in found.text
+    assert found is not None and found.status == "problem" and "flower-superlink" in found.text
 
 
 def test_a_card_that_torch_cannot_use_is_a_warning(tmp_path: Path) -> None:
     driver = tmp_path / "version"
-    assert checks.graphics_card(driver, build="2.13.0+cpu").status == "ok"
+    assert checks.graphics_card(driver, build="2.13.0+cpu") is None
     driver.write_text("NVRM version")
-    assert checks.graphics_card(driver, build="2.13.0").status == "ok"
+    assert checks.graphics_card(driver, build="2.13.0") is None
     found = checks.graphics_card(driver, build="2.13.0+cpu")
-    assert found.status == "warning" and "CPU build" in found.text and found.remedy
+    assert found is not None and found.status == "warning" and "CPU build" in found.text and found.remedy
 
 
 @pytest.mark.parametrize(
-    ("free", "status"), [(checks.ROOM, "ok"), (checks.ROOM - 1, "warning"), (checks.LEAST_ROOM - 1, "problem")]
+    ("free", "status"), [(checks.ROOM, None), (checks.ROOM - 1, "warning"), (checks.LEAST_ROOM - 1, "problem")]
 )
-def test_little_room_is_seen(tmp_path: Path, free: int, status: str) -> None:
+def test_little_room_is_seen(tmp_path: Path, free: int, status: str | None) -> None:
     found = checks.room("results", tmp_path / "runs", free)
-    assert found.status == status and str(tmp_path) in found.text and "not there yet" in found.text
+    assert (found and found.status) == status
+    assert found is None or (str(tmp_path) in found.text and "not there yet" in found.text and found.remedy)
 
 
 def test_locks_work_here_and_nothing_is_left(tmp_path: Path) -> None:
     found = checks.locks(tmp_path / "state")
-    assert found.status in ("ok", "warning") and f"SQLite {sqlite3.sqlite_version}; locks work" in found.text
+    assert found is None or "locks work" in found.text  # on a slow disk
     assert list(tmp_path.iterdir()) == []
 
 
@@ -86,46 +79,62 @@ def test_a_disk_without_locks_a_slow_one_and_a_network_disk_are_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as slow:
-        slow.setattr(checks, "_fsync_seconds", lambda _: 0.3)
-        slow.setattr(checks, "file_system", lambda _: "ext4")
-        assert "slow disk" in checks.locks(tmp_path).remedy
-        slow.setattr(checks, "file_system", lambda _: "nfs4")
-        assert "network disk" in checks.locks(tmp_path).remedy
-    monkeypatch.setattr(checks.fcntl, "flock", lambda *_: None)
+        for seconds, kind, says in ((0.3, "ext4", "slow disk"), (0.0, "nfs4", "network disk"), (0.0, "ext4", None)):
+            slow.setattr(checks, "_fsync_seconds", lambda _, seconds=seconds: seconds)
+            slow.setattr(checks, "file_system", lambda _, kind=kind: kind)
+            found = checks.locks(tmp_path)
+            assert found is None if says is None else found is not None and says in found.remedy
+    monkeypatch.setattr("fcntl.flock", lambda *_: None)
     found = checks.locks(tmp_path)
-    assert found.status == "problem" and "answer twice" in found.remedy
+    assert found is not None and found.status == "problem" and "answer twice" in found.remedy
 
 
-@pytest.mark.parametrize(("limit", "status"), [(1 << 20, "ok"), (1000, "warning"), (200, "problem")])
-def test_few_open_files_are_seen(limit: int, status: str) -> None:
+@pytest.mark.parametrize(("limit", "status"), [(1 << 20, None), (1000, "warning"), (200, "problem")])
+def test_few_open_files_are_seen(limit: int, status: str | None) -> None:
     found = checks.open_files(limit)
-    assert found.status == status
-    assert ("ulimit -n" in found.remedy) == (status != "ok")
+    assert (found and found.status) == status
+    assert found is None or "ulimit -n" in found.remedy
 
 
-def test_every_subject_has_its_line(tmp_path: Path) -> None:
-    shown = CliRunner().invoke(app, ["doctor", "--json", "--out", str(tmp_path), "--state", str(tmp_path / "state")])
-    assert shown.exit_code == 0, shown.output
-    report = json.loads(shown.stdout)
-    names = [check["name"] for check in report["checks"]]
-    assert len(set(names)) == len(names)
-    wanted = "ldpsim python torch torch-geometric flwr ray numpy gpu results devices ledger"
-    assert {*wanted.split(), "flower runtime", "open files"} <= set(names)
-    for check in report["checks"]:
-        assert set(check) == {"name", "text", "status", "remedy"}
-        assert check["text"] and bool(check["remedy"]) == (check["status"] != "ok")
-    assert list(tmp_path.iterdir()) == []
+@pytest.fixture
+def all_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no check find anything, whatever this machine is."""
+    monkeypatch.setattr(checks, "required_packages", list)
+    for name in ("ldpsim_itself", "python", "flower_commands", "graphics_card", "open_files"):
+        monkeypatch.setattr(checks, name, lambda: None)
+    monkeypatch.setattr(checks, "room", lambda name, path: None)
+    monkeypatch.setattr(checks, "locks", lambda state: None)
 
 
-def test_a_problem_is_exit_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "open_files", lambda: Finding("open files", "3 at most", "problem", "ulimit -n 9"))
-    shown = CliRunner().invoke(app, ["doctor"])
-    assert shown.exit_code == 1 and "1 problem" in shown.stdout.splitlines()[-1]
+@pytest.mark.usefixtures("all_well")
+def test_where_all_is_well_there_is_one_line() -> None:
+    shown = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["doctor"])
+    assert shown.exit_code == 0 and len(shown.stdout.splitlines()) == 1 and "no problem" in shown.stdout
+    assert json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout) == {"findings": []}
 
 
-def test_a_check_that_fails_is_a_problem_in_one_line() -> None:
-    def fails() -> Finding:
+@pytest.mark.usefixtures("all_well")
+def test_a_problem_is_exit_1_and_a_warning_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    for status, code in (("problem", 1), ("warning", 0)):
+        finding = Finding("open files", "3 at most", status, "ulimit -n 9")  # type: ignore[arg-type]
+        monkeypatch.setattr(checks, "open_files", lambda finding=finding: finding)
+        shown = CliRunner().invoke(app, ["doctor"])
+        assert shown.exit_code == code
+        assert shown.stdout.splitlines() == [f"{status:7} open files: 3 at most", "        -> ulimit -n 9"]
+        found = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
+        assert found == {"findings": [{"name": "open files", "text": "3 at most", "status": status,
+                                       "remedy": "ulimit -n 9"}]}  # fmt: skip
+
+
+def test_every_check_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fails(*_: object) -> None:
         raise OSError("no\nsuch device")
 
-    found = checked("disk", fails)
-    assert found.status == "problem" and "no such device" in found.text and found.remedy
+    for name in ("ldpsim_itself", "python", "flower_commands", "graphics_card", "room", "locks", "open_files"):
+        monkeypatch.setattr(checks, name, fails)
+    shown = CliRunner().invoke(app, ["doctor", "--json", "--out", str(tmp_path), "--state", str(tmp_path / "state")])
+    found = {each["name"]: each["text"] for each in json.loads(shown.stdout)["findings"]}
+    names = {"ldpsim", "python", "flower runtime", "gpu", "results", "devices", "ledger", "open files"}
+    assert shown.exit_code == 1 and names <= found.keys()
+    assert {found[name] for name in names} == {"this check failed: no such device"}
+    assert list(tmp_path.iterdir()) == []

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ldpsim.cli.documents import page
 from ldpsim.cli.dossier import made_of
 from ldpsim.cli.main import app
+from ldpsim.cli.report.documents import page
 from ldpsim.cli.sheet import VOLUNTEER, Role, roles_of, sheet_of
 from ldpsim.curator.methods import BUILT_IN, Question, find
 from ldpsim.curator.privacy.guarantee import Claim, local_guarantee

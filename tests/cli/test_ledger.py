@@ -23,7 +23,7 @@ from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.policy.terms import collection_of
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report
-from ldpsim.strategies.flower_app.alone import default_config
+from ldpsim.strategies.flower_app.simulation import default_config
 
 Listing = Callable[[Path], dict[str, str]]
 N, D = 12, 5

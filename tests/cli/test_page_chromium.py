@@ -17,8 +17,8 @@ import pytest
 
 from ldpsim.cli.audit import loss_table
 from ldpsim.cli.audit import write_page as write_audit_page
-from ldpsim.cli.documents import write_document
 from ldpsim.cli.dossier import made_of
+from ldpsim.cli.report.documents import write_document
 from ldpsim.cli.report.gather import gather
 from ldpsim.cli.report.page import write_page
 from ldpsim.cli.report.stress import write_page as write_stress_page

@@ -23,13 +23,13 @@ from safetensors.numpy import load_file
 
 from ldpsim.curator.methods import find
 from ldpsim.strategies import Refused, RunOptions, simulate
-from ldpsim.strategies.engines.flower import Flower
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.server_app import run_on_grid
+from ldpsim.strategies.flower_app.simulation import run_on_grid
+from tests.flower_processes import Flower
 from tests.golden.runs import DEFAULTS, Block, Golden
 
 ROOT = Path(__file__).resolve().parents[2]
-SUPERNODES = 24
+SUPERNODES = 30
 
 
 def perform(golden: Golden, folder: Path) -> Block:
@@ -113,7 +113,7 @@ def _flwr_run(golden: Golden, folder: Path) -> Block:
         federation = f"num-supernodes={SUPERNODES} client-resources-num-cpus=1 init-args-num-cpus=2"
         flower.start_run(ROOT, {"dataset": DEFAULTS["dataset"], **golden.options}, federation=federation).wait(200)
     results, log = list((folder / "home").glob("flwr/run-*/*/result.json")), (folder / "flower.log").read_text()
-    assert len(results) == 1, log
+    assert len(results) == 1 and json.loads(results[0].read_text())["engine"] == "flower", log
     lines = [line for line in log.splitlines() if "result: " in line]
     assert len(lines) == 1 and "accuracy" in lines[0] and str(results[0]) in lines[0], log
     return figures(json.loads(results[0].read_text()), None, results[0].parent)

@@ -73,7 +73,6 @@ def _rounds(method: str, **options: Any) -> Golden:
 
 _LABELS = {"private_labels": True, "eps_labels": 1.0}
 _ASKED = {"queries": "20", "K": "10"}
-_FLOWER = {"method": "hogs", "settings": {"epochs": "40"}, "clients": 40, "dropout": 0.2, **_LABELS}
 
 RUNS: dict[str, Golden] = {
     # one report a device
@@ -202,13 +201,15 @@ RUNS: dict[str, Golden] = {
     "ray-privgnn": _owner(
         "privgnn", settings=_ASKED, reference=True, engine="ray", ray_address="local", same_as="privgnn", servers="ray"
     ),
-    "local-for-flower": Golden(_FLOWER),
-    "flower-hogs": Golden({**_FLOWER, "engine": "flower", "workers": 2}, same_as="local-for-flower", servers="flower"),
+    "hogs-labels-dropout": _local("hogs", clients=40, dropout=0.2, **_LABELS),
     "facts-hogs": Golden(
         {"method": "hogs", "settings": {"epochs": "1"}, "clients": 40, "state": "state", "on_requery": "replay"},
         how="facts",
     ),
-    "flwr-run": Golden({"method": "hogs", "epsilon": 6.0}, how="flwr", servers="flower"),
+    "flwr-run": Golden({"method": "hogs", "epsilon": 6.0}, how="flwr", same_as="local-for-flwr", servers="flower"),
+    # as the app's configuration has it, which sets no other option
+    "local-for-flwr": Golden({"method": "hogs", "epsilon": 6.0, "clients": 30, "device": "auto", "reference": True,
+                              "nulls": True, "all_nulls": False}),
 }  # fmt: skip
 # Of each kind `make test` makes one run: a variant of a method that has a quicker one is left to `make slow`.
 SLOW = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ldpsim.strategies.engines.flower import app_folder
+from ldpsim.strategies.flower_app.app_folder import app_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = """

@@ -17,7 +17,7 @@ import json, sys
 from pathlib import Path
 import ldpsim.devices.client_app, ldpsim.strategies.server_app, ldpsim.cli.main
 from ldpsim.cli.doctor.checks import tested_versions
-from ldpsim.strategies.engines.flower import app_folder
+from ldpsim.strategies.flower_app.app_folder import app_folder
 places = [module.__file__ for name, module in sys.modules.items() if name.startswith("ldpsim") and module.__file__]
 app = app_folder(Path("app"), {})
 print(json.dumps([places, [str(path.relative_to(app)) for path in app.rglob("*.py")], tested_versions()]))

@@ -100,9 +100,8 @@ def test_every_extra_can_be_installed(python: Path, wheel: Path, tmp_path: Path)
     _process((*UV, "pip", "install", "--quiet", "--dry-run", *given), tmp_path)
 
 
-@pytest.mark.parametrize("engine", ["ray", "flower"])
-def test_an_engine_gives_the_bytes_of_the_local_one(engine: str, ldpsim: Any) -> None:
-    local, other = (json.loads(ldpsim(*RUN, "--engine", name)) for name in ("local", engine))
+def test_ray_gives_the_bytes_of_the_local_engine(ldpsim: Any) -> None:
+    local, other = (json.loads(ldpsim(*RUN, "--engine", name)) for name in ("local", "ray"))
     assert local["devices"]["reports_sha256"] == other["devices"]["reports_sha256"]
     assert local["devices"]["reported"] == other["devices"]["reported"] == 300
     assert local["ldpsim_version"] == PROJECT["version"]
@@ -186,12 +185,9 @@ def test_the_deployment_guide(python: Path) -> None:
 
 def test_the_doctor_finds_the_tested_versions(ldpsim: Any) -> None:
     """constraints.txt lies in the wheel: this environment was made with it, so nothing differs."""
-    report = json.loads(ldpsim("doctor", "--json"))
-    found = {check["name"]: check for check in report["checks"]}
-    assert report["status"] != "problem"
-    assert found["ldpsim"]["text"].startswith(f"{PROJECT['version']}, installed in ")
-    packages = [re.split(r"[<>=!]", line)[0] for line in PROJECT["dependencies"]]
-    assert {found[name]["status"] for name in packages} == {"ok"}
+    found = {each["name"]: each["status"] for each in json.loads(ldpsim("doctor", "--json"))["findings"]}
+    packages = {re.split(r"[<>=!]", line)[0] for line in PROJECT["dependencies"]}
+    assert not {"ldpsim", *packages} & found.keys() and "problem" not in found.values()
 
 
 def test_flower_builds_the_app_that_the_package_writes(python: Path, ldpsim: Any, tmp_path: Path) -> None:

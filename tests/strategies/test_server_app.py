@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import tempfile
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from multiprocessing.connection import Listener
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from flwr.app import Context, Message, RecordDict, UserConfig
@@ -19,13 +13,10 @@ from flwr.app import Context, Message, RecordDict, UserConfig
 from ldpsim.curator.methods import Question
 from ldpsim.devices.client_app import app
 from ldpsim.devices.enrolment.state import State
-from ldpsim.strategies import server_app
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.flower import SOCKET, Flower, FlowerFailed, FlowerGrid
 from ldpsim.strategies.engines.grids import DirectGrid
-from ldpsim.strategies.flower_app.alone import introduce, roster_of, strategy_of_nodes, wait_for_nodes
-from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
-from ldpsim.strategies.server_app import run_on_grid
+from ldpsim.strategies.flower_app.simulation import introduce, roster_of, strategy_of_nodes, wait_for_nodes
+from ldpsim.strategies.rounds.collect_once import Collected, run_collection
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -100,57 +91,19 @@ def test_messages_to_nodes_cannot_be_guessed_from_each_other(enrolled: Enrolled,
     assert min(map(len, sent)) >= 32
 
 
-@contextmanager
-def passed_on(grid: Shuffled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int = 40) -> Iterator[FlowerGrid]:
-    """Run the ServerApp in a thread, as Flower's runtime does, and yield the Grid at the other end of its socket."""
-    path = tempfile.mkdtemp(prefix="ldpsim-")  # short
-    monkeypatch.setenv(SOCKET, f"{path}/messages")
-    failed: list[Exception] = []
-
-    def run() -> None:
-        try:
-            run_on_grid(grid, Context(1, 0, {}, RecordDict(), {}))
-        except Exception as error:
-            failed.append(error)
-
-    with Listener(f"{path}/messages") as door:
-        app = threading.Thread(target=run)
-        app.start()
-        ended = SimpleNamespace(poll=lambda: None if app.is_alive() else 1)
-        with door.accept() as connection:
-            yield FlowerGrid(size, Flower(simulation=True, log=tmp_path / "log"), ended, connection)  # type: ignore[arg-type]
-        app.join(10)
-    os.rmdir(path)
-    assert not app.is_alive() and not failed
-
-
 @pytest.mark.parametrize("private_labels", [False, True])
-def test_messages_passed_on_give_what_the_local_engine_gives(
-    tmp_path: Path, enrolled: Enrolled, ask: Ask, private_labels: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nodes_give_what_the_local_engine_gives(enrolled: Enrolled, ask: Ask, private_labels: bool) -> None:
     """Some devices have no node; the others reply, also with refusals."""
-    questions = ask(private_labels=private_labels, **({"eps_labels": 1.0} if private_labels else {}))
+    labels = {"private_labels": private_labels, **({"eps_labels": 1.0} if private_labels else {})}
     silent = frozenset({2, 39}) if private_labels else frozenset({39})
-    theirs = collect(enrolled().folder, questions, devices=40, silent=silent)
+    theirs = collect(enrolled().folder, ask(**labels), devices=40, silent=silent)
     nodes = Shuffled(enrolled().folder, 40, range(39), late=1)
-    monkeypatch.setattr(server_app, "wait_for_nodes", lambda grid, minimum: wait_for_nodes(grid, minimum - 1))
-    with passed_on(nodes, tmp_path, monkeypatch) as grid:
-        ours = run_collection(CollectOnce(questions, range(1, 41), silent=silent - {39}), grid)
-        other = ask("other", private_labels=private_labels, **({"eps_labels": 1.0} if private_labels else {}))
-        again = run_collection(CollectOnce(other, range(1, 41)), grid)
+    assert len(wait_for_nodes(nodes, 39)) == 39
+    ours = collect_on(nodes, ask(**labels), 40, silent=silent - {39})
     ours.seconds = theirs.seconds = 0.0
     assert ours == theirs
+    again = collect_on(nodes, ask("other", **labels), 40)
     assert again.refused["REPORT_COLLECTED"] == ours.reported and again.silent == 1
-
-
-def test_a_server_app_that_ends_is_one_line(
-    tmp_path: Path, enrolled: Enrolled, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server_app, "wait_for_nodes", lambda grid, minimum: wait_for_nodes(grid, minimum, seconds=0))
-    (tmp_path / "log").write_text("4 of 40 nodes are connected\n")
-    with pytest.raises(FlowerFailed, match="ended without an answer; the log .*log ends: 4 of 40 nodes"):
-        with passed_on(Shuffled(enrolled().folder, 40, range(4)), tmp_path, monkeypatch):
-            raise AssertionError("nobody can be asked")
 
 
 def test_the_client_app_is_imported_whole_with_the_server_app() -> None:

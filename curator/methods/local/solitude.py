@@ -100,8 +100,8 @@ class Solitude(LocalMethod):
     lambda_1: float = parameter(1e-3, NUMBER, structure_rate=ABOVE_0)
     lambda_2: float = parameter(1e-3, NUMBER, structure_rate=ABOVE_0)
     structure_rate: float = parameter(0.01, NUMBER)
-    label_target: str = parameter("own", one_of("own", "smoothed"), hashed="unless default", l_y=ABOVE_0)
-    loss_floor: float = parameter(0.0, between(0, 1), hashed="unless default")
+    label_target: str = parameter("own", one_of("own", "smoothed"), l_y=ABOVE_0)
+    loss_floor: float = parameter(0.0, between(0, 1))
     topology: str = parameter("noisy", one_of("noisy", "and", "or"))
     m: str = parameter("optimal", SAMPLED)
 

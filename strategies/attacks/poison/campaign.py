@@ -73,8 +73,6 @@ class PoisonOptions:
             raise ValueError("--shares 0: at least one share above 0 is needed; share 0 is always run")
         for epsilon in self.epsilons:
             declared(RunOptions)["epsilon"].check(epsilon)
-        if self.run.engine == "flower":
-            raise ValueError("--engine flower: lying devices run on the engines local and ray")
         if self.run.dropout:
             raise ValueError(f"--dropout {self.run.dropout:g}: silent devices are the control of this command")
         if self.run.state is not None or self.run.from_reports is not None:

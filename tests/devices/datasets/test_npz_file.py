@@ -66,7 +66,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"edge_index": np.array([[0, 1], [1, 4]])}, r"edge 1 joins 1 and 4, but nodes are 0\.\.3"),
     ({"edge_index": np.zeros((3, 3), int)}, r"edge_index must be whole numbers of shape \(2, m\)"),
     ({"edge_index": EDGES.astype(float)}, "edge_index must be whole numbers"),
-    ({"edge_index": None}, "the edges are missing: edge_index, edges, .*; found x, labels"),
+    ({"edge_index": None}, "the edges are missing: edge_index, edges or .*; found x, labels"),
     ({"edge_index": None, "edges": np.zeros((2, 2), int)}, r"edges of shape \(2, 2\) has two readings"),
     ({"edge_index": None, **_adjacency(), "adj_indptr": [0, 1]}, "adj_indptr, adj_indices and adj_d"),
     ({"edge_index": None, "adj_indptr": [0, 1]}, "the array adj_indices is missing"),
@@ -162,13 +162,12 @@ def _population(**arrays: Any) -> Population:
 PYG = {"x": X, "edge_index": EDGES, "y": Y, **{f"{part}_mask": np.array(mask) for part, mask in MASKS.items()}}
 LAYOUTS: dict[str, dict[str, Any]] = {
     "pyg": PYG,
-    "dgl": {
-        "ndata.feat": X, "ndata.label": Y, "src": EDGES[0], "dst": EDGES[1],
-        **{f"ndata.{part}_mask": np.array(mask, np.uint8) for part, mask in MASKS.items()},
+    "dgl, by from_dgl of PyG": {
+        "feat": X, "label": Y[:, None], "edge_index": EDGES,
+        **{f"{part}_mask": np.array(mask, np.uint8) for part, mask in MASKS.items()},
     },
-    "tuple of ends": {
-        "ndata/feat": X, "ndata/label": Y[:, None], "edges.0": EDGES[0], "edges.1": EDGES[1],
-        "train_idx": [0], "val_idx": [1], "test_idx": [2],
+    "places of the parts": {
+        "x": X, "y": Y, "edge_index": EDGES, "train_idx": [0], "val_idx": [1], "test_idx": [2],
     },
     "shchur": {
         **_adjacency(), **_csr("attr", X), "labels": Y.astype(float), **SPLIT

@@ -60,10 +60,10 @@ def test_a_stopped_one_says_what_is_kept(tmp_path: Path) -> None:
     assert [path.name for path in (folder / "cells").iterdir()] == ["number_4.json"]
 
 
-def test_a_folder_is_named_after_settings_people_and_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_named_after_settings_people_and_format(monkeypatch: pytest.MonkeyPatch) -> None:
     first = halves(2)
     others = replace(first, people="q"), replace(first, settings={**first.settings, "shares": [0.1]})
     digest = first.digest
     assert digest == halves(4).digest and len({digest, *(other.digest for other in others)}) == 3
-    monkeypatch.setattr(module, "ldpsim_version", lambda: "another")
+    monkeypatch.setattr(module, "FORMAT", module.FORMAT + 1)
     assert halves(2).digest != digest

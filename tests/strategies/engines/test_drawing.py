@@ -169,7 +169,7 @@ Enrolled = Callable[..., State]
 def test_auto_is_local_unless_a_cluster_is_named() -> None:
     assert choose("auto", None) == "local"
     assert choose("auto", "ray://somewhere:10001") == "ray"
-    assert choose("flower", None) == "flower"
+    assert choose("local", None) == "local"
 
 
 @pytest.mark.usefixtures("ray_here")

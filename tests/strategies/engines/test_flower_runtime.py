@@ -1,23 +1,14 @@
 """Flower's own simulation runtime: the same reports, the same refusals, and nothing left behind.
 
-Each test starts it once, about fifteen seconds. They are small, and part of every run.
+``make test`` has one run of it, a golden one (``test_outgoing_connections.py``). These are in ``make slow``.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import shutil
-import signal
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
-from http.client import HTTPMessage
 from pathlib import Path
 
 import psutil
@@ -27,9 +18,12 @@ from ldpsim.curator.methods import Question
 from ldpsim.devices.client_app import STATE
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.flower import MARK, Flower, FlowerFailed, app_folder
+from ldpsim.strategies.flower_app.app_folder import app_folder
+from ldpsim.strategies.runs.simulate import simulate
+from ldpsim.strategies.setup.options import RunOptions
+from tests.flower_processes import MARK, Flower
 
-pytestmark = pytest.mark.flower
+pytestmark = [pytest.mark.flower, pytest.mark.slow]
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
 ROOT = Path(__file__).resolve().parents[3]
@@ -166,45 +160,19 @@ def test_every_row_of_the_table(tmp_path: Path, enrolled: Enrolled, ask: Ask) ->
     assert rows["retry"] == {device: [[device, report.hex(), True]] for device, report in first.items()}
 
 
-def test_a_run_that_fails_is_one_line_and_everything_is_stopped(tmp_path: Path) -> None:
-    log = tmp_path / "flower.log"
-    with pytest.raises(FlowerFailed, match="no answer; the log .*flower.log ends: ") as caught:
-        with Flower(simulation=True, log=log) as flower:
-            (flower.folder / "empty").mkdir()
-            run = flower.start_run(flower.folder / "empty", {})
-            flower.wait_until(lambda: False, run, "no answer", seconds=60)
-    assert "\n" not in str(caught.value)
+def test_three_thousand_devices_send_the_bytes_of_the_local_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``flwr run .`` as people start it: Ray's actors are the nodes, one for each person."""
+    monkeypatch.setenv("LDPSIM_HOME", str(tmp_path))
+    federation = "num-supernodes=3000 client-resources-num-cpus=1 init-args-num-cpus=2"
+    with Flower(simulation=True, log=tmp_path / "flower.log") as flower:
+        flower.start_run(ROOT, {"method": "rr", "settings": "epochs=1"}, federation=federation).wait(1200)
+    (result,) = tmp_path.glob("flwr/run-*/*/result.json")
+    there = json.loads(result.read_text())
+    options = RunOptions(method="rr", settings={"epochs": "1"}, reference=False, nulls=False, groups=False, out=None)
+    here = simulate(options).record
+    assert (there["engine"], here["engine"]) == ("flower", "local")
+    assert there["devices"] == here["devices"] and there["devices"]["reported"] == 3000
+    assert (there["config_hash"], there["privacy"]) == (here["config_hash"], here["privacy"])
     assert marked() == []
-
-
-def test_the_answer_of_a_superlink_that_is_not_ready_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = io.BytesIO(b"starting")
-    error = urllib.error.HTTPError("http://127.0.0.1/health", 503, "Service Unavailable", HTTPMessage(), answer)
-
-    class Opener:
-        def open(self, address: str, timeout: float) -> None:
-            raise error
-
-    monkeypatch.setattr(urllib.request, "build_opener", lambda *handlers: Opener())
-    assert not Flower(simulation=True, log=tmp_path / "flower.log")._answers(1)
-    assert answer.closed
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel ends children only on Linux")
-def test_a_killed_program_leaves_no_superlink(tmp_path: Path) -> None:
-    program = (
-        "import sys, time; from pathlib import Path; from ldpsim.strategies.engines.flower import Flower\n"
-        f"with Flower(simulation=True, log=Path({str(tmp_path / 'flower.log')!r})) as flower:\n"
-        "    print(flower.folder, flush=True); time.sleep(60)\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
-    home = process.stdout.readline().strip()
-    assert home and marked()
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    deadline = time.monotonic() + 20
-    while marked() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert marked() == []
-    shutil.rmtree(home)  # it stays behind

@@ -22,9 +22,9 @@ from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.prediction import Bundle
 from ldpsim.strategies import Refused
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.flower_app import alone
+from ldpsim.strategies.flower_app import simulation
 from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, results_folder, signed_config
-from ldpsim.strategies.server_app import run_on_grid
+from ldpsim.strategies.flower_app.simulation import run_on_grid
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -383,12 +383,12 @@ ROOT = Path(__file__).parents[3]
 def test_the_app_of_the_checkout_lists_the_keys_that_are_read() -> None:
     """The table in pyproject.toml is for `flwr run .`; an installed package writes it itself."""
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["flwr"]["app"]["config"]
-    assert listed == alone.default_config()
+    assert listed == simulation.default_config()
     assert {key: type(value) for key, value in listed.items()} == {
-        key: type(value) for key, value in alone.default_config().items()
+        key: type(value) for key, value in simulation.default_config().items()
     }
     options = {spec.key: spec for spec in declared(RunOptions).values() if spec.flower}
-    assert set(listed) == {*alone.OWN_KEYS, *options}
+    assert set(listed) == {*simulation.OWN_KEYS, *options}
     for key, value in listed.items():
         assert not value or value == options[key].default, f"{key}: empty text and 0 mean not given"
 
@@ -405,15 +405,17 @@ class Told:
             self.expected.append(expected)
             return list(range(connected))
 
-        monkeypatch.setattr(alone, "wait_for_nodes", wait)
-        monkeypatch.setattr(alone, "introduce", lambda grid, nodes, timeout: known)
+        monkeypatch.setattr(simulation, "wait_for_nodes", wait)
+        monkeypatch.setattr(simulation, "introduce", lambda grid, nodes, timeout: known)
         monkeypatch.setattr(
-            alone, "_simulate", lambda config, state, enrolled, nodes, collect: self.simulated.append((state, nodes))
+            simulation,
+            "_simulate",
+            lambda config, state, enrolled, nodes, collect: self.simulated.append((state, nodes)),
         )
-        monkeypatch.setattr(alone, "run_deployed", lambda config, public, terms, *_: self.deployed.append(terms))
+        monkeypatch.setattr(simulation, "run_deployed", lambda config, public, terms, *_: self.deployed.append(terms))
 
     def run(self, **config: str | int) -> None:
-        alone.run_alone(None, SimpleNamespace(run_config=config, run_id=7))  # type: ignore[arg-type]
+        simulation.run_on_grid(None, SimpleNamespace(run_config=config, run_id=7))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("own", [(True, True), (True, False), (False, True)])
@@ -437,11 +439,11 @@ def test_too_few_nodes_are_told_the_option_to_give(
     monkeypatch: pytest.MonkeyPatch, dataset: str, everybody: int
 ) -> None:
     """Flower's own default is two nodes."""
-    monkeypatch.setattr(alone, "wait_for_nodes", lambda grid, expected: [5, 6])
-    monkeypatch.setattr(alone, "introduce", lambda grid, nodes, timeout: {node: (node, False) for node in nodes})
+    monkeypatch.setattr(simulation, "wait_for_nodes", lambda grid, expected: [5, 6])
+    monkeypatch.setattr(simulation, "introduce", lambda grid, nodes, timeout: {node: (node, False) for node in nodes})
     context = SimpleNamespace(run_config={"dataset": dataset}, run_id=7)
     with pytest.raises(ValueError, match="2 SuperNodes are 2 people, too few") as caught:
-        alone.run_alone(None, context)  # type: ignore[arg-type]
+        simulation.run_on_grid(None, context)  # type: ignore[arg-type]
     assert f'--federation-config "num-supernodes={everybody} client-resources-num-cpus=1"' in str(caught.value)
 
 
@@ -453,5 +455,5 @@ def test_a_bad_configuration_is_one_line(tmp_path: Path, text: str | None, says:
     if text is not None:
         (tmp_path / "run.toml").write_text(text)
     with pytest.raises(ValueError, match=says) as caught:
-        alone.read_config(tmp_path / "run.toml")
+        simulation.read_config(tmp_path / "run.toml")
     assert "\n" not in str(caught.value)

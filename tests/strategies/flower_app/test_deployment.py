@@ -26,11 +26,11 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.engines.flower import Flower
 from ldpsim.strategies.engines.grids import LocalGrid
-from ldpsim.strategies.flower_app.alone import run_alone
 from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, signed_config
+from ldpsim.strategies.flower_app.simulation import run_on_grid
 from ldpsim.strategies.setup.options import RunOptions
+from tests.flower_processes import Flower
 
 pytestmark = pytest.mark.deployment
 ROOT = Path(__file__).resolve().parents[3]
@@ -165,6 +165,6 @@ def test_a_stranger_with_zero_signatures_makes_no_group_of_a_staged_question(
     grid = LocalGrid(devices("again", key.public, 1), 24)
     nodes = {str(device): str(device + 1) for device in range(SUPERNODES // 2)}
     again = signed_config(question, with_nodes(nodes), key)
-    run_alone(grid, Context(1, 0, {}, RecordDict(), again))
+    run_on_grid(grid, Context(1, 0, {}, RecordDict(), again))
     (alone,) = tmp_path.glob("alone/flwr/signed-*/fp-ldpgen-one/grouping-one-1.json")
     assert path.read_text() == alone.read_text() and np.ptp(json.loads(path.read_text())) > 0

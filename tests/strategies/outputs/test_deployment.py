@@ -15,8 +15,8 @@ from ldpsim.curator.methods.local.hogs import HoGS
 from ldpsim.curator.reports.question import keys_of
 from ldpsim.strategies import simulate
 from ldpsim.strategies.experiments.compare import compare
-from ldpsim.strategies.flower_app.alone import default_config
 from ldpsim.strategies.flower_app.deployed import PublicFile, _questions, _settings_of
+from ldpsim.strategies.flower_app.simulation import default_config
 from ldpsim.strategies.outputs.deployment import DEPLOYMENT, undeployable
 from ldpsim.strategies.runs.set_up import set_up
 from ldpsim.strategies.setup.options import RunOptions

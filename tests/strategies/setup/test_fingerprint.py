@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import csv
-import shlex
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from ldpsim.cli.options import with_run_options
+from benchmarks.rehash import options_of_command
 from ldpsim.curator.methods import find
 from ldpsim.curator.methods.base import Budget
 from ldpsim.devices.data.population import Population
+from ldpsim.strategies.experiments.sweep import run_sweep
+from ldpsim.strategies.experiments.sweep_file import Cell
+from ldpsim.strategies.results import record
+from ldpsim.strategies.results.folder import write_result
 from ldpsim.strategies.runs.set_up import set_up
-from ldpsim.strategies.setup.fingerprint import hashed_budget, hashed_options
+from ldpsim.strategies.runs.simulate import simulate
+from ldpsim.strategies.setup import fingerprint
+from ldpsim.strategies.setup.fingerprint import added_at_default, hashed_options
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import check_read
 from ldpsim.strategies.setup.run_setup import budget_of, load_population
@@ -54,13 +58,60 @@ def test_where_a_run_happens_is_not_hashed(given: dict[str, Any]) -> None:
     assert set_up(replace(options, **given)).digest == set_up(options).digest
 
 
-def test_a_new_field_of_the_budget_is_hashed_only_where_it_is_given() -> None:
+def test_a_new_field_is_hashed_only_where_it_is_given() -> None:
     @dataclass(frozen=True)
     class Wider(Budget):
-        eps_place: float | None = None
+        eps_place: float | None = field(default=None, metadata={"hashed": "unless default"})
 
-    assert hashed_budget(Wider(epsilon=4.0)) == hashed_budget(Budget(epsilon=4.0))
-    assert hashed_budget(Wider(eps_place=2.0)) == {**hashed_budget(Budget()), "eps_place": 2.0}
+    assert added_at_default(Wider(epsilon=4.0)) == {"eps_place"}
+    assert added_at_default(Wider(eps_place=2.0)) == added_at_default(Budget()) == set()
+
+
+@pytest.fixture
+def another_version(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return what makes the program one of another version."""
+
+    def change() -> None:
+        for module in (fingerprint, record):
+            monkeypatch.setattr(module, "ldpsim_version", lambda: "9.9.9")
+
+    return change
+
+
+RUN = RunOptions(method="raw", clients=60, reference=False, nulls=False, groups=False, device="cpu",
+                 settings={"epochs": "3"})  # fmt: skip
+
+
+def test_another_version_of_the_program_finds_a_result(tmp_path: Path, another_version: Callable[[], None]) -> None:
+    options = replace(RUN, out=tmp_path)
+    first = simulate(options, again=False)
+    assert first.folder is not None and not first.earlier
+    written = json.loads((first.folder / "result.json").read_text())
+    del written["config"]["defence"]  # as if the option were newer than the result
+    write_result(first.folder, written)
+    another_version()
+    found = simulate(options, again=False)
+    assert found.earlier and found.folder == first.folder
+    changed = simulate(replace(options, label_rate=0.5), again=False)
+    assert not changed.earlier and changed.folder != first.folder
+    assert changed.record["ldpsim_version"] == "9.9.9"
+
+
+@pytest.mark.usefixtures("cells_in_this_process")
+def test_another_version_of_the_program_finds_the_cells_of_a_sweep(
+    tmp_path: Path, another_version: Callable[[], None]
+) -> None:
+    cells = [Cell(replace(RUN, seed=seed), f"seed={seed}") for seed in (0, 1)]
+    first = run_sweep(cells, tmp_path / "sweep")
+    another_version()
+    more = [*cells, Cell(replace(RUN, seed=2), "seed=2")]
+    assert (run_sweep(more, first.folder).found, len(first.records)) == (2, 2)
+
+
+def test_another_format_is_another_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set_up(RUN).digest
+    monkeypatch.setattr(fingerprint, "FORMAT", fingerprint.FORMAT + 1)
+    assert set_up(RUN).digest != before
 
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
@@ -69,22 +120,9 @@ RESULTS = Path(__file__).parents[3] / "docs" / "results"
 @cache
 def stored() -> tuple[tuple[RunOptions, str], ...]:
     """Return the options and the hash, often empty, of each row with a command."""
-    caught: list[RunOptions] = []
-    app = typer.Typer()
-
-    @app.command()
-    @with_run_options()
-    def run(*, options: RunOptions) -> None:
-        caught.append(options)
-
-    hashes = []
-    for path in sorted(RESULTS.glob("*.csv")):
-        for row in csv.DictReader(path.open()):
-            if (row.get("command") or "").startswith("ldpsim run "):
-                done = CliRunner(env={"LDPSIM_DATA": ""}).invoke(app, shlex.split(row["command"])[2:])
-                assert done.exit_code == 0, row["command"]
-                hashes.append(row.get("config_hash") or "")
-    return tuple(zip(caught, hashes, strict=True))
+    rows = [row for path in sorted(RESULTS.glob("*.csv")) for row in csv.DictReader(path.open())]
+    return tuple((options_of_command(row["command"]), row.get("config_hash") or "") for row in rows
+                 if (row.get("command") or "").startswith("ldpsim run "))  # fmt: skip
 
 
 def test_no_stored_command_is_refused() -> None:

@@ -24,8 +24,9 @@ from ldpsim.curator.methods import HoGS
 from ldpsim.curator.methods.base import Budget
 from ldpsim.devices.enrolment.record_file import read_own_data
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.strategies.engines.flower import Flower, app_folder, free_port
+from ldpsim.strategies.flower_app.app_folder import app_folder
 from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy
+from tests.flower_processes import Flower, free_port
 
 pytestmark = pytest.mark.deployment
 ROOT = Path(__file__).resolve().parents[4]

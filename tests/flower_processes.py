@@ -22,46 +22,24 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from importlib import import_module, metadata
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from select import select
 from types import TracebackType
 from typing import Any
 
 import psutil
-from flwr.app import Error, Message
 
-import ldpsim
-from ldpsim.devices.client_app import STATE
-from ldpsim.strategies.engines.grids import DirectGrid, FlowerFailed
 from ldpsim.strategies.engines.pool import own_environment, own_folder
 
 MARK = "LDPSIM_FLOWER_PROCESS"
 CONNECTION = "own"
-PACKAGES = ("devices", "curator", "strategies")
-_SUFFIXES = {".py", ".toml"}
 _START_SECONDS = 60.0
 _STOP_SECONDS = 5.0
 
-_PROJECT = """\
-[project]
-name = "ldpsim"
-version = "0.0.0"
-description = "Reports under local differential privacy"
-license = { file = "LICENSE" }
-dependencies = ["flwr>=1.41,<1.43"]
-[tool.flwr.app]
-publisher = "ldpsim"
-fab-format-version = 1
-flwr-version-target = "1.42.0"
-[tool.flwr.app.components]
-serverapp = "ldpsim.strategies.server_app:app"
-clientapp = "ldpsim.devices.client_app:app"
-[tool.flwr.app.config]
-"""
+
+class FlowerFailed(RuntimeError):
+    """Failure of one of Flower's processes. The text names the log."""
 
 
 class Flower:
@@ -232,39 +210,6 @@ class Flower:
             return False
 
 
-def app_folder(folder: Path, config: Mapping[str, Any]) -> Path:
-    """Create a Flower app from the installed packages, of a checkout or a wheel.
-
-    Args:
-        folder: Folder to create; it must not exist.
-        config: The app's configuration with its defaults.
-    """
-    folder.mkdir(parents=True)
-    (folder / "ldpsim").mkdir()
-    shutil.copyfile(ldpsim.__file__, folder / "ldpsim" / "__init__.py")
-    for package in PACKAGES:
-        (place,) = import_module(f"ldpsim.{package}").__path__
-        source = Path(place).resolve()
-        for path in sorted(source.rglob("*")):
-            if path.is_file() and path.suffix in _SUFFIXES:
-                target = folder / "ldpsim" / package / path.relative_to(source)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, target)
-    (folder / "LICENSE").write_text(_licence())
-    settings = "".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items())
-    (folder / "pyproject.toml").write_text(_PROJECT + settings)
-    return folder
-
-
-def _licence() -> str:
-    """Return the text of the licence, of the installed package or of the checkout."""
-    try:
-        text = metadata.distribution("ldpsim").read_text("licenses/LICENSE")
-    except metadata.PackageNotFoundError:
-        text = None
-    return text or (Path(ldpsim.__file__).parents[1] / "LICENSE").read_text()
-
-
 def free_port() -> int:
     """Return a loopback port that is free now."""
     with socket.socket() as probe:
@@ -307,87 +252,3 @@ def _last_words(log: Path, *, lines: int = 3) -> str:
         return ""
     words = " | ".join(text[-lines:])[-600:]
     return f"; the log {log} ends: {words}" if words else ""
-
-
-SOCKET = "LDPSIM_SOCKET"  # in the environment of Flower's processes: where the ServerApp gets its messages
-TIMEOUT = 3600.0  # seconds in which all nodes must answer
-_START_SECONDS = 120.0
-_END_SECONDS = 20.0
-
-
-class FlowerGrid(DirectGrid):
-    """Grid of devices that Flower's runtime simulates, one node each.
-
-    Args:
-        size: Number of devices.
-        flower: The runtime.
-        run: The process of ``flwr run``.
-        app: Connection to the ServerApp.
-    """
-
-    def __init__(self, size: int, flower: Flower, run: subprocess.Popen[bytes], app: Connection) -> None:
-        super().__init__(size)
-        self._flower, self._run_process, self._app = flower, run, app
-        self._ask(size)
-
-    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
-        """Let the ServerApp send messages, at most one to a device, and yield the replies."""
-        sent = {message.metadata.dst_node_id - 1: message for message in messages}
-        heads = ((device, message.metadata, message.content) for device, message in sent.items())
-        for device, payload in self._ask(
-            [(device, h.message_type, h.group_id, content) for device, h, content in heads]
-        ):
-            yield Message(Error(*payload) if isinstance(payload, tuple) else payload, reply_to=sent[device])
-
-    def _ask(self, request: Any) -> Any:
-        """Send something to the ServerApp and return its answer; FlowerFailed where its run ends before that."""
-        answers = []
-
-        def answered() -> bool:
-            with suppress(EOFError, OSError):  # the log of the run says why
-                if self._app.poll():
-                    answers.append(self._app.recv())
-            return bool(answers)
-
-        with suppress(OSError):
-            self._app.send(request)
-        failure = "Flower's run ended without an answer"
-        self._flower.wait_until(answered, self._run_process, failure, seconds=TIMEOUT + _START_SECONDS)
-        return answers[0]
-
-
-@contextmanager
-def flower_grid(folder: Path, devices: int, *, workers: int | None = None) -> Iterator[FlowerGrid]:
-    """Start Flower's simulation runtime for the devices of a state folder, and always stop all of its processes.
-
-    If the run fails, its log is kept and the error names it.
-
-    Args:
-        folder: The enrolled state folder.
-        devices: Number of enrolled devices; each gets a simulated SuperNode.
-        workers: Number of Ray actors; None for one per core.
-
-    Raises:
-        FlowerFailed: if the run does not start, or ends before the devices have answered.
-    """
-    actors = max(1, min(devices, workers or os.cpu_count() or 1))
-    federation = f"num-supernodes={devices} client-resources-num-cpus=1 init-args-num-cpus={actors}"
-    logs = Path(tempfile.mkdtemp(prefix="ldpsim-flower-"))
-    with ExitStack() as cleaning:
-        cleaning.callback(shutil.rmtree, logs, ignore_errors=True)
-        try:
-            with own_folder() as private, socket.socket(socket.AF_UNIX) as door:
-                door.bind(f"{private}/messages")
-                door.listen(1)
-                places = {SOCKET: f"{private}/messages", STATE: str(folder.resolve())}
-                with Flower(simulation=True, log=logs / "flower.log", environment=places) as flower:
-                    run = flower.start_run(app_folder(flower.folder / "app", {}), {}, federation=federation)
-                    failure = "Flower's run did not start"
-                    flower.wait_until(lambda: bool(select([door], [], [], 0)[0]), run, failure, seconds=_START_SECONDS)
-                    with Connection(door.accept()[0].detach()) as app:
-                        yield FlowerGrid(devices, flower, run, app)
-                    with suppress(subprocess.TimeoutExpired):  # Ray leaves processes behind if it has no time to end
-                        run.wait(_END_SECONDS)
-        except FlowerFailed:  # its text names the log
-            cleaning.pop_all()
-            raise

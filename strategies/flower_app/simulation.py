@@ -130,7 +130,7 @@ OWN_KEYS: dict[str, str | int | float] = {
 }  # fmt: skip
 
 
-def run_alone(grid: Grid, context: Context) -> None:
+def run_on_grid(grid: Grid, context: Context) -> None:
     """Run everything on the nodes of a Grid and print the result.
 
     Raises:
@@ -164,6 +164,7 @@ def run_alone(grid: Grid, context: Context) -> None:
         strategy = strategy_of_nodes(questions, devices, roster, silent=silent, stages=stages, terms=terms)
         return run_collection(strategy, grid, timeout=timeout)
 
+    collect.engine = "flower"  # type: ignore[attr-defined]  # result.json names it
     if public is not None:
         run_deployed(config, public, terms, collect, roster.refused)
         return
@@ -217,9 +218,11 @@ def _simulate(config: Any, state: Path, enrolled: int, nodes: int, collect: Any)
             f'flwr run . --stream --federation-config "num-supernodes={everybody} client-resources-num-cpus=1"'
         )
     values = options_given(config)
-    asks = find(str(values.get("method") or RunOptions.method)).spec.asks_labels  # by itself
-    private = values.get("eps_labels") is not None and not asks
-    options = RunOptions(**{"out": state.parent, **values, "dataset": dataset, "clients": people, "engine": "flower",
+    spec = find(str(values.get("method") or RunOptions.method)).spec
+    if spec.in_rounds:
+        raise ValueError(f"{spec.name} trains in one process, on no nodes: ldpsim run --method {spec.name}")
+    private = values.get("eps_labels") is not None and not spec.asks_labels
+    options = RunOptions(**{"out": state.parent, **values, "dataset": dataset, "clients": people,
                             "private_labels": private, "state": state})  # fmt: skip
     phases: list[str] = []
 

@@ -33,9 +33,7 @@ def registry_texts(record: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         ValueError: one line, for losses that are no result's, or a part that is not there.
     """
-    import yaml
-
-    from ldpsim.cli import documents
+    from ldpsim.cli.report import documents
     from ldpsim.curator.methods import find
     from ldpsim.curator.privacy.level import LABEL, NOT_COUNTED
     from ldpsim.strategies.estimate.asked import mechanisms_of_run
@@ -57,12 +55,22 @@ def registry_texts(record: Mapping[str, Any]) -> dict[str, str]:
             "levels": LEVELS,
             "units": (*UNITS, *PARTS),
             "term": level_term,
-            "number": lambda value: yaml.safe_dump(float(value)).split()[0],
+            "number": _number,
             "version": ldpsim_version(),
         }
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no registry record: the result lacks a part of a run ({error})") from None
     return {file_of(unit): documents.yaml("registry.yaml", unit=unit, **fields) for unit in _units(entries)}
+
+
+def _number(value: float) -> str:
+    """Return a number as YAML 1.1 reads it, with a point also before an exponent.
+
+    >>> _number(8), _number(1e-05), _number(1.5e-07)
+    ('8.0', '1.0e-05', '1.5e-07')
+    """
+    digits, exponent, power = repr(float(value)).partition("e")
+    return (digits if "." in digits else f"{digits}.0") + exponent + power
 
 
 def write_registry(texts: Mapping[str, str], folder: Path) -> None:
