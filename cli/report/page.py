@@ -195,10 +195,6 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, m
         "layer": [
             {"data": {"values": simpler}, "mark": {"type": "rule", "aria": False, "strokeWidth": 1, "color": "#888"},
              "encoding": {"y": {**y, "field": "y"}}},
-            {"data": {"values": simpler},
-             "mark": {"type": "text", "align": "left", "baseline": "bottom", "dx": 3, "dy": -2, "fontSize": 11,
-                      "fill": "var(--soft)"},
-             "encoding": {"x": {"value": 0}, "y": {**y, "field": "y"}, "text": {"field": "name"}}},
             {"mark": {"type": "rule", "aria": False, "strokeDash": [6, 3]},
              "transform": [at, {"filter": "datum.x === null"}],
              "encoding": {"y": {**y, "field": "y"}, "color": colour}},
@@ -206,6 +202,11 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, m
              "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour}},
             {"mark": {"type": "rule", "aria": False, "strokeWidth": 1}, "transform": with_loss,
              "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}},
+            *({"data": {"values": simpler},
+               "mark": {"type": "text", "aria": False, "align": "left", "baseline": "bottom", "dx": 3, "dy": -2,
+                        "fontSize": 11, **paint},
+               "encoding": {"x": {"value": 0}, "y": {**y, "field": "y"}, "text": {"field": "name"}}}
+              for paint in ({"stroke": "var(--paper)", "strokeWidth": 4}, {"fill": "var(--soft)"})),
             {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "transform": with_loss,
              "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour, "shape": by_name(SHAPES), **tip}},
         ],
@@ -213,7 +214,11 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, m
 
 
 def _simpler_models(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Return the lines of simpler models: the best figure of each over the groups; close ones have one label."""
+    """Return the lines of simpler models: the best figure of each over methods that protect; close ones have one label.
+
+    A simpler model of a reference reads the true data, so that it is no bar for a method.
+    """
+    groups = [group for group in groups if group.records[0]["privacy"]["trust"] != "none"] or groups
     best = {name: max((100 * group.nulls[name]["test"] for group in groups if name in group.nulls), default=None)
             for name in NULLS if not name.startswith(SHUFFLED)}  # fmt: skip
     lines = list[dict[str, Any]]()
