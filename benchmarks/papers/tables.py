@@ -90,8 +90,8 @@ def main() -> None:
     if arguments.quick:
         tables = {paper: (levels, [cell for cell in cells if cell.quick]) for paper, (levels, cells) in tables.items()}
     turns = sorted({cell.turn for _, cells in tables.values() for cell in cells if cell.turn <= arguments.upto})
-    if "rgnn" in tables and not arguments.rows_only:
-        importlib.import_module("benchmarks.papers.rgnn").prepare(home / "data")
+    for paper in () if arguments.rows_only else {"rgnn", "lpgnn"} & tables.keys():  # with data made from others
+        importlib.import_module(f"benchmarks.papers.{paper}").prepare(home / "data")
     for turn in () if arguments.rows_only else turns:
         for paper, (_, cells) in tables.items():
             run_cells([cell for cell in cells if cell.turn == turn], home / paper, arguments.workers)

@@ -139,3 +139,16 @@ def test_a_published_figure_counts_once() -> None:
 def test_every_page_of_results_stands_in_the_index_once() -> None:
     pages = sorted(path.name for path in RESULTS.glob("*.md") if path.name != "README.md")
     assert sorted(re.findall(r"^\| \[(.+?\.md)\]", (RESULTS / "README.md").read_text(), re.MULTILINE)) == pages
+
+
+def test_data_that_are_made_from_others_are_there_before_a_cell_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    for paper in ("rgnn", "lpgnn"):
+        monkeypatch.setattr(f"benchmarks.papers.{paper}.prepare", lambda home, paper=paper: done.append(paper))
+    monkeypatch.setattr(tables, "run_cells", lambda cells, folder, workers: done.append("run"))
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    monkeypatch.setattr("sys.argv", ["tables", "rgnn", "lpgnn", "--home", str(tmp_path), "--upto", "0"])
+    tables.main()
+    assert {*done[:2]} == {"rgnn", "lpgnn"} and {*done[2:]} == {"run"}
