@@ -41,7 +41,7 @@ class Damage:
     def lost_by_silence(self) -> float | None:
         """Accuracy that as many silent people cost."""
         beside = self.worst["vs_silent"]
-        return None if beside is None else round(self.lost + float(beside), 9) + 0.0  # no -0.0 of rounding
+        return None if beside is None else self.lost + float(beside)
 
 
 def damages(rows: Sequence[Row]) -> list[Damage]:
