@@ -129,6 +129,8 @@ def _answer(lines: Sequence[AuditLine], weak: bool) -> str:
         verdict = "Yes, the losses hold, and no figure is above its claim: "
         if weak:
             verdict = "No bound is above its claim, which proves nothing for it: "
+    if counts[NO_BOUND] == len(lines):
+        verdict = "No loss is printed that could be checked: "
     if counts[FAIL]:
         first = next(line for line in lines if line.verdict == FAIL)
         verdict = f"NO, a claim does not hold ({first.name}, {first.change}): "

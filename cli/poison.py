@@ -140,14 +140,19 @@ def _table(found: Sequence[Damage], left_out: Sequence[str]) -> FittingTable:
             "liars": f"{100 * row['share']:.3g} %" if lies else "none",
             "attack": row["attack"] if lies else "",
             "accuracy": points(row["accuracy"]) + plus_minus(row["std"]),
-            "lost": points(damage.lost) if lies else "",
-            "silent": points(damage.lost_by_silence) if lies else "",
+            "lost": _signed(damage.lost) if lies else "",
+            "silent": _signed(damage.lost_by_silence) if lies else "",
             "chosen": NONE if damage.chosen is None else points(damage.chosen, 0),
             "defence": "" if best is None else f"{best['defence']} {points(best['accuracy'])}",
         }  # fmt: skip
         shown.add_row(*(cell for name, cell in cells.items() if name not in hidden))
         last = damage.name
     return shown
+
+
+def _signed(share: float | None) -> str:
+    """Return points; what rounds to 0 has no sign."""
+    return NONE if share is None else points(round(share, 3) + 0.0)
 
 
 def _show_all(screen: Console, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -61,6 +61,9 @@ def test_an_exact_loss_below_the_claim_is_not_tight() -> None:
     rows = [replace(row, exact=exact) for row, exact in zip(made_rows(True, True, True), exacts, strict=True)]
     table = loss_table(rows, trials=100, confidence=0.99)
     assert [line.tight for line in table.lines] == [False, False, True]
+    unbounded = [replace(row, passed=None) for row in rows]
+    answer = loss_table(unbounded, trials=100, confidence=0.99).answer
+    assert answer == "No loss is printed that could be checked: 0 of 3 pass. 3 without a bound."
     assert "1 claim is tight" in table.answer and table.answer.startswith("Yes, the losses hold")
     assert loss_table(rows, trials=9, confidence=0.99, theirs=True).answer.startswith("No bound is above its claim")
 

@@ -65,6 +65,12 @@ def test_the_first_screen(width: int, monkeypatch: pytest.MonkeyPatch, capsys: A
     assert lines[-1] == "Written to runs/x/table.csv, with all attacks (here: --details)"
 
 
+def test_a_loss_that_rounds_to_nothing_has_no_sign(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    rows = [row("none", share=0.0, liars=0), row("pairs", accuracy=0.8002, vs_silent=-0.0002)]
+    (shown,) = [line.split() for line in printed(rows, 80, monkeypatch, capsys) if "pairs" in line and "±" in line]
+    assert shown[-3:] == ["0.0", "0.0", "25"]
+
+
 def test_all_attacks_and_null_models_with_details(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     lines = printed(ROWS, 80, monkeypatch, capsys, details=True)
     assert max(map(len, lines)) <= 80

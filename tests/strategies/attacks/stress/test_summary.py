@@ -6,8 +6,10 @@ import pytest
 
 from ldpsim.strategies.attacks.stress.summary import Summary, cell_text
 
-SHARES = {("none", 1): 0.1, ("none", 5): 0.4, ("none", 25): 0.926, ("refuse", 1): 0.1, ("refuse", 5): 0.1,
-          ("refuse", 25): 0.1, ("replay", 1): 0.1, ("replay", 5): 0.1, ("replay", 25): 0.1}  # fmt: skip
+SHARES: dict[tuple[str, int], float | None] = {
+    **{("none", 1): 0.1, ("none", 5): 0.4, ("none", 25): 0.926},
+    **{(protection, asks): 0.1 for protection in ("refuse", "replay") for asks in (1, 5, 25)},
+}  # fmt: skip
 
 
 def rows(shares: dict[tuple[str, int], float | None], *attacks: float) -> list[dict[str, object]]:
