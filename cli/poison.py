@@ -94,7 +94,7 @@ def poison(
 
 
 def show(result: CampaignResult, *, details: bool = False) -> None:
-    """Print the answer, and a row for each method and share: the worst attack, and the best defence.
+    """Print the damage_text, and a row for each method and share: the worst attack, and the best defence.
 
     Args:
         result: The result.
@@ -102,14 +102,14 @@ def show(result: CampaignResult, *, details: bool = False) -> None:
     """
     from rich.markup import escape
 
-    from ldpsim.strategies.attacks.poison.summary import answer, damages
+    from ldpsim.strategies.attacks.poison.summary import damage_text, damages
 
     screen, found, rows = console(), damages(result.rows), list(result.rows)
     repeats = min((row["repeats"] for row in rows), default=1)
     who = "accounts join and lie" if result.settings.get("join") else "people lie"
     chance = f"{repeats} repeats" if repeats > 1 else "1 repeat, so a few points may be chance"
     screen.print(f"[bold]poison on {escape(result.settings['dataset'])}[/bold]: {who}; {chance}")
-    screen.print(f"[bold]{escape(answer(found))}[/bold]")
+    screen.print(f"[bold]{escape(damage_text(found))}[/bold]")
     most = len(found) if details else MOST_ROWS
     without = [(), ("silent",), ("silent", "chosen")]
     screen.print("", fitting(screen, [_table(found[:most], left_out) for left_out in without]))

@@ -1,4 +1,4 @@
-"""What lies cost at worst: for each method and share of liars the worst attack, and the best defence against it.
+"""The worst cost of lies: for each method and share of liars the worst attack, and the best defence against it.
 
 The worst attack is the one after which accuracy is lowest.
 """
@@ -69,7 +69,7 @@ def damages(rows: Sequence[Row]) -> list[Damage]:
     return found
 
 
-def answer(found: Sequence[Damage]) -> str:
+def damage_text(found: Sequence[Damage]) -> str:
     """Return the sentences about the largest damage: accuracy, chosen people, and what the best defence gives back."""
     lies = [each for each in found if each.worst is not each.honest]
     if not lies:

@@ -1,4 +1,4 @@
-"""What the strongest attack recovers from devices of each protection: figures of the screen, the page and the picture.
+"""The strongest attack on devices of each protection: figures of the screen, the page and the picture.
 
 Of each protection and number of questions this is the largest share over all attacks, by attribute. Without reports no
 edge and no rare feature is named, and a label is guessed as the most frequent class.
@@ -94,7 +94,7 @@ class Summary:
 
     @property
     def not_protected(self) -> str:
-        """What a ledger does not protect from, and its price."""
+        """A sentence on what a ledger does not protect from, and its price."""
         text = ("Not protected: a ledger that is emptied, copied, or put back from a backup. Each time gives one "
                 "more report")  # fmt: skip
         again = next((number for number in self.asks if number > 1), None)

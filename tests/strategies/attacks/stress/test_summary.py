@@ -7,7 +7,7 @@ import pytest
 from ldpsim.strategies.attacks.stress.summary import Summary, cell_text
 
 SHARES: dict[tuple[str, int], float | None] = {
-    **{("none", 1): 0.1, ("none", 5): 0.4, ("none", 25): 0.926},
+    ("none", 1): 0.1, ("none", 5): 0.4, ("none", 25): 0.926,
     **{(protection, asks): 0.1 for protection in ("refuse", "replay") for asks in (1, 5, 25)},
 }  # fmt: skip
 
