@@ -88,6 +88,7 @@ def test_ten_rows_and_how_many_more(monkeypatch: pytest.MonkeyPatch, capsys: Any
 def test_lies_that_cost_nothing_and_a_defence_that_gives_nothing_back() -> None:
     rows = [row("none", share=0.0, liars=0, chosen=None), row("pairs", accuracy=0.81, chosen=None),
             row("pairs", accuracy=0.80, defence="degree", chosen=None)]  # fmt: skip
-    assert damage_text(damages(rows)) == ("At worst 12 liars (20 %) cost no accuracy: 80.0 to 81.0 % (pairs). No defence "
-                                     "gives anything back.")  # fmt: skip
+    assert damage_text(damages(rows)) == (
+        "At worst 12 liars (20 %) cost no accuracy: 80.0 to 81.0 % (pairs). No defence gives anything back."
+    )
     assert damage_text(damages(rows[1:])) == "No attack has a result."  # the cell without liars failed
