@@ -94,7 +94,7 @@ def poison(
 
 
 def show(result: CampaignResult, *, details: bool = False) -> None:
-    """Print the worst damage in a sentence, and a row for each method and share: the worst attack, and the best defence.
+    """Print the worst damage in a sentence, and for each method and share the worst attack and the best defence.
 
     Args:
         result: The result.
