@@ -123,7 +123,7 @@ def view(result: CampaignResult, summary: Summary, screen: Console) -> Any:
         f"[bold]stress on {escape(settings['dataset'])}[/bold]: {settings['nodes']:,} people, {settings['edges']:,} "
         f"friendships, epsilon {settings['epsilon_bit']:g} a value", "",
         f"Recovered by asking again, in %: {' / '.join(WORDS[name] for name in summary.no_reports)}", shown, "",
-        f"[bold]{escape(summary.answer)}[/bold]", escape(summary.not_protected),
+        f"[bold]{escape(summary.answer)}[/bold]", *filter(None, [escape(summary.not_protected)]),
         f"{count(len(result.rows), 'measurement')}, {right}; {result.seconds:,.0f} s.",
     )  # fmt: skip
 

@@ -46,7 +46,7 @@ def test_the_first_screen(result: CampaignResult, width: int) -> None:
     friendships = int(cells["none"][-1].split("/")[0])
     text = " ".join(capture.get().split())
     assert friendships > 90 and f"Without protection 25 questions recover {friendships} % of friendships" in text
-    assert "with one report kept, 25 recover what 1 does" in text
+    assert f"with one report kept, 25 recover what 1 does ({cells['refuse'][0].split('/')[0]} %)" in text
     assert width == 40 or f"4 of them are worth 5 questions without protection ({cells['none'][1]})" in text
     assert "as theory says" in text and "NOT" not in text
 

@@ -144,7 +144,8 @@ class Tally:
         """Return a row for each attribute, with the columns of the table; theory is for ``asks`` answers.
 
         ``recovered`` is the share of all values that maximum likelihood gets right, which theory is about. ``found``
-        is what is shown first: the share of edges, of features with the rarer value, and of labels.
+        is what is shown first, by a guess that knows how frequent each value is: the share of edges, of features with
+        the rarer value, and of labels.
         """
         rows, truth = [], self.truth
         for attribute, mechanism in self.mechanisms.items():
@@ -152,8 +153,9 @@ class Tally:
             edges: dict[str, Any] = dict.fromkeys(EDGES)
             odds = self.odds[attribute]
             if attribute == "label":
-                recovered = found = recovered_labels(odds, truth.labels)
-                counts = np.bincount(truth.labels[truth.labels >= 0])
+                counts = np.bincount(truth.labels[truth.labels >= 0], minlength=odds.shape[1])
+                recovered = recovered_labels(odds, truth.labels)
+                found = recovered_labels(odds, truth.labels, counts)
             else:
                 bits = getattr(truth, attribute)
                 among = self._reported(mechanism) if attribute == "adjacency" else np.ones_like(bits)

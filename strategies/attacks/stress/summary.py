@@ -85,7 +85,7 @@ class Summary:
         kept = [name for name in REAL if name in self.shares]
         if kept:
             one, many = (points(max(self._share(name, number) for name in kept), 0) for number in (first, last))
-            same = f"{last} recover what {first} {'does' if first == 1 else 'do'}"
+            same = f"{last} recover what {first} {'does' if first == 1 else 'do'} ({many} %)"
             if first == last or one != many:
                 same = f"{count(last, 'question')} {_do(last)} {many} % of {word}"
             sentences.append(f"with one report kept, {same}")
@@ -94,7 +94,9 @@ class Summary:
 
     @property
     def not_protected(self) -> str:
-        """A sentence on what a ledger does not protect from, and its price."""
+        """A sentence on what a ledger does not protect from, and its price; empty where no device has one."""
+        if not any(name in self.shares for name in REAL):
+            return ""
         text = ("Not protected: a ledger that is emptied, copied, or put back from a backup. Each time gives one "
                 "more report")  # fmt: skip
         again = next((number for number in self.asks if number > 1), None)

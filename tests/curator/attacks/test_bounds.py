@@ -130,6 +130,13 @@ def test_labels_by_every_outcome(categories: int, asks: int) -> None:
     assert label_recovery(truth, categories, asks) == pytest.approx(total, abs=1e-11)
 
 
+def test_a_label_is_named_where_a_report_outweighs_the_size_of_its_class() -> None:
+    counts, truth = np.array([6, 2, 0]), np.array([0, 1, 1, 1])
+    likelihoods = np.array([[0.0, 0.0, 0.0], [0.0, 1.09, 9.0], [0.0, 1.11, 9.0], [0.0, 0.0, 0.0]])  # ln 3 = 1.0986
+    assert recovered_labels(likelihoods, truth, counts) == 2 / 4  # of the third, and of the first by its size
+    assert recovered_labels(np.zeros((4, 3)), truth, counts) == 1 / 4 and np.isfinite(likelihoods).all()
+
+
 def test_one_guess_for_all_is_right_as_often_as_its_value_occurs() -> None:
     assert constant_guess([2, 5, 3]) == 0.5 and constant_guess([4]) == 1.0
     assert constant_guess([]) == 0.0  # nothing is guessed

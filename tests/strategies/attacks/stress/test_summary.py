@@ -28,7 +28,8 @@ def test_each_cell_is_the_strongest_attack() -> None:
     assert cell_text(summary.shares["none"][25]) == "93/93" and summary.shown_asks == (1, 5, 25)
     assert summary.no_reports == {"adjacency": 0.0, "label": 0.3}
     assert summary.answer == (
-        "Without protection 25 questions recover 93 % of friendships; with one report kept, 25 recover what 1 does."
+        "Without protection 25 questions recover 93 % of friendships; with one report kept, 25 recover what 1 does "
+        "(10 %)."
     )
     assert "4 of them are worth 5 questions without protection (40/40)" in summary.not_protected
 
@@ -37,12 +38,17 @@ def test_each_cell_is_the_strongest_attack() -> None:
     ({**SHARES, ("replay", 25): 0.2},
      "Without protection 25 questions recover 93 % of friendships; with one report kept, 25 questions recover 20 % of "
      "friendships."),
-    ({("refuse", 3): 0.1, ("refuse", 9): 0.1}, "With one report kept, 9 recover what 3 do."),
+    ({("refuse", 3): 0.1, ("refuse", 9): 0.1}, "With one report kept, 9 recover what 3 do (10 %)."),
     ({("none", 1): 0.1}, "Without protection 1 question recovers 10 % of friendships."),
     ({("context-state", 2): 0.1}, "2 questions recover 10 % of friendships."),
 ])  # fmt: skip
 def test_the_answer_follows_from_the_figures(shares: dict[tuple[str, int], float | None], answer: str) -> None:
     assert Summary.of(rows(shares)).answer == answer
+
+
+def test_the_price_of_a_lost_ledger_stands_beside_devices_that_have_one() -> None:
+    assert Summary.of(rows({("none", 1): 0.1, ("none", 5): 0.4})).not_protected == ""
+    assert "Each time gives one more report. A counter" in Summary.of(rows({("pinned", 5): 0.1})).not_protected
 
 
 def test_people_without_friends() -> None:
