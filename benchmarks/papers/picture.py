@@ -59,12 +59,16 @@ def write_screens(folder: Path, *, clients: int) -> None:
 
 
 def stress_picture(table: Path) -> bytes:
-    """Return the charts of a stress test's table as one PNG, side by side on white paper."""
+    """Return the charts of a stress test's table as one PNG, side by side on white paper.
+
+    Numbers of questions of which something was not counted are left out.
+    """
     import pandas as pd
     import vl_convert
 
-    frame = pd.read_csv(table).astype(object)
-    summary = Summary.of(frame.where(frame.notna(), None).to_dict("records"))
+    frame = pd.read_csv(table)
+    counted = frame.found.notna().groupby(frame.asks).transform("all")
+    summary = Summary.of(frame[counted].to_dict("records"))
     charts = [chart(summary, attribute, SERIES) for attribute in summary.no_reports]
     axis = {"labelColor": "#555e69", "titleColor": "#555e69", "gridColor": "#e9ecef", "domainColor": "#d9dde2",
             "tickColor": "#d9dde2", "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}  # fmt: skip
