@@ -322,7 +322,7 @@ def _settings_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Setting
     settings = resolve(options, kind, budget)
     check_read(options, settings.method)
     if options.feature_share == AUTO:
-        budget, settings = divided(options, settings, budget, public.facts, len(public.split(0).train))
+        settings, budget = divided(options, settings, budget, public.facts, len(public.split(0).train))
     return settings, budget
 
 

@@ -20,7 +20,7 @@ from ldpsim.strategies.results.outcome import Repeat
 from ldpsim.strategies.results.verdict import nulls_section, verdict_section
 from ldpsim.strategies.setup.fingerprint import SCHEMA, configuration, ldpsim_version
 from ldpsim.strategies.setup.options import RunOptions
-from ldpsim.strategies.setup.run_setup import RepeatSetup, RunSetup
+from ldpsim.strategies.setup.run_setup import Plan, Setup
 
 # What a repeat stands for: one more collection of the same people, or another one that nobody will make.
 AGAIN, INSTEAD = "again", "instead"
@@ -28,7 +28,7 @@ PHASES = ("collect", "reconstruct", "train")  # of the duration of a repeat
 
 
 def assemble(
-    setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, float], guarantee: Guarantee, lifetime: Losses
+    setup: Setup, repeats: Sequence[Repeat], seconds: Mapping[str, float], guarantee: Guarantee, lifetime: Losses
 ) -> dict[str, Any]:  # fmt: skip
     """Return the record of a run.
 
@@ -40,7 +40,7 @@ def assemble(
         lifetime: Their losses by the ledgers of all collections.
     """
     options, population, settings = setup.options, setup.population, setup.settings
-    first, last = setup.repeats[0], repeats[-1]
+    first, last = setup.plans[0], repeats[-1]
     has_devices = last.seeded is not None
     engine = engines.choose(options.engine, options.ray_address) if has_devices else options.engine
     engine = getattr(setup.collect, "engine", engine)  # the one that was handed over has its own, as `flwr run .`
@@ -64,7 +64,7 @@ def assemble(
             "classes": population.facts.classes,
             "homophily": population.homophily if np.isfinite(population.homophily) else None,
             "split": {name: len(getattr(first.split, name)) for name in ("train", "val", "test")},
-            "scored_sha256": [_digest(repeat) for repeat in setup.repeats],
+            "scored_sha256": [_digest(repeat) for repeat in setup.plans],
         },
         "devices": _devices(repeats),
         "accuracy": {**_accuracy(repeats), **_by_who_knows(setup, repeats)},
@@ -117,7 +117,7 @@ def _accuracy(repeats: Sequence[Repeat]) -> dict[str, Any]:
     return {**means, "per_repeat": tests, "std": spread(tests)}
 
 
-def _by_who_knows(setup: RunSetup, repeats: Sequence[Repeat]) -> dict[str, Any]:
+def _by_who_knows(setup: Setup, repeats: Sequence[Repeat]) -> dict[str, Any]:
     """Return the figures of the curator and of the devices that predict for themselves; None where there is none.
 
     A training in rounds is scored with each person's own data, which nobody else has: its figure is the devices'.
@@ -135,7 +135,7 @@ def _by_who_knows(setup: RunSetup, repeats: Sequence[Repeat]) -> dict[str, Any]:
     }
 
 
-def _digest(repeat: RepeatSetup) -> str:
+def _digest(repeat: Plan) -> str:
     """Return the digest of the scored people; results with the same one can be compared."""
     return hashlib.sha256(np.sort(repeat.split.test).astype("<i8").tobytes()).hexdigest()
 

@@ -39,7 +39,7 @@ from ldpsim.strategies.results.verdict import CHANCE, FEATURES_ALONE
 from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.runs.run import Others, Predict, RepeatContext, Run, ask_devices
 from ldpsim.strategies.setup.options import RunOptions, Seeds
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.run_setup import Setup
 from ldpsim.strategies.setup.settings import check_graph_owner_run
 
 
@@ -48,29 +48,29 @@ class GraphOwnerRun(Run):
 
     mode: Mode = "owner"
 
-    def check(self, setup: RunSetup) -> None:
+    def check(self, setup: Setup) -> None:
         """Check options, method and people against one another."""
         check_graph_owner_run(setup.options, setup.settings)
-        self.released_before(setup, setup.repeats[0].split)
+        self.released_before(setup, setup.plans[0].split)
 
     def divide(self, options: RunOptions, population: Population, seeds: Seeds) -> Split:
         """Return the training, validation and test people; nobody volunteers, as everybody hands the record over."""
         return make_split(options.split, population, seeds.split, options.label_rate)
 
-    def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
+    def questions(self, setup: Setup, split: Split, collection: str) -> tuple[Question, ...]:
         """Return the request for the raw record, to everybody."""
         return (Question(hand_over(collection)),)
 
-    def released_before(self, setup: RunSetup, split: Split) -> GraphRelease:
+    def released_before(self, setup: Setup, split: Split) -> GraphRelease:
         """Return the description of what will be published."""
         return _released(_method(setup), setup, split)
 
-    def guarantee_of(self, setup: RunSetup, released: Sequence[GraphRelease]) -> Guarantee:
+    def guarantee_of(self, setup: Setup, released: Sequence[GraphRelease]) -> Guarantee:
         """Return the guarantee of so many releases about the same people, each with fresh noise."""
         worst = min(released, key=lambda each: each.deviation)
         return replace(worst, releases=len(released)).guarantee(setup.method.spec.trust)
 
-    def verb(self, setup: RunSetup) -> str:
+    def verb(self, setup: Setup) -> str:
         """Return ``public``: the owner has everything in clear, and nobody else has anything."""
         return "public"
 
@@ -129,14 +129,14 @@ class GraphOwnerRun(Run):
         released = self.released_before(setup, scene.split)
         return _learn(scene, method, _raw(setup), released, settings, noise=False)[0]
 
-    def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
+    def reference_settings(self, setup: Setup) -> tuple[TrainingSettings, TrainingSettings]:
         """Return the settings of full batches twice: few private steps would teach a network without noise little."""
         training = setup.settings.training
         full = replace(training, epochs=max(training.epochs, _method(setup).spec.training_defaults["epochs"]))
         return full, full
 
 
-def _released(method: GraphOwner, setup: RunSetup, split: Split) -> GraphRelease:
+def _released(method: GraphOwner, setup: Setup, split: Split) -> GraphRelease:
     return method.release(people=setup.population.facts.n, training=len(split.train),
                           epochs=setup.settings.training.epochs, epsilon=setup.budget.epsilon)  # fmt: skip
 
@@ -156,11 +156,11 @@ def _learn(
         )  # fmt: skip
 
 
-def _method(setup: RunSetup) -> GraphOwner:
+def _method(setup: Setup) -> GraphOwner:
     return cast(GraphOwner, setup.method)
 
 
-def _raw(setup: RunSetup) -> HandedLists:
+def _raw(setup: Setup) -> HandedLists:
     """Return the people's data as they are, for what nobody is asked for."""
     people = setup.population
     senders = np.repeat(np.arange(len(people)), np.diff(people.neighbour_indptr))

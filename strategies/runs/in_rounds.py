@@ -51,7 +51,7 @@ from ldpsim.strategies.runs.network import TwoLayers, class_scores, predict_by_s
 from ldpsim.strategies.runs.run import RepeatContext, Run, ask_devices
 from ldpsim.strategies.runs.training import Trained, Training
 from ldpsim.strategies.seeded import seeded
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.run_setup import Setup
 from ldpsim.strategies.setup.settings import check_federated_run
 
 _ALONE = 64  # networks of `isolate` trained at once
@@ -63,11 +63,11 @@ class InRounds(Run):
     mode: Mode = "federated"
     training_phase = "rounds"
 
-    def check(self, setup: RunSetup) -> None:
+    def check(self, setup: Setup) -> None:
         """Check options, method and people against one another."""
-        check_federated_run(setup.options, setup.settings, setup.population, setup.repeats[0].split)
+        check_federated_run(setup.options, setup.settings, setup.population, setup.plans[0].split)
 
-    def released_before(self, setup: RunSetup, split: Split) -> Trained | None:
+    def released_before(self, setup: Setup, split: Split) -> Trained | None:
         """Return the release if every round is answered; None where it does not depend on who trains."""
         method = cast(Federated, setup.method)
         if not method.spec.central_noise:
@@ -76,7 +76,7 @@ class InRounds(Run):
         answers = TrainingAnswers(np.full(len(setup.population), method.answers), UNPROTECTED, complete=True)
         return Trained(len(split.train), method.rounds, answers)
 
-    def guarantee_of(self, setup: RunSetup, released: Sequence[Any]) -> Guarantee:
+    def guarantee_of(self, setup: Setup, released: Sequence[Any]) -> Guarantee:
         """Return the guarantee of the models of a server, or of the updates of each device, in all trainings."""
         method, facts, times = cast(Federated, setup.method), setup.population.facts, len(released)
         if None in released:
@@ -98,7 +98,7 @@ class InRounds(Run):
         holds = {name: unbounded if level.status == "bounded" else level for name, level in worst.holds.items()}
         return replace(worst, holds=holds)
 
-    def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
+    def reference_settings(self, setup: Setup) -> tuple[TrainingSettings, TrainingSettings]:
         """Return the reference's own settings twice: a device's learning rate is that of another optimiser."""
         return setup.settings.reference, setup.settings.reference
 
@@ -137,7 +137,7 @@ class InRounds(Run):
 class FederatedRun(InRounds):
     """Rounds in which the devices of the people train."""
 
-    def policy(self, setup: RunSetup, questions: tuple[Question, ...]) -> Policy | None:
+    def policy(self, setup: Setup, questions: tuple[Question, ...]) -> Policy | None:
         """Return a policy that allows all answers of the rounds."""
         answers = cast(Federated, setup.method).answers
         task = task_of(setup, "policy")
@@ -197,7 +197,7 @@ class SiloRun(InRounds):
 
     mode: Mode = "owner"
 
-    def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
+    def questions(self, setup: Setup, split: Split, collection: str) -> tuple[Question, ...]:
         """Return the request for the raw record, to everybody."""
         return (Question(hand_over(collection)),)
 
@@ -254,7 +254,7 @@ class SiloRun(InRounds):
 class IsolatedRun(InRounds):
     """One network a training device, which sends nothing; the accuracy is the mean of theirs on the other people."""
 
-    def policy(self, setup: RunSetup, questions: tuple[Question, ...]) -> Policy | None:
+    def policy(self, setup: Setup, questions: tuple[Question, ...]) -> Policy | None:
         """Nobody is asked."""
         return None
 
@@ -286,7 +286,7 @@ class IsolatedRun(InRounds):
         )  # fmt: skip
 
 
-def task_of(setup: RunSetup, collection: str) -> Task:
+def task_of(setup: Setup, collection: str) -> Task:
     """Return the task of a federated method's devices."""
     method = cast(Federated, setup.method)
     return method.task(collection, setup.population.facts, setup.settings.training, setup.budget)

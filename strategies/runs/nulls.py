@@ -37,9 +37,9 @@ from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.results.evaluation import auc, is_skewed
 from ldpsim.strategies.results.outcome import Outcome, Predictions, Score
+from ldpsim.strategies.runs.prepare import run_of, set_scene
 from ldpsim.strategies.runs.run import Predict, RepeatContext, Run
-from ldpsim.strategies.runs.set_up import run_of, set_scene
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.run_setup import Setup
 
 Start = Callable[[Callable[[], Any]], Callable[[], Any]]  # starts work, and returns what waits for its result
 
@@ -166,7 +166,7 @@ def _tell_share(scene: RepeatContext, done: int, total: int, share: float) -> No
     scene.tell("reference", (done + share) / total)
 
 
-def models_at_once(setup: RunSetup) -> int:
+def models_at_once(setup: Setup) -> int:
     """Return how many references and null models of a run train at a time, in threads of this process.
 
     Each uses one thread and has a random state of its own, so it gives the same bytes as alone. It is one where a
@@ -193,12 +193,12 @@ def _others(
     seed = _derived("permutation", seeds.population, seeds.split, seeds.noise or 0, seeds.training)
     noise = None if seeds.noise is None else _derived("noise", seeds.noise)
     options = replace(setup.options, out=None, state=None, save_reports=False, caps={}, nulls=False)
-    repeat = replace(setup.repeats[scene.number], seeds=replace(seeds, noise=noise), silent=silent)
+    repeat = replace(setup.plans[scene.number], seeds=replace(seeds, noise=noise), silent=silent)
     altered = replace(
         setup,
         options=options,
         population=shuffled(setup.population, attributes, seed, among=among),
-        repeats=(*setup.repeats[: scene.number], repeat, *setup.repeats[scene.number + 1 :]),
+        plans=(*setup.plans[: scene.number], repeat, *setup.plans[scene.number + 1 :]),
         collect=partial(collect, engine=options.engine, workers=options.workers, ray_address=options.ray_address),
     )
     folder = scene.place("nulls")

@@ -16,7 +16,7 @@ import numpy as np
 from ldpsim.curator.defences import Defended, defend
 from ldpsim.curator.device_bundle import BundleParts, bundle_parts
 from ldpsim.curator.methods import Method, Question
-from ldpsim.curator.methods.base import Graph, GraphMethod, LocalMethod
+from ldpsim.curator.methods.base import Graph, GraphMethod, LocalMethod, questions_asked
 from ldpsim.curator.methods.references.references import Reference
 from ldpsim.curator.nulls.models import NullEvidence, known_from_graph, known_from_reports
 from ldpsim.curator.observer import watched
@@ -39,7 +39,7 @@ from ldpsim.strategies.runs.run import (
     gather_reports,
     known_to_curator,
 )
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.run_setup import Setup
 
 if TYPE_CHECKING:
     from ldpsim.curator.learning.training import TrainedNetwork
@@ -48,24 +48,13 @@ if TYPE_CHECKING:
 class OneReportRun(Run):
     """One question to every device; with ``--from-reports``, the answers of an earlier run."""
 
-    def check(self, setup: RunSetup) -> None:
-        """Check that the method's questions can be asked, or that kept reports are of these people."""
-        folder = setup.options.from_reports
-        if folder is None:
-            self.questions(setup, setup.repeats[0].split, "check")
-        elif Reports.load(folder).facts != setup.population.facts:
-            raise ValueError(
-                f"--from-reports {folder}: these reports are of another population; take the options of the run that "
-                "saved them"
-            )
-
-    def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
+    def questions(self, setup: Setup, split: Split, collection: str) -> tuple[Question, ...]:
         """Return the method's questions."""
         if setup.options.from_reports is not None:
             return ()
-        return setup.questions(split, collection)
+        return questions_asked(setup.method, setup.population.facts, split, setup.budget, collection)
 
-    def fresh(self, setup: RunSetup, outcomes: Sequence[Outcome]) -> list[int]:
+    def fresh(self, setup: Setup, outcomes: Sequence[Outcome]) -> list[int]:
         """Return the repeats with reports of their own.
 
         The same question about the same lists under the same noise seed gives the same reports; kept reports are those
@@ -73,19 +62,19 @@ class OneReportRun(Run):
         """
         first: dict[Any, int] = {}
         for number, outcome in enumerate(outcomes):
-            repeat, from_folder = setup.repeats[number], setup.options.from_reports is not None
+            repeat, from_folder = setup.plans[number], setup.options.from_reports is not None
             stages = stages_of(outcome.released) if outcome.released else 0
             own = repeat.seeds.noise is None or stages > 1
             noise = "kept" if from_folder else ("own", number) if own else repeat.seeds.noise
             first.setdefault((noise, keys_of(outcome.released)), number)
         return list(first.values())
 
-    def attains(self, setup: RunSetup, fresh: Sequence[int]) -> bool:
+    def attains(self, setup: Setup, fresh: Sequence[int]) -> bool:
         """Return whether each repeat has noise of its own: who was asked what is counted person by person."""
-        seeds = [setup.repeats[number].seeds.noise for number in fresh]
+        seeds = [setup.plans[number].seeds.noise for number in fresh]
         return None in seeds or len(set(seeds)) == len(seeds)
 
-    def verb(self, setup: RunSetup) -> str:
+    def verb(self, setup: Setup) -> str:
         """Return ``read`` for a reference, which asks nobody."""
         return "read" if setup.method.spec.reads else "reported"
 
@@ -280,9 +269,9 @@ def _without_flagged(scene: RepeatContext, defended: Defended) -> RepeatContext:
     parts = {name: np.setdiff1d(getattr(split, name), guilty) for name in ("train", "val")}
     if not all(map(len, parts.values())):
         return scene
-    repeats = list(scene.setup.repeats)
+    repeats = list(scene.setup.plans)
     repeats[scene.number] = replace(repeats[scene.number], split=replace(split, **parts))
-    return replace(scene, setup=replace(scene.setup, repeats=tuple(repeats)))
+    return replace(scene, setup=replace(scene.setup, plans=tuple(repeats)))
 
 
 def _section(scene: RepeatContext, defended: Defended) -> dict[str, Any]:

@@ -64,7 +64,7 @@ from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.rounds.collect_once import Collected
 from ldpsim.strategies.runs.run import RepeatContext, Run, ask_devices
 from ldpsim.strategies.setup.options import RunOptions, Seeds
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.run_setup import Setup
 from ldpsim.strategies.setup.settings import check_owner_run
 
 CHUNK = 20
@@ -188,23 +188,23 @@ class OwnerRun(Run):
 
     mode: Mode = "owner"
 
-    def check(self, setup: RunSetup) -> None:
+    def check(self, setup: Setup) -> None:
         """Check options, method and division against one another."""
-        check_owner_run(setup.settings, setup.population, _division(setup.repeats[0].split))
+        check_owner_run(setup.settings, setup.population, _division(setup.plans[0].split))
 
     def divide(self, options: RunOptions, population: Population, seeds: Seeds) -> Split:
         """Return the division into private and public people."""
         return divide(population, seeds.split)
 
-    def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
+    def questions(self, setup: Setup, split: Split, collection: str) -> tuple[Question, ...]:
         """Return the request for the raw record, to the private people."""
         return (Question(hand_over(collection), _division(split).private),) if _method(setup).hands_over else ()
 
-    def released_before(self, setup: RunSetup, split: Split) -> Account | None:
+    def released_before(self, setup: Setup, split: Split) -> Account | None:
         """Return the account of the labels that will be released; None of a baseline."""
         return _method(setup).account(len(_division(split).private), setup.population.facts.classes)
 
-    def guarantee_of(self, setup: RunSetup, released: Sequence[Account | None]) -> Guarantee:
+    def guarantee_of(self, setup: Setup, released: Sequence[Account | None]) -> Guarantee:
         """Return the guarantee of releases of labels; a division that varies is taken to keep a person private."""
         method = setup.method
         accounts = [account for account in released if account is not None]
@@ -253,7 +253,7 @@ class OwnerRun(Run):
             extra=extra,
         )  # fmt: skip
 
-    def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
+    def reference_settings(self, setup: Setup) -> tuple[TrainingSettings, TrainingSettings]:
         """Return the method's settings twice: they are those of B1 in the paper."""
         return setup.settings.training, setup.settings.training
 
@@ -277,7 +277,7 @@ class OwnerRun(Run):
                                       seed=scene.seeds.training)  # fmt: skip
 
 
-def _method(setup: RunSetup) -> OwnerMethod:
+def _method(setup: Setup) -> OwnerMethod:
     return cast(OwnerMethod, setup.method)
 
 

@@ -42,7 +42,7 @@ from ldpsim.strategies.rounds.collect_once import Collected, Stages, at_stage, s
 from ldpsim.strategies.runs.errors import Refused, RunFailed
 from ldpsim.strategies.setup.disk_space import check_refused
 from ldpsim.strategies.setup.options import RunOptions, Seeds
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.run_setup import Setup
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class RepeatContext:
         watch: Called with figures of each epoch or round of the method's own training; None: nobody watches.
     """
 
-    setup: RunSetup
+    setup: Setup
     number: int
     folder: Path
     home: Path
@@ -76,17 +76,17 @@ class RepeatContext:
     @property
     def seeds(self) -> Seeds:
         """Seeds of this repeat."""
-        return self.setup.repeats[self.number].seeds
+        return self.setup.plans[self.number].seeds
 
     @property
     def split(self) -> Split:
         """Division of the people in this repeat."""
-        return self.setup.repeats[self.number].split
+        return self.setup.plans[self.number].split
 
     @property
     def silent(self) -> frozenset[int]:
         """Devices that never answer."""
-        return self.setup.repeats[self.number].silent
+        return self.setup.plans[self.number].silent
 
     @property
     def noise_seed(self) -> int:
@@ -121,18 +121,18 @@ class Run:
     mode: Mode = "report"
     training_phase = "train"  # of the figures of its training
 
-    def check(self, setup: RunSetup) -> None:
+    def check(self, setup: Setup) -> None:
         """Check options, method and people against one another; ValueError of one line."""
 
     def divide(self, options: RunOptions, population: Population, seeds: Seeds) -> Split:
         """Return the training, validation and test people."""
         return make_split(options.split, population, seeds.split, options.label_rate, options.volunteers)
 
-    def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
+    def questions(self, setup: Setup, split: Split, collection: str) -> tuple[Question, ...]:
         """Return the questions of a collection; empty if nobody is asked for a report."""
         return ()
 
-    def policy(self, setup: RunSetup, questions: tuple[Question, ...]) -> Policy | None:
+    def policy(self, setup: Setup, questions: tuple[Question, ...]) -> Policy | None:
         """Return the policy of devices that are enrolled for these questions; None if nobody is asked."""
         if not questions:
             return None
@@ -148,15 +148,15 @@ class Run:
             volunteers=volunteers_of(questions) if setup.budget.volunteers else None,
         )
 
-    def guarantee_before(self, setup: RunSetup, split: Split) -> Guarantee:
+    def guarantee_before(self, setup: Setup, split: Split) -> Guarantee:
         """Return the guarantee before anybody is asked; ValueError for parameters that do not fit."""
         return self.guarantee_of(setup, [self.released_before(setup, split)])
 
-    def released_before(self, setup: RunSetup, split: Split) -> Any:
+    def released_before(self, setup: Setup, split: Split) -> Any:
         """Return the release of one collection (as :meth:`guarantee_of` takes it) if everybody answers."""
         return self.questions(setup, split, "before")
 
-    def guarantee_of(self, setup: RunSetup, released: Sequence[Any]) -> Guarantee:
+    def guarantee_of(self, setup: Setup, released: Sequence[Any]) -> Guarantee:
         """Return the guarantee of collections that ask the same people, each with fresh noise.
 
         Args:
@@ -170,16 +170,16 @@ class Run:
         together = [question for questions in released for question in questions]
         return method.guarantee(facts, together, setup.budget).over(times)
 
-    def attains(self, setup: RunSetup, fresh: Sequence[int]) -> bool:
+    def attains(self, setup: Setup, fresh: Sequence[int]) -> bool:
         """Return whether some person is in all of these repeats, so that the sum of their losses can be attained."""
-        divisions = [setup.repeats[number].split for number in fresh]
+        divisions = [setup.plans[number].split for number in fresh]
         return all(np.array_equal(np.sort(_inside(each)), np.sort(_inside(divisions[0]))) for each in divisions)
 
-    def fresh(self, setup: RunSetup, outcomes: Sequence[Outcome]) -> list[int]:
+    def fresh(self, setup: Setup, outcomes: Sequence[Outcome]) -> list[int]:
         """Return the repeats that released something of their own, in rising order: all of them, unless overridden."""
         return list(range(len(outcomes)))
 
-    def verb(self, setup: RunSetup) -> str:
+    def verb(self, setup: Setup) -> str:
         """Return how a curator would have a graph or features: ``reported``, ``read`` (nobody is asked), ``public``."""
         return "reported"
 
@@ -230,9 +230,9 @@ class Run:
 
         None if the run has no reference.
         """
-        return without_noise(scene.setup, scene.split, scene.seeds.training, settings)
+        return without_noise(scene.setup, scene.number, settings)
 
-    def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
+    def reference_settings(self, setup: Setup) -> tuple[TrainingSettings, TrainingSettings]:
         """Return settings of the reference: the method's own, and the reference's own."""
         return setup.settings.training, setup.settings.reference
 
@@ -241,17 +241,18 @@ class Run:
         return None
 
 
-def without_noise(setup: RunSetup, split: Split, seed: int, settings: TrainingSettings) -> IntArray:
+def without_noise(setup: Setup, number: int, settings: TrainingSettings) -> IntArray:
     """Train the run's network on the true graph and return everybody's class, int64 (n,).
 
     It reads in clear whatever the method reads: labels that people beside volunteers are asked for, too.
     """
     raw: Any = find("raw")()
+    plan = setup.plans[number]
     trained = raw.train(
-        raw.from_owned(own(setup.population, setup.labelled_split(split), trust="none")),
+        raw.from_owned(own(setup.population, plan.labelled_split(), trust="none")),
         settings=settings,
         classes=setup.population.facts.classes,
-        seed=seed,
+        seed=plan.seeds.training,
         device=setup.options.device,
     )
     return trained.predictions

@@ -51,12 +51,12 @@ from ldpsim.strategies.runs.nulls import (
     score,
     side_by_side,
 )
+from ldpsim.strategies.runs.prepare import prepare, run_of, set_scene
 from ldpsim.strategies.runs.run import RepeatContext
-from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
 from ldpsim.strategies.setup.disk_space import naming_full_disk
 from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.options import RunOptions
-from ldpsim.strategies.setup.run_setup import Collect, RunSetup
+from ldpsim.strategies.setup.run_setup import Collect, Setup
 from ldpsim.strategies.tracking.targets import (
     CallbackFailed,
     check_targets,
@@ -108,7 +108,7 @@ def simulate(
     started, cpu = time.perf_counter(), cpu_seconds()
     check_targets(track)
     tell("population", None)
-    setup = set_up(options, collect, population=population)
+    setup = prepare(options, collect, population=population)
     if not again and not track and save_graph is None and options.out is not None and options.state is None:
         name = run_folder.name_of(
             method=options.method, dataset=setup.population.name, digest=setup.digest, seed=options.seed
@@ -226,7 +226,7 @@ def _repeat(scene: RepeatContext, on_accuracy: Callable[[float], None] | None, *
     )
 
 
-def _spent(setup: RunSetup, repeats: Sequence[Repeat]) -> tuple[Guarantee, Losses]:
+def _spent(setup: Setup, repeats: Sequence[Repeat]) -> tuple[Guarantee, Losses]:
     """Return the guarantee over all collections of the people of a run, and their losses by the ledgers."""
     run, outcomes = run_of(setup.method), [repeat.outcome for repeat in repeats]
     fresh = run.fresh(setup, outcomes)
@@ -256,7 +256,7 @@ def _scorer(scene: RepeatContext) -> Callable[[Predictions], float] | None:
     return lambda predictions: float(np.mean(predictions[test] == truth))
 
 
-def _graph_of(setup: RunSetup, repeat: Repeat) -> ResultGraph | None:
+def _graph_of(setup: Setup, repeat: Repeat) -> ResultGraph | None:
     """Return the graph of a repeat with its predictions; None if it has none."""
     outcome = repeat.outcome
     if outcome.graph is None or outcome.predictions is None:
@@ -269,12 +269,12 @@ def _graph_of(setup: RunSetup, repeat: Repeat) -> ResultGraph | None:
         "edges": "public" if setup.method.in_force().public_graph else "reconstructed",
     }
     return ResultGraph(
-        outcome.graph, outcome.predictions, setup.repeats[-1].split.test, setup.population.facts.classes, about
+        outcome.graph, outcome.predictions, setup.plans[-1].split.test, setup.population.facts.classes, about
     )
 
 
 @contextmanager
-def _folder_for(setup: RunSetup) -> Iterator[Path]:
+def _folder_for(setup: Setup) -> Iterator[Path]:
     """Open the run's folder, a temporary one if ``out`` is None; remove a new folder of a refused run."""
     options = setup.options
     if options.out is None:
@@ -302,7 +302,7 @@ def _homes(options: RunOptions, folder: Path) -> list[Path]:
     return [options.state or folder / ("state" if n == 0 else f"state-{n}") for n in range(options.repeats)]
 
 
-def _may_have_answered(setup: RunSetup, homes: Sequence[Path]) -> bool:
+def _may_have_answered(setup: Setup, homes: Sequence[Path]) -> bool:
     """Return whether a device may have answered in the present collections of a run: then its folder has to stay."""
     try:
         return any(State(home).answered(setup.digest) for home in homes if is_enrolled(home))
@@ -310,7 +310,7 @@ def _may_have_answered(setup: RunSetup, homes: Sequence[Path]) -> bool:
         return True  # nobody can say
 
 
-def _kept(setup: RunSetup, folder: Path, homes: Sequence[Path]) -> str:
+def _kept(setup: Setup, folder: Path, homes: Sequence[Path]) -> str:
     """Return the line about an interrupted run; it is read from the ledgers and the checkpoint."""
     options = setup.options
     if options.out is None and options.state is None:

@@ -1,6 +1,6 @@
-"""Set-up of a run: options, people, budget, settings and repeats that were checked together.
+"""Set-up of a run: options, people, budget, settings and the plan of each repeat, checked together.
 
-:func:`ldpsim.strategies.runs.set_up.set_up` makes it and writes nothing.
+:func:`ldpsim.strategies.runs.prepare.prepare` makes it, once, and writes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ldpsim.curator.methods import find
-from ldpsim.curator.methods.base import Budget, Method, Question, questions_asked
+from ldpsim.curator.methods.base import Budget, Method, Question
+from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices import datasets
 from ldpsim.devices.curator_key import CuratorKey
 from ldpsim.devices.data.population import Population
@@ -23,28 +24,44 @@ from ldpsim.devices.enrolment.state import State, foreign_file, is_enrolled
 from ldpsim.devices.facts import Split
 from ldpsim.strategies.rounds.collect_once import Collected
 from ldpsim.strategies.setup.options import FACTS, RunOptions, Seeds
-from ldpsim.strategies.setup.settings import Settings
+from ldpsim.strategies.setup.settings import Settings, resolve
 
 Collect = Callable[..., Collected]
 
 
 @dataclass(frozen=True, eq=False)
-class RepeatSetup:
-    """Start of one repeat.
+class Plan:
+    """Plan of one repeat, before its devices are enrolled.
 
     Args:
         seeds: Its four seeds.
         split: Training, validation and test people.
         silent: Devices that never answer (``--dropout``).
+        questions: What its devices will be asked, under an id that stands for the collection's; empty if nobody is
+            asked for a report. Those of later batches are for their people and losses alone.
     """
 
     seeds: Seeds
     split: Split = field(repr=False)
     silent: frozenset[int] = field(repr=False)
+    questions: tuple[Question, ...] = field(default=(), repr=False)
+
+    def labelled_split(self, *, calibration: bool = True) -> Split:
+        """Return the division in which the ordinary people train, too, whose label an answer depends on.
+
+        Args:
+            calibration: Whether people count whose report depends on the label, but is about something else.
+        """
+        if not len(self.split.ordinary):
+            return self.split
+        recipients = [question.devices for question in self.questions for stage in question.query.plan
+                      for ask in stage if "label" in (ask.attributes if calibration else (ask.attribute,))]  # fmt: skip
+        additions = [np.intersect1d(self.split.ordinary, people) for people in recipients if people is not None]
+        return replace(self.split, train=np.unique(np.concatenate([self.split.train, *additions])))
 
 
 @dataclass(frozen=True, eq=False)
-class RunSetup:
+class Setup:
     """Checked set-up of a run.
 
     Args:
@@ -54,7 +71,7 @@ class RunSetup:
         settings: The method, and the settings of its training.
         digest: ``config_hash`` of all that can change the result.
         collect: Sends the questions to the devices.
-        repeats: One entry for each repeat.
+        plans: One for each repeat.
         curator_key: The key that signs the questions; None leaves them unsigned.
     """
 
@@ -64,7 +81,7 @@ class RunSetup:
     settings: Settings
     digest: str
     collect: Collect = field(repr=False)
-    repeats: tuple[RepeatSetup, ...] = field(repr=False)
+    plans: tuple[Plan, ...] = field(repr=False)
     curator_key: CuratorKey | None = None
 
     @property
@@ -78,25 +95,7 @@ class RunSetup:
 
         The noise of a seed is that of a simulation: there a repeat stands for a collection that nobody will make.
         """
-        return self.repeats[0].seeds.noise is None and self.options.from_reports is None
-
-    def questions(self, split: Split, collection: str) -> tuple[Question, ...]:
-        """Return the method's questions; none of one that asks nobody."""
-        return questions_asked(self.method, self.population.facts, split, self.budget, collection)
-
-    def labelled_split(self, split: Split, *, calibration: bool = True) -> Split:
-        """Return the division in which the ordinary people train, too, whose label an answer depends on.
-
-        Args:
-            split: Division of the people.
-            calibration: Whether people count whose report depends on the label, but is about something else.
-        """
-        if not len(split.ordinary):
-            return split
-        recipients = [question.devices for question in self.questions(split, "labels") for stage in question.query.plan
-                      for ask in stage if "label" in (ask.attributes if calibration else (ask.attribute,))]  # fmt: skip
-        additions = [np.intersect1d(split.ordinary, people) for people in recipients if people is not None]
-        return replace(split, train=np.unique(np.concatenate([split.train, *additions])))
+        return self.plans[0].seeds.noise is None and self.options.from_reports is None
 
 
 def load_population(options: RunOptions) -> Population:
@@ -121,6 +120,17 @@ def generated_facts(options: RunOptions) -> dict[str, Any]:
         "homophily": generated.HOMOPHILY if options.homophily is None else options.homophily,
         "words": generated.usual_words(d, options.feature_rate),
     }
+
+
+def parameters_of(options: RunOptions) -> tuple[Settings, Budget]:
+    """Return method and training of a run, and its budget before a share is chosen.
+
+    Raises:
+        ValueError: one line, for a parameter or a budget that does not fit.
+    """
+    method = find(options.method)
+    budget = budget_of(options, public_features=options.public_features or method.spec.public_features)
+    return resolve(options, method, budget), budget
 
 
 def budget_of(options: RunOptions, *, public_features: bool) -> Budget:
@@ -149,11 +159,16 @@ def silent_devices(options: RunOptions, seeds: Seeds, people: int) -> frozenset[
 
 
 def check_folders(options: RunOptions, population: Population) -> None:
-    """Check that ``--out`` and ``--state`` can be used.
+    """Check that ``--out``, ``--state`` and ``--from-reports`` can be used.
 
     Raises:
         ValueError: for a folder that cannot be written, or that holds other people or other files.
     """
+    if options.from_reports is not None and Reports.load(options.from_reports).facts != population.facts:
+        raise ValueError(
+            f"--from-reports {options.from_reports}: these reports are of another population; take the options of the "
+            "run that saved them"
+        )
     for option, folder in (("--out", options.out), ("--state", options.state)):
         if folder is not None:
             _check_writable(option, folder)

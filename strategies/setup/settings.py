@@ -34,8 +34,8 @@ CHOSEN = "chosen from public facts"
 
 def divided(
     options: RunOptions, settings: Settings, budget: Budget, facts: PublicFacts, labels: int
-) -> tuple[Budget, Settings]:
-    """Return the budget with the feature share in force, and the settings with its provenance.
+) -> tuple[Settings, Budget]:
+    """Return the settings with the provenance of the feature share, and the budget with the share in force.
 
     A method that chooses its share (``MethodSpec.auto_share``) does so unless one is
     given or stored. Where a finer budget is given there is nothing to divide: features without a budget of their own
@@ -60,13 +60,12 @@ def divided(
     if choice == 0 and needed and not budget.public_features and budget.eps_features is None:
         raise ValueError(f"--feature-share 0: {spec.name} cannot do without private features")
     if choice is None and settings.feature_share is not None:
-        return replace(budget, feature_share=settings.feature_share), settings
+        return settings, replace(budget, feature_share=settings.feature_share)
     if choice not in (None, AUTO) or not spec.auto_share or budget.public_features:
-        return budget, settings
+        return settings, budget
     share = 0.0 if finer else feature_share(facts, labels, budget.epsilon, budget.reporting)
-    return replace(budget, feature_share=share), replace(
-        settings, provenance={**settings.provenance, "feature_share": CHOSEN}
-    )
+    settings = replace(settings, provenance={**settings.provenance, "feature_share": CHOSEN})
+    return settings, replace(budget, feature_share=share)
 
 
 _TRAINING = {entry.name: entry for entry in fields(TrainingSettings) if entry.name != "gnn"}

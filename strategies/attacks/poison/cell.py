@@ -28,8 +28,8 @@ from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.results.outcome import Outcome
 from ldpsim.strategies.rounds.collect_once import Collected
 from ldpsim.strategies.runs.nulls import null_models
+from ldpsim.strategies.runs.prepare import prepare, run_of, temporary_scene
 from ldpsim.strategies.runs.run import RepeatContext, Run
-from ldpsim.strategies.runs.set_up import run_of, set_up, temporary_scene
 from ldpsim.strategies.setup.options import FACTS, RunOptions, Seeds
 from ldpsim.strategies.setup.run_setup import load_population
 
@@ -80,8 +80,8 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
     options, seeds = cell.options, cell.options.seeds_of(cell.number)
     people = load_people(options.dataset, options.data_dir, options.clients, options.seeds_of(0).population,
                          tuple(getattr(options, name) for name in FACTS))  # fmt: skip
-    setup = set_up(options, population=people)
-    test = np.setdiff1d(setup.repeats[cell.number].split.test, _drawn(cell, people, cell.most))
+    setup = prepare(options, population=people)
+    test = np.setdiff1d(setup.plans[cell.number].split.test, _drawn(cell, people, cell.most))
     liars = Liars(people, _drawn(cell, people, cell.share), choose_targets(test, seeds.population), seeds.split)
     if cell.share and (cell.join or cell.attack != SILENT):
         claimed = lying_people(liars, cell.attack, public_graph=setup.method.in_force().public_graph)
@@ -95,11 +95,11 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
             return collect(folder, questions, engine=options.engine, ray_address=options.ray_address,
                            around=lambda grid: LyingGrid(grid, claimed, liars.numbers), **keywords)  # fmt: skip
 
-        setup = set_up(options, ask, population=claimed, divide=divide)
+        setup = prepare(options, ask, population=claimed, divide=divide)
     if cell.attack == SILENT:
-        repeats = list(setup.repeats)
-        repeats[cell.number] = replace(repeats[cell.number], silent=frozenset(liars.numbers.tolist()))
-        setup = replace(setup, repeats=tuple(repeats))
+        plans = list(setup.plans)
+        plans[cell.number] = replace(plans[cell.number], silent=frozenset(liars.numbers.tolist()))
+        setup = replace(setup, plans=tuple(plans))
     with temporary_scene(setup, cell.number) as scene:
         outcome = run_of(setup.method).work(scene)
         nulls = _nulls(scene, outcome) if options.nulls else {}

@@ -19,7 +19,7 @@ from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.group_accuracy.section import FALSE_ALARM, excess_loss, groups_section, people_groups
 from ldpsim.strategies.results.outcome import Repeat, Score
 from ldpsim.strategies.runs.run import RepeatContext
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.run_setup import Setup
 
 FEW = {"hogs": {"epochs": "20"}, "vote": {"epochs": "20"}, "fedavg-mlp": {"rounds": "4"}, "raw": {"epochs": "20"},
        "silo-fedavg-gcn": {"rounds": "3"}, "privgnn": {"queries": "20", "K": "10", "epochs": "20"}}  # fmt: skip
@@ -143,11 +143,11 @@ def section_of(lost: np.ndarray, inside: np.ndarray, repeats: int = 1) -> dict[s
     indptr = np.zeros(people + 1, np.int64)
     population = cast(Population, _People(indptr, inside.astype(np.int64)))
     split = SimpleNamespace(test=np.arange(people), labelled=np.zeros(0, np.int64))
-    setup = SimpleNamespace(population=population, repeats=[SimpleNamespace(split=split)] * repeats,
-                            labelled_split=lambda split, calibration: split)  # fmt: skip
+    plan = SimpleNamespace(split=split, labelled_split=lambda calibration: split)
+    setup = SimpleNamespace(population=population, plans=[plan] * repeats)
     own, clean = Score(float(np.mean(lost != 1)), lost != 1), Score(1.0, np.ones(people, bool))
     repeat = cast(Repeat, SimpleNamespace(score=own, nulls={}, reference=clean))
-    found = groups_section(cast(RunSetup, setup), [repeat] * repeats, None)
+    found = groups_section(cast(Setup, setup), [repeat] * repeats, None)
     assert found is not None
     return found | {row["group"]: row for row in found["rows"]}
 

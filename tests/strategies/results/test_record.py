@@ -41,17 +41,17 @@ from ldpsim.strategies.results.numbers import (
 from ldpsim.strategies.results.outcome import Repeat, Score
 from ldpsim.strategies.results.record import assemble
 from ldpsim.strategies.results.rows import csv_text, data_frame, figures, row_of, write_table
-from ldpsim.strategies.runs.set_up import run_of, set_up
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.runs.prepare import prepare, run_of
+from ldpsim.strategies.setup.run_setup import Setup
 from tests.cli.conftest import RECORD, WITH_NULLS
 
 
 def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three repeats with figures of our own: means, the spread, sums, those of the first and those of the last."""
-    seen: list[tuple[RunSetup, Sequence[Repeat], tuple[Any, Any]]] = []
+    seen: list[tuple[Setup, Sequence[Repeat], tuple[Any, Any]]] = []
 
     def watched(
-        setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, float], *spent: Any
+        setup: Setup, repeats: Sequence[Repeat], seconds: Mapping[str, float], *spent: Any
     ) -> dict[str, Any]:  # fmt: skip
         seen.append((setup, repeats, spent))
         return assemble(setup, repeats, seconds, *spent)
@@ -114,7 +114,7 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
     searched = replace(setup, settings=replace(setup.settings, collections=5))
     privacy = assemble(searched, changed, {"population": 1.0, "total": 9.0, "cpu": 8.0}, *spent)["privacy"]
     assert (privacy["collections"], privacy["searched"]) == (3, 5)
-    digests = [hashlib.sha256(repeat.split.test.astype("<i8").tobytes()).hexdigest() for repeat in setup.repeats]
+    digests = [hashlib.sha256(repeat.split.test.astype("<i8").tobytes()).hexdigest() for repeat in setup.plans]
     assert record["dataset"]["scored_sha256"] == digests and len(set(digests)) == 3
 
 
@@ -206,7 +206,7 @@ def test_features_have_no_error_where_they_are_public_or_read_in_clear(given: di
 
 def test_several_collections_lose_what_a_person_who_is_in_all_of_them_loses() -> None:
     """Labels of 10 people, and then of 10 others: everybody's list was reported twice, and each label once."""
-    setup = set_up(RunOptions(method="hogs", clients=40, private_labels=True, eps_labels=1.0, epsilon=4.0, out=None))
+    setup = prepare(RunOptions(method="hogs", clients=40, private_labels=True, eps_labels=1.0, epsilon=4.0, out=None))
     run, rest = run_of(setup.method), np.arange(30, 40)
     first, second = (
         run.questions(setup, Split(people[:6], people[6:], rest), "c") for people in np.split(np.arange(20), 2)
@@ -225,9 +225,9 @@ def test_an_owner_that_answers_again_loses_what_three_times_the_queries_lose() -
         vary = "noise" if repeats > 1 else "all"
         options = RunOptions(method="privgnn", clients=120, settings={"queries": str(queries)}, repeats=repeats,
                              repeats_vary=vary, seeds={"noise": None}, out=None)  # fmt: skip
-        setup = set_up(options)
+        setup = prepare(options)
         run = run_of(setup.method)
-        released = [run.released_before(setup, repeat.split) for repeat in setup.repeats]
+        released = [run.released_before(setup, repeat.split) for repeat in setup.plans]
         return run.guarantee_of(setup, released).holds["central_node"]
 
     alone, again, thrice = level(8, 1), level(8, 3), level(24, 1)

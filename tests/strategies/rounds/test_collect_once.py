@@ -34,7 +34,7 @@ from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.rounds import messages as outbox
 from ldpsim.strategies.rounds.collect_once import CollectOnce, Stages, run_collection
 from ldpsim.strategies.rounds.messages import Outbox, Planned, Streamed, batches_of
-from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
+from ldpsim.strategies.runs.prepare import prepare, run_of, set_scene
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import read_alone
 from tests.fleets import fleet_of
@@ -408,7 +408,7 @@ def test_hostile_bytes_do_not_end_a_run(method: str, given: dict, tmp_path: Path
     for seed in range(2):
         options = RunOptions(**{"method": method, "clients": 40, "nulls": False, "reference": False, "seed": seed,
                                 "out": None, "settings": {"epochs": "2"}, **given})  # fmt: skip
-        setup = set_up(read_alone(options)[0])
+        setup = prepare(read_alone(options)[0])
         scene = set_scene(setup, 0, tmp_path, tmp_path / f"state-{seed}", quiet)
         object.__setattr__(scene, "around", lambda grid, folder, seed=seed: HostileGrid(grid, seed))
         outcome = run_of(setup.method).work(scene)

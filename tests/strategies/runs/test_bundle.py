@@ -15,8 +15,8 @@ from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.runs.one_report import OneReportRun
+from ldpsim.strategies.runs.prepare import prepare, run_of, set_scene
 from ldpsim.strategies.runs.run import RepeatContext
-from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
 
 VOTE = {"method": "vote", "volunteers": 0.3, "private_labels": True, "epsilon": 4.0}
 
@@ -39,7 +39,7 @@ def test_other_private_data_behind_the_same_reports_give_the_same_bundle(
     given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = {} if given["method"] in ("vote", "sbp") else {"epochs": "2"}
-    setup = set_up(RunOptions(clients=120, reference=False, nulls=False, out=tmp_path, settings=settings, **given))
+    setup = prepare(RunOptions(clients=120, reference=False, nulls=False, out=tmp_path, settings=settings, **given))
     scene = set_scene(setup, 0, tmp_path, tmp_path / "state", quiet)
     run, people = run_of(setup.method), setup.population
     assert isinstance(run, OneReportRun)

@@ -33,7 +33,7 @@ from ldpsim.strategies.federated import EVERYBODY, TrainingPlan, strategy_for
 from ldpsim.strategies.results.lifetime import TrainingAnswers
 from ldpsim.strategies.runs import in_rounds
 from ldpsim.strategies.runs.in_rounds import Trained, Training
-from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.runs.prepare import prepare, run_of
 
 SMALL = {"clients": 60, "reference": False, "nulls": False}
 
@@ -92,7 +92,7 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
     from ldpsim.strategies.runs.in_rounds import task_of
     from ldpsim.strategies.runs.network import scaled_features
 
-    setup = set_up(dataclasses.replace(options, out=None))
+    setup = prepare(dataclasses.replace(options, out=None))
     people, seeds = setup.population, options.seeds_of(0)
     task = task_of(setup, "x")
     train = make_split("random", people, seeds.split).train
@@ -160,7 +160,7 @@ def _trained(people: int, models: int, loss: Loss, counts: list[int]) -> Trained
 
 def test_a_devices_answers_in_several_trainings_add_up_person_by_person() -> None:
     """Three devices give 2, 1, 0 and 1, 2, 2 answers: nobody more than 3 in all, at the larger loss of one."""
-    setup = set_up(RunOptions(method="ldp-fedavg", out=None, **SMALL))
+    setup = prepare(RunOptions(method="ldp-fedavg", out=None, **SMALL))
     both = [_trained(30, 5, Loss(0.5, 0.5, 2e-6), [2, 1, 0]), _trained(30, 5, Loss(1.0, 1.0, 1e-6), [1, 2, 2])]
     guarantee = run_of(setup.method).guarantee_of(setup, both)
     for name in ("user", "vector", "label", "bit_feature"):
@@ -178,7 +178,7 @@ def test_a_devices_answers_in_several_trainings_add_up_person_by_person() -> Non
 
 def test_the_models_of_several_trainings_lose_what_the_worst_division_of_people_loses() -> None:
     """5 models in all, with 30 training people in one repeat and 5 in the other, whose delta is .1 and not .01."""
-    setup = set_up(RunOptions(method="dp-fedavg", out=None, **{**SMALL, "settings": {"noise_multiplier": "3"}}))
+    setup = prepare(RunOptions(method="dp-fedavg", out=None, **{**SMALL, "settings": {"noise_multiplier": "3"}}))
     both = [_trained(30, 3, UNPROTECTED, []), _trained(5, 2, UNPROTECTED, [])]
     of = {people: central_epsilon(Rounds(5, people, people, delta), 3.0) for people, delta in ((30, 0.01), (5, 0.1))}
     assert of[30] > 1.1 * of[5]
@@ -190,8 +190,8 @@ def test_the_models_of_several_trainings_lose_what_the_worst_division_of_people_
 def test_what_is_claimed_before_a_training_counts_the_people_who_train() -> None:
     """80 of 160 people train, and a round draws 40 of them: delta is the largest power of ten below 1 / 80."""
     settings = {"noise_multiplier": "3", "rounds": "3", "fraction": "0.5"}
-    setup = set_up(RunOptions(method="dp-fedavg", out=None, **{**SMALL, "clients": 160, "settings": settings}))
-    level = run_of(setup.method).guarantee_before(setup, setup.repeats[0].split).holds["central_node"]
+    setup = prepare(RunOptions(method="dp-fedavg", out=None, **{**SMALL, "clients": 160, "settings": settings}))
+    level = run_of(setup.method).guarantee_before(setup, setup.plans[0].split).holds["central_node"]
     assert (level.value, level.delta) == (central_epsilon(Rounds(3, 80, 40, 0.01), 3.0), 0.01)
 
 
@@ -201,7 +201,7 @@ def test_a_device_that_trains_alone_learns_its_own_label_and_is_scored_on_the_ot
     np.savez(tmp_path / "people.npz", x=np.ones((100, 2)), edge_index=np.zeros((2, 0), np.int64), labels=labels,
              num_classes=3)  # fmt: skip
     options = RunOptions(method="isolate", dataset=str(tmp_path / "people.npz"), out=None, reference=False, nulls=False)
-    split = set_up(options).repeats[0].split
+    split = prepare(options).plans[0].split
     accuracy = simulate(options).record["accuracy"]
     for part, figure in ((split.test, accuracy["test"]), (split.val, accuracy["val"])):
         right = [np.mean(labels[part] == label) for label in labels[split.train]]
@@ -365,8 +365,8 @@ def test_silos_learn_from_training_people_alone(tmp_path: Path) -> None:
     folder = result.folder
     silos = [Members.load(folder / "silos" / f"silo-{number}") for number in range(3)]
     learners = np.concatenate([silo.members[silo.training] for silo in silos])
-    setup = set_up(options)
-    assert np.array_equal(np.sort(learners), setup.repeats[0].split.train)
+    setup = prepare(options)
+    assert np.array_equal(np.sort(learners), setup.plans[0].split.train)
     everybody = np.concatenate([silo.members for silo in silos])
     assert np.array_equal(np.sort(everybody), np.arange(40))
     section, edges = result.record["federated"], setup.population.edges

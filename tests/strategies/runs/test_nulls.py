@@ -26,8 +26,8 @@ from ldpsim.strategies.results.rows import row_of
 from ldpsim.strategies.runs import nulls as module
 from ldpsim.strategies.runs import run as run_module
 from ldpsim.strategies.runs.nulls import models_at_once
+from ldpsim.strategies.runs.prepare import prepare, set_scene
 from ldpsim.strategies.runs.run import RepeatContext, ask_devices
-from ldpsim.strategies.runs.set_up import set_scene, set_up
 
 pytestmark = pytest.mark.usefixtures("short_perceptron")
 CLEAR = {"method": "lpgnn", "eps_features": float("inf"), "eps_labels": float("inf")}
@@ -47,7 +47,7 @@ def nulls_of(**given: Any) -> dict[str, Any]:
 @pytest.fixture
 def scene(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[RepeatContext]:
     """A run's scene, its collection open; parametrised by options."""
-    setup = set_up(options(tmp_path, **request.param))
+    setup = prepare(options(tmp_path, **request.param))
     found = set_scene(setup, 0, tmp_path, tmp_path / "state", quiet)
     yield found
     found.end_collection()
@@ -116,7 +116,7 @@ def test_the_reference_learns_from_all_who_are_asked_for_a_label(labels: bool, m
     given = options(None, method="vote", volunteers=0.2, private_labels=labels, reference=True, nulls=False,
                     all_nulls=False, settings={})  # fmt: skip
     simulate(given)
-    split = set_up(given).repeats[0].split
+    split = prepare(given).plans[0].split
     assert len(learned) == 1 and len(split.ordinary)
     expected = np.concatenate([split.train, split.ordinary]) if labels else split.train
     assert np.array_equal(learned[0], np.sort(expected))
@@ -140,9 +140,9 @@ def test_everybody_but_volunteers_is_somebody_else_in_a_shuffle(labels: bool, mo
 
     monkeypatch.setattr(module, "shuffled", noted)
     given = {"method": "vote", "volunteers": 0.2, "private_labels": labels, "all_nulls": False}
-    setup = set_up(options(None, settings={}, **given))
+    setup = prepare(options(None, settings={}, **given))
     nulls_of(settings={}, **given)
-    split = setup.repeats[0].split
+    split = setup.plans[0].split
     people, attributes, made = seen[-1]
     assert attributes == {"adjacency", "features"} | ({"label"} if labels else set())
     others = np.setdiff1d(np.arange(60), split.labelled)
@@ -226,14 +226,14 @@ def test_the_same_devices_are_silent_among_the_other_people(method: str, monkeyp
     seen: list[frozenset[int]] = []
 
     def noted(setup: Any, number: int, *given: Any) -> RepeatContext:
-        seen.append(setup.repeats[number].silent)
+        seen.append(setup.plans[number].silent)
         return set_scene(setup, number, *given)
 
     monkeypatch.setattr(module, "set_scene", noted)
     settings = {"rounds": "2"} if method == "fedavg-mlp" else {"epochs": "2"}
     given = options(None, method=method, settings=settings, dropout=0.3, all_nulls=False)
     simulate(given)
-    assert seen == [set_up(given).repeats[0].silent] and seen[0]
+    assert seen == [prepare(given).plans[0].silent] and seen[0]
 
 
 def rows_in(state: Path) -> int:
@@ -285,7 +285,7 @@ def test_a_device_after_the_reports_and_one_alone_have_the_scores_of_their_own_b
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "people.npz", x=np.zeros((60, 1)), edge_index=np.zeros((2, 0), np.int64),
              labels=rng.permutation(np.repeat([0, 1, 2], [30, 20, 10])), num_classes=3)  # fmt: skip
-    setup = set_up(options(tmp_path, method="hogs", dataset=str(tmp_path / "people.npz"), clients=None))
+    setup = prepare(options(tmp_path, method="hogs", dataset=str(tmp_path / "people.npz"), clients=None))
     scene = set_scene(setup, 0, tmp_path, tmp_path / "state", quiet)
     labels, nobody = setup.population.labels[scene.split.test], np.zeros((60, 3))
     table = score_table(nobody, np.eye(3))
@@ -386,10 +386,10 @@ def test_what_may_draw_from_torchs_own_state_trains_alone(monkeypatch: pytest.Mo
     """A network of a person's own, a method of another package, and what is not trained by the curator."""
     monkeypatch.setattr(module, "trainings_at_once", lambda size: 3)
     setup, in_rounds = (
-        set_up(options(None, method="hogs")),
+        prepare(options(None, method="hogs")),
         options(None, method="fedavg-mlp", settings={"rounds": "2"}),
     )
-    assert [models_at_once(setup), models_at_once(set_up(in_rounds))] == [3, 1]
+    assert [models_at_once(setup), models_at_once(prepare(in_rounds))] == [3, 1]
     for known in ("NETWORKS", "BUILT_IN"):
         with monkeypatch.context() as nothing:
             nothing.setattr(module, known, {})
@@ -436,7 +436,7 @@ def test_own_features_are_scored_without_lists(tmp_path: Path) -> None:
     labels = np.random.default_rng(0).permutation(np.repeat([0, 1], 30))
     ends = np.stack([np.flatnonzero(labels == 0), np.flatnonzero(labels == 1)])
     np.savez(tmp_path / "people.npz", x=np.eye(2)[labels], edge_index=ends, labels=labels, num_classes=2)
-    setup = set_up(options(tmp_path, method="hogs", dataset=str(tmp_path / "people.npz"), clients=None))
+    setup = prepare(options(tmp_path, method="hogs", dataset=str(tmp_path / "people.npz"), clients=None))
     scene = set_scene(setup, 0, tmp_path, tmp_path / "state", quiet)
     alone: Any = FakeBundle()
     found = module.own_features_score(scene, alone)

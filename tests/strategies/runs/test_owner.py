@@ -20,8 +20,8 @@ from ldpsim.strategies.people.owner_graphs import divide, handed_lists
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.runs import graph_owner, nulls, owner
-from ldpsim.strategies.runs import set_up as set_up_module
-from ldpsim.strategies.runs.set_up import run_of, set_up, temporary_scene
+from ldpsim.strategies.runs import prepare as set_up_module
+from ldpsim.strategies.runs.prepare import prepare, run_of, temporary_scene
 
 QUICK = {"queries": "45", "K": "15", "epochs": "6", "hidden": "8"}
 
@@ -128,7 +128,7 @@ def test_null_models_of_an_owner_know_the_released_labels_of_those_asked_about(
 
     monkeypatch.setattr(owner, "query_order", ordered)
     monkeypatch.setattr(PrivGnn, "labels", lambda self, values, **_: truth[-1][: len(values)])
-    setup = set_up(replace(options(None, nulls=True), clients=None, dataset=str(tmp_path / "people.npz")))
+    setup = prepare(replace(options(None, nulls=True), clients=None, dataset=str(tmp_path / "people.npz")))
     with temporary_scene(setup, 0) as scene:
         outcome = run_of(setup.method).work(scene)
     assert outcome.evidence is not None and outcome.extra["teachers"]["pseudo_label_accuracy"] == 1.0
@@ -141,8 +141,8 @@ def test_null_models_of_an_owner_know_the_released_labels_of_those_asked_about(
 
 def test_an_account_before_a_release_is_about_the_private_people() -> None:
     """Of 240 people 96 are private and 144 public: delta is the largest power of ten below 1 / 96."""
-    setup = set_up(replace(options(None), clients=240))
-    split = setup.repeats[0].split
+    setup = prepare(replace(options(None), clients=240))
+    split = setup.plans[0].split
     account = run_of(setup.method).released_before(setup, split)
     assert (len(split.private), len(split.public), account.release.delta) == (96, 144, 0.01)
 
@@ -166,13 +166,13 @@ def test_private_people_alone_are_others_in_a_shuffle(monkeypatch: pytest.Monkey
     def noted(people: Population, *given: Any, **more: Any) -> Population:
         made = shuffled(people, *given, **more)
         seen.append((people.labels, made.labels))
-        assert np.array_equal(more["among"], set_up(asked).repeats[0].split.private)
+        assert np.array_equal(more["among"], prepare(asked).plans[0].split.private)
         return made
 
     monkeypatch.setattr(nulls, "shuffled", noted)
     asked = options(None, "pate-g", settings={"teachers": "3"}, nulls=True, reference=False)
     simulate(asked)
-    division = set_up(asked).repeats[0].split
+    division = prepare(asked).plans[0].split
     ((before, after),) = seen
     assert np.array_equal(before[division.public], after[division.public])
     assert (before[division.private] != after[division.private]).mean() > 0.5
@@ -182,7 +182,7 @@ def test_private_people_alone_are_others_in_a_shuffle(monkeypatch: pytest.Monkey
 def test_losses_are_attained_by_somebody_who_is_in_all_repeats(method: str, settings: dict[str, str]) -> None:
     """Repeats on one division have the same people; of others nobody says that one person is in each."""
     for vary, attained in (("noise", True), ("split", False), ("all", False)):
-        setup = set_up(RunOptions(method=method, clients=160, out=None, repeats=2, repeats_vary=vary,
+        setup = prepare(RunOptions(method=method, clients=160, out=None, repeats=2, repeats_vary=vary,
                                   settings=settings, seeds={"noise": None}))  # fmt: skip
         assert run_of(setup.method).attains(setup, [0, 1]) is attained
         assert run_of(setup.method).attains(setup, [1]) is True
@@ -221,7 +221,7 @@ def test_everybody_hands_over_and_the_levels_stand_beside_the_claim() -> None:
 
 
 def test_the_owners_lists_are_those_that_were_handed_over() -> None:
-    setup = set_up(owned())
+    setup = prepare(owned())
     with temporary_scene(setup, 0) as scene:
         _, collected = graph_owner.ask_devices(scene)
         answers = read_records(setup.population.facts, collected)

@@ -11,7 +11,7 @@ import pytest
 from ldpsim.strategies.attacks.poison.campaign import PoisonOptions, campaign_of
 from ldpsim.strategies.attacks.poison.cell import PoisonCell, run_poison_cell
 from ldpsim.strategies.attacks.poison.lies import draw_liars
-from ldpsim.strategies.runs import set_up as set_up_module
+from ldpsim.strategies.runs import prepare as set_up_module
 from ldpsim.strategies.runs.simulate import simulate
 from ldpsim.strategies.setup.options import RunOptions
 

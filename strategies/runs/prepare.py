@@ -6,12 +6,13 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from ldpsim.curator.learning.training import choose_device
-from ldpsim.curator.methods import Method, find
+from ldpsim.curator.methods import Method
 from ldpsim.devices.curator_key import CuratorKey
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol, is_enrolled
@@ -27,16 +28,17 @@ from ldpsim.strategies.setup.options import RunOptions, Seeds
 from ldpsim.strategies.setup.read_options import check_read
 from ldpsim.strategies.setup.run_setup import (
     Collect,
-    RepeatSetup,
-    RunSetup,
-    budget_of,
+    Plan,
+    Setup,
     check_folders,
     check_people,
     load_population,
+    parameters_of,
     silent_devices,
 )
-from ldpsim.strategies.setup.settings import check_gnn, divided, resolve
+from ldpsim.strategies.setup.settings import check_gnn, divided
 
+_ANY = "any"  # stands for a collection's id
 # Module and class of each kind of run, by the method's ``trained_by``; only the kind that a run needs is imported.
 _KINDS = {
     "owner": ("owner", "OwnerRun"), "graph owner": ("graph_owner", "GraphOwnerRun"), "silos": ("in_rounds", "SiloRun"),
@@ -55,11 +57,11 @@ def run_of(method: Method) -> Run:
     return run
 
 
-def set_up(
+def prepare(
     options: RunOptions, collect: Collect | None = None, *, population: Population | None = None,
     divide: Callable[[Run, Seeds], Split] | None = None,
-) -> RunSetup:  # fmt: skip
-    """Check a run and load its population unless it is given; nothing is written.
+) -> Setup:  # fmt: skip
+    """Check a run, load its population unless it is given, and make its set-up; nothing is written.
 
     Args:
         options: The run.
@@ -70,28 +72,26 @@ def set_up(
     Raises:
         ValueError: one line, for options that do not fit, or folders and data that cannot be used.
     """
-    method = find(options.method)
-    budget = budget_of(options, public_features=options.public_features or method.spec.public_features)
-    settings = resolve(options, method, budget)
+    settings, budget = parameters_of(options)
     check_read(options, settings.method)
     curator_key = None if options.collector_key is None else CuratorKey.load(options.collector_key)
     if population is None:
-        check_fits(options)
+        check_fits(options, parameters=(settings, budget))
         population = load_population(options)
         if known_before(options) is None:
-            check_fits(options, measured(population))
+            check_fits(options, measured(population), (settings, budget))
     choose_device(options.device)
     check_gnn(settings, population.facts)
     run = run_of(settings.method)
-    repeats = tuple(
-        RepeatSetup(
+    plans = tuple(
+        Plan(
             seeds, divide(run, seeds) if divide else run.divide(options, population, seeds),
             silent_devices(options, seeds, len(population)),
         )
         for seeds in (options.seeds_of(number) for number in range(options.repeats))
     )  # fmt: skip
-    budget, settings = divided(options, settings, budget, population.facts, len(repeats[0].split.train))
-    setup = RunSetup(
+    settings, budget = divided(options, settings, budget, population.facts, len(plans[0].split.train))
+    setup = Setup(
         options,
         population,
         budget,
@@ -99,15 +99,16 @@ def set_up(
         digest=config_hash(hashed_parameters(options, population, settings, budget)),
         collect=collect
         or partial(collect_on_engine, engine=options.engine, workers=options.workers, ray_address=options.ray_address),
-        repeats=repeats,
+        plans=plans,
         curator_key=curator_key,
     )
     run.check(setup)
+    plans = tuple(replace(plan, questions=run.questions(setup, plan.split, _ANY)) for plan in plans)
     check_folders(options, population)
-    return setup
+    return replace(setup, plans=plans)
 
 
-def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Progress) -> RepeatContext:
+def set_scene(setup: Setup, number: int, folder: Path, home: Path, tell: Progress) -> RepeatContext:
     """Enrol the devices of a repeat, unless they are enrolled, and open their collection.
 
     An interrupted collection is opened again: devices that answered repeat the stored bytes, or
@@ -123,21 +124,19 @@ def set_scene(setup: RunSetup, number: int, folder: Path, home: Path, tell: Prog
     Raises:
         ValueError: for devices with the data of another population, or a folder that cannot be written.
     """
-    run, split = run_of(setup.method), setup.repeats[number].split
     collection = fresh = uuid.uuid4().hex
-    questions = run.questions(setup, split, fresh)
-    policy = run.policy(setup, questions)
+    plan = setup.plans[number]
+    policy = run_of(setup.method).policy(setup, plan.questions)
     state = None
     if policy is not None:
         state = _devices(setup, number, home, policy)
         collection = state.open_collection(setup.digest, fresh)
-        if collection != fresh:
-            questions = run.questions(setup, split, collection)
+    questions = tuple(question.in_collection(collection) for question in plan.questions)
     return RepeatContext(setup, number, folder, home, state, collection, collection != fresh, questions, tell)
 
 
 @contextmanager
-def temporary_scene(setup: RunSetup, number: int) -> Iterator[RepeatContext]:
+def temporary_scene(setup: Setup, number: int) -> Iterator[RepeatContext]:
     """Offer a repeat on devices that are enrolled for it in a temporary folder, which is removed at the end."""
     with (
         tempfile.TemporaryDirectory(prefix="ldpsim-") as folder,
@@ -147,7 +146,7 @@ def temporary_scene(setup: RunSetup, number: int) -> Iterator[RepeatContext]:
         scene.end_collection()
 
 
-def _devices(setup: RunSetup, number: int, home: Path, policy: Policy) -> State:
+def _devices(setup: Setup, number: int, home: Path, policy: Policy) -> State:
     if is_enrolled(home):
         state = State(home)
         check_people(state, setup.population, str(home))
@@ -156,7 +155,7 @@ def _devices(setup: RunSetup, number: int, home: Path, policy: Policy) -> State:
         if policy.mode == "owner":
             # The folder will hold raw records: only its owner may read it.
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        seed = setup.repeats[number].seeds.noise
+        seed = setup.plans[number].seeds.noise
         return enrol(home, setup.population, policy, seed=seed)
     except OSError as error:
         raise ValueError(f"{home} cannot be written: {error.strerror}") from None
