@@ -18,9 +18,11 @@ from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.pyg_file import people_of
 from ldpsim.strategies.outputs.graph import ResultGraph
-from ldpsim.strategies.progress import quiet
-from ldpsim.strategies.runs.one_report import OneReportRun
-from ldpsim.strategies.runs.prepare import prepare, run_of, set_scene
+from ldpsim.strategies.runs.asking import ask
+from ldpsim.strategies.runs.kind import kind_of
+from ldpsim.strategies.runs.kinds.local import rebuilt
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import start_repeat
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import Setup
@@ -95,13 +97,13 @@ def graph_before_training(options: RunOptions, population: Population) -> tuple[
         Refused, RunFailed: as :func:`ldpsim.strategies.runs.simulate.simulate`.
     """
     method = find(options.method)
-    run = run_of(method())
-    if type(run) is not OneReportRun or method.spec.reads:
+    if method.spec.trained_by != "curator" or method.spec.reads:
         raise ValueError(f"{options.method}: its devices do not answer one question, so it gives no graph to train on")
     setup = prepare(replace(options, out=None, repeats=1, reference=False, nulls=False), population=population)
     with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
         home = options.state or Path(folder) / "state"
-        with closing(set_scene(setup, 0, Path(folder), home, quiet)) as scene:
-            questions, graph = run.asked_graph(scene)
-            scene.end_collection()
-    return setup, graph, run.guarantee_of(setup, [questions])
+        with closing(start_repeat(setup, 0, Path(folder), home)) as repeat:
+            collected = ask(repeat)
+            _, _, graph = rebuilt(repeat, collected.decoded)
+            repeat.end_collection()
+    return setup, graph, kind_of(setup.method).guarantee(setup, [collected.questions])

@@ -34,7 +34,8 @@ from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.in_words import CLOSE, at_the_level, held
 from ldpsim.strategies.results.numbers import IN_CLEAR
-from ldpsim.strategies.runs.prepare import prepare, run_of
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_options
 from ldpsim.strategies.setup.option_spec import MODEL
 from ldpsim.strategies.setup.options import RunOptions
@@ -63,11 +64,6 @@ class Matched:
     holds: float | None
     reason: str = ""
     of_reports: bool = False
-
-
-def guarantee_before(setup: Setup) -> Guarantee:
-    """Return what one collection will guarantee, before anybody is asked; ValueError for parameters that do not fit."""
-    return run_of(setup.method).guarantee_before(setup, setup.plans[0].split)
 
 
 @dataclass(frozen=True)

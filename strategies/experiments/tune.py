@@ -21,12 +21,13 @@ from ldpsim.curator.methods.references.references import Reference
 from ldpsim.curator.names import by_field, paper_name
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.setting_error import SettingError
-from ldpsim.strategies.experiments.compare import guarantee_before
 from ldpsim.strategies.outputs.sums import AskedInAll, added, levels_of
 from ldpsim.strategies.people.owner_graphs import own
 from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
-from ldpsim.strategies.runs.prepare import prepare, temporary_scene
-from ldpsim.strategies.runs.run import gather_reports, public_knowledge
+from ldpsim.strategies.runs.asking import ask
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import public_knowledge, temporary_repeat
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.options import AUTO, RunOptions
 from ldpsim.strategies.setup.read_options import SET, read_alone
 from ldpsim.strategies.setup.run_setup import Setup
@@ -72,8 +73,8 @@ def gather(setup: Setup, repeat: int) -> Trial:
     """Enrol people, ask them once and return their reports."""
     if setup.method.spec.reads:
         return Trial(setup, repeat, None)
-    with temporary_scene(setup, repeat) as scene:
-        return Trial(setup, repeat, gather_reports(scene)[2])
+    with temporary_repeat(setup, repeat) as asked:
+        return Trial(setup, repeat, ask(asked).decoded)
 
 
 def setting_of(options: RunOptions, result: SearchResult, stages: Sequence[ValueGrid]) -> dict[str, Any]:

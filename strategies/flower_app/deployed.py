@@ -27,7 +27,7 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +53,7 @@ from ldpsim.strategies.setup.options import AUTO, RunOptions, Seeds
 if TYPE_CHECKING:
     from ldpsim.curator.methods import Method, Question
     from ldpsim.curator.methods.base import Budget, LocalMethod
+    from ldpsim.strategies.engines.collect import Connect
     from ldpsim.strategies.setup.settings import Settings
 
 
@@ -352,7 +353,7 @@ def _questions(
 
 
 def run_deployed(
-    config: Mapping[str, Any], public: PublicFile, terms: SignedTerms | None, collect: Callable[..., Collected],
+    config: Mapping[str, Any], public: PublicFile, terms: SignedTerms | None, connect: Connect,
     refused_claims: Mapping[int, Sequence[int]],
 ) -> Path:  # fmt: skip
     """Collect reports, reconstruct the graph, train, and write the result to a folder of its own.
@@ -362,7 +363,7 @@ def run_deployed(
             continues an interrupted collection by the id that it printed.
         public: Public facts and labels.
         terms: The terms of the collection; None where the devices answer any curator.
-        collect: Sends questions to the devices.
+        connect: Opens the Grid of the devices.
         refused_claims: Nodes that claimed a person's number and did not count.
 
     Raises:
@@ -371,7 +372,7 @@ def run_deployed(
     """
     from ldpsim.curator.device_bundle import bundle_parts
     from ldpsim.curator.nulls.models import known_from_reports
-    from ldpsim.strategies.runs.one_report import bundles
+    from ldpsim.strategies.runs.kinds.local import bundles
     from ldpsim.strategies.runs.simulate import Refused
     from ldpsim.strategies.setup.settings import check_gnn
 
@@ -388,13 +389,15 @@ def run_deployed(
     stages = Stages(method, public.facts, folder)
     knowledge = PublicKnowledge(public.facts, split, public.labels)
 
-    def ask(batch: Sequence[Question]) -> Collected:
-        return collect(folder, batch, devices=public.facts.n, silent=frozenset[int](), stages=stages)
+    with connect(folder, public.facts.n, public.facts.n) as devices:
 
-    if method.spec.in_batches:
-        questions, collected = ask_in_batches(method, knowledge, budget, questions, folder, ask)
-    else:
-        collected = ask(questions)
+        def ask(batch: Sequence[Question]) -> Collected:
+            return devices.ask(batch, stages=stages)
+
+        if method.spec.in_batches:
+            questions, collected = ask_in_batches(method, knowledge, budget, questions, folder, ask)
+        else:
+            collected = ask(questions)
     questions = at_stage(questions, stages_of(questions) - 1, collected.grouping)
     counts = {name: getattr(collected, name) for name in ("asked", "reported", "replayed", "silent", "failed")}
     print(", ".join(f"{name} {number}" for name, number in counts.items()), dict(collected.refused), flush=True)

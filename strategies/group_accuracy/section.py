@@ -31,7 +31,7 @@ from ldpsim.strategies.results.averages import (
     over_repeats,
     share_interval,
 )
-from ldpsim.strategies.results.outcome import Repeat, Score
+from ldpsim.strategies.results.outcome import RepeatScores, Score
 from ldpsim.strategies.setup.run_setup import Setup
 
 EVERYBODY, CLASS, DEGREE, LABELLED_NEIGHBOUR = "everybody", "class", "degree", "labelled_neighbour"
@@ -193,14 +193,16 @@ _ADDED = 2  # people who lose, and as many who gain, that the test adds to eithe
 _Members = NDArray[np.bool_]
 
 
-def groups_section(setup: Setup, repeats: Sequence[Repeat], verdict: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def groups_section(
+    setup: Setup, repeats: Sequence[RepeatScores], verdict: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
     """Return accuracy by group for the method, the best null model and no noise.
 
     None where pairs are scored, or where no single model has a prediction of each person.
 
     Args:
         setup: The run.
-        repeats: Its repeats.
+        repeats: The scores of its repeats.
         verdict: Its verdict, which names the best null model; None without null models.
     """
     own = [repeat.score for repeat in repeats]

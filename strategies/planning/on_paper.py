@@ -27,9 +27,10 @@ from ldpsim.devices.query import ATTRIBUTES
 from ldpsim.strategies.estimate.asked import PRIVATE, few_people
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.estimate.traffic import miniature
-from ldpsim.strategies.experiments.compare import Accounts, Matched, guarantee_before, match_by
+from ldpsim.strategies.experiments.compare import Accounts, Matched, match_by
 from ldpsim.strategies.people.owner_graphs import Division
-from ldpsim.strategies.runs.prepare import prepare, run_of
+from ldpsim.strategies.runs.prepare import divide_people, prepare
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import Setup, parameters_of
 from ldpsim.strategies.setup.settings import CHOSEN, TRAINING, divided
@@ -108,8 +109,8 @@ class OnPaper:
             ValueError: one line, for options that do not fit.
         """
         small, people = replace(options, **_ON_PAPER), self.people[0]
-        settings = {key: value for key, value in small.settings.items() if key not in TRAINING}
-        method = find(options.method).from_settings(settings)
+        own = {key: value for key, value in small.settings.items() if key not in TRAINING}
+        method = find(options.method).from_settings(own)
         if fewer := fewer_queries(method, len(people) // 4):
             # The small graph has fewer public people than the whole one: the number of queries is put back.
             base = prepare(replace(small, settings={**small.settings, **fewer}), population=people)
@@ -140,7 +141,7 @@ class OnPaper:
         if self.sizes[0] == n:
             return small
         people = self.people[1]
-        split = run_of(setup.method).divide(setup.options, people, setup.plans[0].seeds)
+        split = divide_people(setup.method, setup.options, people, setup.plans[0].seeds)
         plan = replace(setup.plans[0], split=split)
         large = guarantee_before(replace(setup, population=people, plans=(plan,)))
         ahead = (n - self.sizes[0]) / (self.sizes[1] - self.sizes[0])

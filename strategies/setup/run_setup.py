@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,15 +21,13 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import generated
 from ldpsim.devices.enrolment.state import State, foreign_file, is_enrolled
 from ldpsim.devices.facts import Split
-from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.devices.policy.policy import Policy
 from ldpsim.strategies.setup.options import FACTS, RunOptions, Seeds
 from ldpsim.strategies.setup.settings import Settings, resolve
 
-Collect = Callable[..., Collected]
-
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RepeatPlan:
     """Plan of one repeat, before its devices are enrolled.
 
     Args:
@@ -39,12 +36,16 @@ class Plan:
         silent: Devices that never answer (``--dropout``).
         questions: What its devices will be asked, under an id that stands for the collection's; empty if nobody is
             asked for a report. Those of later batches are for their people and losses alone.
+        policy: Policy of devices that are enrolled for it; None if nobody is asked.
+        released: What its guarantee is computed from, if everybody answers.
     """
 
     seeds: Seeds
     split: Split = field(repr=False)
     silent: frozenset[int] = field(repr=False)
     questions: tuple[Question, ...] = field(default=(), repr=False)
+    policy: Policy | None = field(default=None, repr=False)
+    released: Any = field(default=(), repr=False)
 
     def labelled_split(self, *, calibration: bool = True) -> Split:
         """Return the division in which the ordinary people train, too, whose label an answer depends on.
@@ -70,7 +71,6 @@ class Setup:
         budget: The budget.
         settings: The method, and the settings of its training.
         digest: ``config_hash`` of all that can change the result.
-        collect: Sends the questions to the devices.
         plans: One for each repeat.
         curator_key: The key that signs the questions; None leaves them unsigned.
     """
@@ -80,8 +80,7 @@ class Setup:
     budget: Budget
     settings: Settings
     digest: str
-    collect: Collect = field(repr=False)
-    plans: tuple[Plan, ...] = field(repr=False)
+    plans: tuple[RepeatPlan, ...] = field(repr=False)
     curator_key: CuratorKey | None = None
 
     @property

@@ -15,8 +15,8 @@ from ldpsim.curator.methods import BUILT_IN
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices.datasets.generated import generate
-from ldpsim.strategies.experiments.compare import guarantee_before
 from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.options import RunOptions
 
 

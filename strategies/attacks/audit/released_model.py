@@ -32,8 +32,11 @@ from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.people.owner_graphs import sparse_features
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results.outcome import Outcome
-from ldpsim.strategies.runs.network import TwoLayers, log_probabilities
-from ldpsim.strategies.runs.prepare import prepare, run_of, temporary_scene
+from ldpsim.strategies.runs.asking import ask
+from ldpsim.strategies.runs.kind import kind_of
+from ldpsim.strategies.runs.kinds.network import TwoLayers, log_probabilities
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import temporary_repeat
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import Setup, load_population
 
@@ -96,8 +99,9 @@ def audit_released(
         setup = prepare(replace(options, seeds=seeds), population=others, divide=lambda *_: split)  # as people are
         outcome = run_once(setup)
         signals.append(signals_of(people, targets, published_probabilities(outcome, setup, people)))
+    holds = kind_of(setup.method).guarantee(setup, [outcome.released]).holds
     for level in LEVELS:
-        held, size = outcome.guarantee.holds[level], len(coins[0][level])
+        held, size = holds[level], len(coins[0][level])
         if held.status == "not asked" or not size:
             continue
         words = f"{shadows} shadow runs, {size} targets"
@@ -161,8 +165,8 @@ def signals_of(people: Population, targets: Targets, published: DoubleArray) -> 
 
 def run_once(setup: Setup) -> Outcome:
     """Run on freshly enrolled devices."""
-    with temporary_scene(setup, 0) as scene:
-        return run_of(setup.method).work(scene)
+    with temporary_repeat(setup, 0) as repeat:
+        return kind_of(setup.method).work(repeat, ask(repeat))
 
 
 def published_probabilities(outcome: Outcome, setup: Setup, people: Population) -> DoubleArray:

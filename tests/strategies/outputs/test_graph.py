@@ -23,7 +23,7 @@ from ldpsim.devices.datasets.npz_file import read_npz_file
 from ldpsim.strategies import RunFailed, RunOptions, RunResult, simulate
 from ldpsim.strategies.outputs.graph import FORMS, NoGraph, ResultGraph
 from ldpsim.strategies.runs.prepare import prepare
-from ldpsim.strategies.runs.run import public_knowledge
+from ldpsim.strategies.runs.repeat import public_knowledge
 
 QUICK = {"epochs": "2"}
 

@@ -18,11 +18,11 @@ from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.datasets.npz_file import write_npz_file
 from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before, measured
 from ldpsim.strategies.estimate.traffic import miniature
-from ldpsim.strategies.experiments.compare import guarantee_before
 from ldpsim.strategies.planning.on_paper import OnPaper
 from ldpsim.strategies.planning.plan import PlanRow, TargetLoss, make_plan, planned_people
 from ldpsim.strategies.results.in_words import guess, held
 from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import load_population
 

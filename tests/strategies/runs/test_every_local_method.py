@@ -16,8 +16,10 @@ from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import silenced
 from ldpsim.devices import mechanisms
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.runs.prepare import prepare, run_of, temporary_scene
-from ldpsim.strategies.runs.run import public_knowledge
+from ldpsim.strategies.runs.asking import ask
+from ldpsim.strategies.runs.kind import kind_of
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import public_knowledge, temporary_repeat
 from ldpsim.strategies.setup.read_options import read_alone
 from tests.curator.reports.kinds import Flags, Unequal
 from tests.devices.mechanisms.test_of_another_package import Entry
@@ -155,7 +157,7 @@ def test_null_models_have_the_same_defences(monkeypatch: pytest.MonkeyPatch) -> 
         calls.append(int(reports.answered.sum()))
         return defend(names, reports, *rest)
 
-    monkeypatch.setattr("ldpsim.strategies.runs.one_report.defend", counted)
+    monkeypatch.setattr("ldpsim.strategies.runs.kinds.local.defend", counted)
     record = simulate(_options("solitude", defence="both-ends", nulls=True)).record
     shuffled = [name for name in record["nulls"] if name.startswith("shuffled")]
     assert shuffled and len(calls) == 2  # the run, and all data of others
@@ -167,16 +169,16 @@ def test_nobody_learns_from_the_labels_in_clear_of_flagged_people(
 ) -> None:
     """Neither the method nor a null model; the division stays where no validation person would be left."""
     setup = prepare(_options("hogs", defence="both-ends", nulls=True))
-    with temporary_scene(setup, 0) as scene:
-        train, val, test = scene.split.train, scene.split.val, scene.split.test
+    with temporary_repeat(setup, 0) as repeat:
+        train, val, test = repeat.split.train, repeat.split.val, repeat.split.test
         guilty = np.concatenate([train[:2], val if everybody else val[1:4], test[:1]])
 
         def flag(names: Any, reports: Reports, *_: Any) -> Defended:
             flagged = np.isin(np.arange(60), guilty)
             return Defended(silenced(reports, flagged), flagged, {})
 
-        monkeypatch.setattr("ldpsim.strategies.runs.one_report.defend", flag)
-        outcome = run_of(setup.method).work(scene)
+        monkeypatch.setattr("ldpsim.strategies.runs.kinds.local.defend", flag)
+        outcome = kind_of(setup.method).work(repeat, ask(repeat))
     known, graph = outcome.evidence, outcome.graph
     assert known is not None and graph is not None and outcome.extra["defence"]["flagged"] == sorted(guilty.tolist())
     assert outcome.reports is not None  # null models with one attribute of others read the rest of them

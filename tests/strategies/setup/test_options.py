@@ -28,13 +28,14 @@ from ldpsim.curator.methods.local.solitude import Solitude
 from ldpsim.curator.methods.owner.owner import PrivGnn
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.attacks.stress.campaign import StressOptions
-from ldpsim.strategies.experiments.compare import guarantee_before, match
+from ldpsim.strategies.experiments.compare import match
 from ldpsim.strategies.experiments.sweep_file import read_sweep
 from ldpsim.strategies.importing.options import ImportOptions
 from ldpsim.strategies.outputs.shell import command_of
 from ldpsim.strategies.planning.plan import TargetLoss
 from ldpsim.strategies.results.folder import log_file
 from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.disk_space import check_refused, naming_full_disk
 from ldpsim.strategies.setup.fingerprint import config_hash, configuration
 from ldpsim.strategies.setup.option_spec import declared

@@ -1,4 +1,4 @@
-"""Null models and references of a repeat: predictions with less than the run had, and with more.
+"""Judging a repeat: null models, references and devices, with less than the run had, with more, and for themselves.
 
 ``chance``, ``graph_alone`` and ``features_alone`` read the curator's knowledge
 (:mod:`ldpsim.curator.nulls`). ``shuffled_ATTRIBUTE`` is the run's own work on the private data of other
@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
@@ -27,32 +28,118 @@ from ldpsim.curator.learning.networks import NETWORKS
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
 from ldpsim.curator.linear.processor import trainings_at_once
 from ldpsim.curator.methods import BUILT_IN
+from ldpsim.curator.nulls.models import chance, features_alone, graph_alone, graph_learned
 from ldpsim.curator.steps import on_progress
 from ldpsim.devices.data.population import records_of
 from ldpsim.devices.facts import IntArray
 from ldpsim.devices.prediction import Bundle
-from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.engines.pool import available_cores
 from ldpsim.strategies.people.shuffled import shuffled
-from ldpsim.strategies.progress import quiet
+from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.evaluation import auc, is_skewed
-from ldpsim.strategies.results.outcome import Outcome, Predictions, Score
-from ldpsim.strategies.runs.prepare import run_of, set_scene
-from ldpsim.strategies.runs.run import Predict, RepeatContext, Run
+from ldpsim.strategies.results.lifetime import nothing_known, read_ledgers
+from ldpsim.strategies.results.outcome import Outcome, Predict, Predictions, RepeatScores, Score
+from ldpsim.strategies.results.verdict import (
+    CHANCE,
+    FEATURES_ALONE,
+    GRAPH_ALONE,
+    GRAPH_LEARNED,
+    SHUFFLED,
+    asks_nobody,
+)
+from ldpsim.strategies.runs.kind import RunKind
+from ldpsim.strategies.runs.not_taken import reasons
+from ldpsim.strategies.runs.repeat import Repeat, start_repeat
 from ldpsim.strategies.setup.run_setup import Setup
 
 Start = Callable[[Callable[[], Any]], Callable[[], Any]]  # starts work, and returns what waits for its result
+References = tuple[Score | None, Score | None]  # of a training without noise: with the method's settings, with its own
 
 
-def null_models(scene: RepeatContext, outcome: Outcome) -> Iterator[tuple[str, Predict]]:
-    """Yield the name of each null model that fits the run, and what returns its predictions (None: it does not fit).
+def judge(
+    kind: RunKind, repeat: Repeat, outcome: Outcome, start: Start, reference: Callable[[], References] | None,
+    on_accuracy: Callable[[float], None] | None = None,
+) -> Outcome:  # fmt: skip
+    """Return the outcome of a repeat with its scores against the truth, and those of its null models.
 
     Args:
-        scene: The repeat, after its work; without devices, those that ask nobody else.
+        kind: The kind of run.
+        repeat: The repeat.
+        outcome: Outcome of its work; what the null models alone need of it is dropped.
+        start: Starts a training (:func:`side_by_side`).
+        reference: Waits for the references (:func:`references`); None: they are trained here.
+        on_accuracy: Called with the method's test accuracy, before anything else is made.
+    """
+    setup, state = repeat.setup, repeat.state
+    if outcome.predictions is None:
+        assert outcome.accuracy is not None
+        accuracy, own = outcome.accuracy, Score(outcome.accuracy["test"])
+    else:
+        accuracy = evaluation.accuracy(outcome.predictions, setup.population, repeat.split, outcome.class_scores)
+        own = score(repeat, outcome.predictions)
+    if on_accuracy is not None and own.test is not None:
+        on_accuracy(own.test)
+    making = None if outcome.make_bundles is None else start(outcome.make_bundles)
+    lifetime = outcome.lifetime
+    if lifetime is None:
+        nobody = setup.options.from_reports is None
+        lifetime = nothing_known(complete=nobody) if state is None else read_ledgers(state, None)[0]
+    if reference is None:
+        reference = start(partial(references, kind, repeat))
+    started = time.perf_counter()
+    nulls = {}
+    if setup.options.nulls:
+        repeat.tell("nulls", None)
+        waiting = {name: start(predict) for name, predict in null_models(kind, repeat, outcome)}
+        # The last ones take longest: this thread does those that no other thread has begun.
+        made = {name: waiting[name]() for name in reversed(waiting)}
+        nulls = {name: score(repeat, classes) for name in waiting if (classes := made[name]) is not None}
+    null_seconds = time.perf_counter() - started
+    with_method_settings, with_own_settings = reference()
+    bundles = None if making is None else making()
+    device, alone = devices_scores(repeat, bundles)
+    reported = () if outcome.evidence is None else outcome.evidence.reported
+    shuffled_ones = [name for name in nulls if name.startswith(SHUFFLED)]
+    scores = RepeatScores(
+        accuracy=accuracy,
+        score=own,
+        reference=with_method_settings,
+        reference_own=None if with_own_settings is None else with_own_settings.test,
+        nulls=nulls,
+        ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported) or shuffled_ones == [name]),
+        device=device,
+        alone=alone,
+        own_features=own_features_score(repeat, bundles[1]) if bundles else None,
+        not_taken=reasons(repeat, outcome.evidence, nulls, bundles),
+        null_seconds=null_seconds,
+    )
+    seeded = None if state is None else bool(state.head["simulation_seeded"])
+    return replace(outcome, scores=scores, bundles=bundles, lifetime=lifetime, seeded=seeded, class_scores=None,
+                   evidence=None, reports=None, nulls={}, make_bundles=None)  # fmt: skip
+
+
+def null_models(kind: RunKind, repeat: Repeat, outcome: Outcome) -> Iterator[tuple[str, Predict]]:
+    """Yield name and work of each null model, chance first; the work gives None where it does not fit the run.
+
+    A name that comes again stands in place of the first. Other people are asked when the next one is drawn. The
+    calls ask nobody and do not depend on one another.
+
+    Args:
+        kind: The kind of run.
+        repeat: The repeat, after its work; without devices, those null models that ask nobody else.
         outcome: Outcome of its work.
     """
-    run = run_of(scene.setup.method)
-    yield from run.null_models(scene, outcome, partial(_others, scene, run.people_to_shuffle(scene)))
+    evidence, seed, device = outcome.evidence, repeat.seeds.training, repeat.setup.options.device
+    if evidence is not None:
+        yield CHANCE, lambda: np.full(len(evidence.labels.labels), chance(evidence))
+        own = {
+            GRAPH_ALONE: lambda: graph_alone(evidence),
+            GRAPH_LEARNED: lambda: graph_learned(evidence, seed=seed, device=device),
+            FEATURES_ALONE: lambda: features_alone(evidence, seed=seed, device=device),
+        }
+        yield from (own | dict(outcome.nulls)).items()
+    if repeat.state is not None:
+        yield from kind.shuffled(repeat, outcome, partial(_others, repeat))
 
 
 @contextmanager
@@ -98,17 +185,15 @@ def side_by_side(workers: int) -> Iterator[Start]:
             pool.shutdown(cancel_futures=True)
 
 
-def score(scene: RepeatContext, predictions: Predictions) -> Score:
+def score(repeat: Repeat, predictions: Predictions) -> Score:
     """Return the score of predictions on the test people."""
-    right = predictions[scene.split.test] == scene.setup.population.labels[scene.split.test]
+    right = predictions[repeat.split.test] == repeat.setup.population.labels[repeat.split.test]
     return Score(float(np.mean(right)) if len(right) else None, right)
 
 
-def devices_scores(
-    scene: RepeatContext, bundles: tuple[Bundle, Bundle | None] | None
-) -> tuple[Score | None, Score | None]:
+def devices_scores(repeat: Repeat, bundles: tuple[Bundle, Bundle | None] | None) -> tuple[Score | None, Score | None]:
     """Return the scores of the test people's devices: from the published bundle, and from one that needs no report."""
-    people, test = scene.setup.population, scene.split.test
+    people, test = repeat.setup.population, repeat.split.test
     if bundles is None or not len(test):
         return None, None
     records = records_of(people, test.tolist())
@@ -123,12 +208,12 @@ def devices_scores(
     return of(bundles[0]), of(bundles[1])
 
 
-def own_features_score(scene: RepeatContext, alone: Bundle | None) -> Score | None:
+def own_features_score(repeat: Repeat, alone: Bundle | None) -> Score | None:
     """Return the score of the test people's devices without their lists, from the bundle that needs no report.
 
     None where that has no model of features.
     """
-    people, test = scene.setup.population, scene.split.test
+    people, test = repeat.setup.population, repeat.split.test
     if alone is None or not alone.columns or not len(test):
         return None
     scores = alone.scores(records_of(people, test.tolist()), test, lists=False)
@@ -136,34 +221,36 @@ def own_features_score(scene: RepeatContext, alone: Bundle | None) -> Score | No
     return Score(float(right.mean()), right)
 
 
-def references(run: Run, scene: RepeatContext, *, aloud: bool = True) -> tuple[Score | None, Score | None]:
+def references(kind: RunKind, repeat: Repeat, *, aloud: bool = True) -> References:
     """Train the references of a repeat, and return the scores with the method's settings and with their own.
 
     None where the run has no reference, or none is asked for. Settings of their own that differ need ``all_nulls``.
 
     Args:
-        run: The kind of run.
-        scene: The repeat.
+        kind: The kind of run.
+        repeat: The repeat.
         aloud: Whether the share that is done is told; not from a thread beside the run's own.
     """
-    options = scene.setup.options
+    options = repeat.setup.options
     if not options.reference:
         return None, None
     if aloud:
-        scene.tell("reference", None)
-    wanted = run.reference_settings(scene.setup)
+        repeat.tell("reference", None)
+    reference = kind.reference(repeat)
+    if reference is None:
+        return None, None
+    wanted = (reference.settings, reference.own_settings)
     different = list(dict.fromkeys(wanted if options.all_nulls else wanted[:1]))
-    scores: dict[TrainingSettings, Score | None] = {}
+    scores: dict[TrainingSettings, Score] = {}
     for number, settings in enumerate(different):
-        share_of = partial(_tell_share, scene, number, len(different))
+        share_of = partial(_tell_share, repeat, number, len(different))
         with on_progress(share_of) if aloud else nullcontext():
-            made = run.reference(scene, settings)
-        scores[settings] = None if made is None else score(scene, made)
+            scores[settings] = score(repeat, reference.train(settings))
     return scores[wanted[0]], scores.get(wanted[1])
 
 
-def _tell_share(scene: RepeatContext, done: int, total: int, share: float) -> None:
-    scene.tell("reference", (done + share) / total)
+def _tell_share(repeat: Repeat, done: int, total: int, share: float) -> None:
+    repeat.tell("reference", (done + share) / total)
 
 
 def models_at_once(setup: Setup) -> int:
@@ -183,28 +270,27 @@ def models_at_once(setup: Setup) -> int:
 
 @contextmanager
 def _others(
-    scene: RepeatContext, among: IntArray | None, attributes: Iterable[str], silent: frozenset[int]
-) -> Iterator[RepeatContext]:
+    repeat: Repeat, attributes: Iterable[str], silent: frozenset[int], among: IntArray | None = None
+) -> Iterator[Repeat]:
     """Enrol people with shuffled data; their devices are removed at the end.
 
     A process that was killed may have left the folder: it is made again.
     """
-    setup, seeds = scene.setup, scene.seeds
+    setup, seeds, number = repeat.setup, repeat.seeds, repeat.number
     seed = _derived("permutation", seeds.population, seeds.split, seeds.noise or 0, seeds.training)
     noise = None if seeds.noise is None else _derived("noise", seeds.noise)
     options = replace(setup.options, out=None, state=None, save_reports=False, caps={}, nulls=False)
-    repeat = replace(setup.plans[scene.number], seeds=replace(seeds, noise=noise), silent=silent)
+    plan = replace(setup.plans[number], seeds=replace(seeds, noise=noise), silent=silent)
     altered = replace(
         setup,
         options=options,
         population=shuffled(setup.population, attributes, seed, among=among),
-        plans=(*setup.plans[: scene.number], repeat, *setup.plans[scene.number + 1 :]),
-        collect=partial(collect, engine=options.engine, workers=options.workers, ray_address=options.ray_address),
+        plans=(*setup.plans[:number], plan, *setup.plans[number + 1 :]),
     )
-    folder = scene.place("nulls")
+    folder = repeat.place("nulls")
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        with closing(set_scene(altered, scene.number, folder, folder / "state", quiet)) as other:
+        with closing(start_repeat(altered, number, folder, folder / "state")) as other:
             yield other
             other.end_collection()
     finally:
