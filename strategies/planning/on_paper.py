@@ -143,7 +143,7 @@ class OnPaper:
         people = self.people[1]
         split = divide_people(setup.method, setup.options, people, setup.plans[0].seeds)
         plan = replace(setup.plans[0], split=split)
-        large = guarantee_before(replace(setup, population=people, plans=(plan,)))
+        large = guarantee_before(replace(setup, people=people, plans=(plan,)))
         ahead = (n - self.sizes[0]) / (self.sizes[1] - self.sizes[0])
         holds = {name: _at(small.holds[name], large.holds[name], ahead) for name in small.holds}
         return replace(small, holds=holds)
@@ -159,7 +159,7 @@ class OnPaper:
         else:
             share = n / len(setup.population)
             full = Split(*(_many(round(share * len(part))) for part in (split.train, split.val, split.test)))
-        return replace(setup, population=people, plans=(replace(setup.plans[0], split=full),))
+        return replace(setup, people=people, plans=(replace(setup.plans[0], split=full),))
 
 
 def fewer_queries(method: Method, public: int) -> dict[str, str]:

@@ -12,6 +12,7 @@ import numpy as np
 from ldpsim.curator.learning.training import choose_device
 from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.devices.data.population import Population
 from ldpsim.strategies.engines import collect as engines
 from ldpsim.strategies.engines.usage import peak_rss
 from ldpsim.strategies.results.averages import mean, spread
@@ -24,6 +25,7 @@ from ldpsim.strategies.setup.run_setup import RepeatPlan, Setup
 
 # What a repeat stands for: one more collection of the same people, or another one that nobody will make.
 AGAIN, INSTEAD = "again", "instead"
+_OF_DATA = ("dataset", "split", "clients")  # options that a deployment does not read
 PHASES = ("collect", "reconstruct", "train")  # of the duration of a repeat
 
 
@@ -39,7 +41,7 @@ def assemble(
         guarantee: Guarantee over all collections of these people.
         lifetime: Their losses by the ledgers of all collections.
     """
-    options, population, settings = setup.options, setup.population, setup.settings
+    options, settings = setup.options, setup.settings
     first, last, scores = setup.plans[0], outcomes[-1], scores_of(outcomes)
     has_devices = last.seeded is not None
     engine = engines.choose(options.engine, options.ray_address) if has_devices else options.engine
@@ -51,21 +53,11 @@ def assemble(
         "method": options.method,
         "gnn": settings.training.gnn if settings.method.in_force().trains_network else NO_NETWORK,
         "seeds": first.seeds.to_dict(),
-        "simulation_seeded": all(outcome.seeded is not False for outcome in outcomes),
+        "simulation_seeded": not setup.deployed and all(outcome.seeded is not False for outcome in outcomes),
         "engine": engine,
         "device": choose_device(options.device).type,
         "config_hash": setup.digest,
-        "dataset": {
-            "name": population.name,
-            "digest": population.digest,
-            "nodes": population.facts.n,
-            "edges": population.edges.shape[1],
-            "features": population.facts.d,
-            "classes": population.facts.classes,
-            "homophily": population.homophily if np.isfinite(population.homophily) else None,
-            "split": {name: len(getattr(first.split, name)) for name in ("train", "val", "test")},
-            "scored_sha256": [_digest(plan) for plan in setup.plans],
-        },
+        "dataset": _dataset(setup),
         "devices": _devices(outcomes),
         "accuracy": {**_accuracy(scores), **_by_who_knows(setup, scores)},
         "nulls": nulls_section(scores),
@@ -98,11 +90,32 @@ def assemble(
         **{name: dict(section) for name, section in last.extra.items()},
         "config": {
             **stored_options(options),
+            **(dict.fromkeys(_OF_DATA) if setup.deployed else {}),
             "budget": asdict(setup.budget),
             "parameters": settings.parameters(),
             "reference_training": asdict(settings.reference),
             "provenance": dict(settings.provenance),
         },
+    }
+
+
+def _dataset(setup: Setup) -> dict[str, Any]:
+    """Return the facts of the people; a deployment knows no edge, and has nobody who is scored."""
+    people, facts, first = setup.people, setup.facts, setup.plans[0]
+    edges, homophily, scored = None, None, list[str]()
+    if isinstance(people, Population):
+        edges, scored = people.edges.shape[1], [_digest(plan) for plan in setup.plans]
+        homophily = people.homophily if np.isfinite(people.homophily) else None
+    return {
+        "name": people.name,
+        "digest": people.digest,
+        "nodes": facts.n,
+        "edges": edges,
+        "features": facts.d,
+        "classes": facts.classes,
+        "homophily": homophily,
+        "split": {name: len(getattr(first.split, name)) for name in ("train", "val", "test")},
+        "scored_sha256": scored,
     }
 
 

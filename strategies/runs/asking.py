@@ -31,10 +31,10 @@ def ask(repeat: Repeat) -> Collected:
         RunFailed: if no device answered, or an earlier start stopped for good.
         OSError: if devices could not answer because the disk is full.
     """
+    setup, questions = repeat.setup, repeat.questions
     if repeat.stopped.is_file():
         raise stopped_for_good(repeat, repeat.stopped.read_text())
-    setup, questions = repeat.setup, repeat.questions
-    method, facts, kept = setup.method, setup.population.facts, setup.options.from_reports
+    method, facts, kept = setup.method, setup.facts, setup.options.from_reports
     if not questions and kept is None:
         return Collected()
     repeat.tell("collect", None)
@@ -55,11 +55,12 @@ def ask(repeat: Repeat) -> Collected:
         else:
             collected = devices.ask(questions, silent=repeat.plan.silent, stages=stages, terms=terms,
                                     facts=facts if decoded else None)  # fmt: skip
-    check_refused(repeat.home, collected.refused["LEDGER_DAMAGED"])
+    if repeat.state is not None:
+        check_refused(repeat.home, collected.refused["LEDGER_DAMAGED"])
     if not collected.reported + collected.replayed:
         if collected.refused:
             repeat.end_collection()
-        raise no_report(collected)
+        raise no_report(collected, simulated=repeat.state is not None)
     collected.questions, collected.engine = at_stage(questions, last, collected.grouping), devices.engine
     if decoded and collected.decoded is None:
         collected.decoded = read_reports(facts, collected.questions, collected)
@@ -69,7 +70,7 @@ def ask(repeat: Repeat) -> Collected:
 
 def open_grid(repeat: Repeat, questions: Sequence[Question] = ()) -> AbstractContextManager[Connection]:
     """Open the Grid of a repeat's devices; few ``questions`` may not be worth further processes."""
-    options, devices = repeat.setup.options, len(repeat.setup.population)
+    options, devices = repeat.setup.options, repeat.setup.facts.n
     asked = sum(devices if question.devices is None else len(question.devices) for question in questions) or devices
     if repeat.connect is not None:
         return repeat.connect(repeat.home, devices, asked)
@@ -84,12 +85,12 @@ def stopped_for_good(repeat: Repeat, reason: str) -> RunFailed:
                      "enrols others")  # fmt: skip
 
 
-def no_report(collected: Collected) -> Refused | RunFailed:
-    """Return the error of a collection without a report."""
+def no_report(collected: Collected, *, simulated: bool = True) -> Refused | RunFailed:
+    """Return the error of a collection without a report; other devices can be enrolled where they are simulated."""
     if not collected.refused:
         return RunFailed(f"none of {collected.asked:,} devices answered")
     codes = ", ".join(f"{code} {count:,}" for code, count in sorted(collected.refused.items()))
     why = "; ".join(REASONS[code] for code in Refusal if code.name in collected.refused)
-    if collected.refused["REPORT_COLLECTED"]:
+    if simulated and collected.refused["REPORT_COLLECTED"]:
         why += "; a run without --state, or with a new folder there, enrols other devices"
     return Refused(f"refused: none of {collected.asked:,} devices reported ({codes}): {why}")

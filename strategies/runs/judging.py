@@ -118,6 +118,21 @@ def judge(
                    evidence=None, reports=None, nulls={}, make_bundles=None)  # fmt: skip
 
 
+def without_truth(outcome: Outcome) -> Outcome:
+    """Return the outcome of a deployment with the one figure that is known there: that of validation labels in public.
+
+    Nobody knows the truth, and no device answers twice: there are no null models, no reference and no ledgers.
+    """
+    assert outcome.accuracy is not None
+    scores = RepeatScores(
+        accuracy=outcome.accuracy, score=Score(None), reference=None, reference_own=None, nulls={}, ask_nobody=(),
+        device=None, alone=None, own_features=None, not_taken={}, null_seconds=0.0,
+    )  # fmt: skip
+    bundles = None if outcome.make_bundles is None else outcome.make_bundles()
+    return replace(outcome, scores=scores, bundles=bundles, lifetime=nothing_known(complete=False), class_scores=None,
+                   evidence=None, reports=None, make_bundles=None)  # fmt: skip
+
+
 def null_models(kind: RunKind, repeat: Repeat, outcome: Outcome) -> Iterator[tuple[str, Predict]]:
     """Yield name and work of each null model, chance first; the work gives None where it does not fit the run.
 
@@ -260,7 +275,7 @@ def models_at_once(setup: Setup) -> int:
     training uses more threads or a GPU, where torch was limited to one thread, and where the training of another
     package, or a network of a person's own, may draw from torch's global state.
     """
-    facts, method = setup.population.facts, setup.method
+    facts, method = setup.facts, setup.method
     foreign = method.spec.name not in BUILT_IN or setup.settings.training.gnn not in NETWORKS
     alone = method.spec.trained_by != "curator" or foreign
     if alone or choose_device(setup.options.device).type != "cpu":
@@ -284,7 +299,7 @@ def _others(
     altered = replace(
         setup,
         options=options,
-        population=shuffled(setup.population, attributes, seed, among=among),
+        people=shuffled(setup.population, attributes, seed, among=among),
         plans=(*setup.plans[:number], plan, *setup.plans[number + 1 :]),
     )
     folder = repeat.place("nulls")

@@ -110,7 +110,7 @@ def policy_of(setup: Setup, questions: Sequence[Question], mode: Mode = "report"
     options = setup.options
     return policy_for(
         [question.query for question in questions],
-        setup.population.facts,
+        setup.facts,
         reporting=setup.budget.reporting,
         on_requery="replay" if options.on_requery == "replay" else "refuse",
         caps=options.caps,
@@ -138,7 +138,7 @@ def without_noise(repeat: Repeat, settings: TrainingSettings) -> IntArray:
     trained = raw.train(
         raw.from_owned(own(setup.population, repeat.plan.labelled_split(), trust="none")),
         settings=settings,
-        classes=setup.population.facts.classes,
+        classes=setup.facts.classes,
         seed=repeat.seeds.training,
         device=setup.options.device,
     )

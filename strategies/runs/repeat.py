@@ -23,7 +23,7 @@ from ldpsim.strategies.engines.collect import Connect
 from ldpsim.strategies.people.owner_graphs import sparse_features
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.setup.options import RunOptions, Seeds
-from ldpsim.strategies.setup.run_setup import RepeatPlan, Setup, check_people
+from ldpsim.strategies.setup.run_setup import DeployedPeople, RepeatPlan, Setup, check_people
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Repeat:
         number: Its number, from 0.
         folder: The run's folder.
         home: Folder of the devices.
-        state: The enrolled devices; None if nobody is asked.
+        state: The enrolled devices; None if nobody is asked, or devices of others.
         collection: Id of the collection; an interrupted run keeps its id.
         resumed: Whether the collection was open already.
         tell: Called with a phase and the share of it that is done.
@@ -74,7 +74,10 @@ class Repeat:
     @property
     def knowledge(self) -> PublicKnowledge:
         """Knowledge of the curator before anybody is asked."""
-        return public_knowledge(self.setup.population, self.split, self.setup.options, self.setup.method)
+        people = self.setup.people
+        if isinstance(people, DeployedPeople):
+            return people.knowledge
+        return public_knowledge(people, self.split, self.setup.options, self.setup.method)
 
     @property
     def noise_seed(self) -> int:

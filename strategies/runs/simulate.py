@@ -136,11 +136,7 @@ def simulate(
         record = assemble(setup, outcomes, seconds, *spent(kind, setup, outcomes))
         record["groups"] = groups_section(setup, scores_of(outcomes), record["verdict"]) if options.groups else None
         if options.out is not None:
-            model = outcomes[-1].model
-            if model is not None:
-                run_folder.write_model(folder, model.state_dict())
-            if (bundles := outcomes[-1].bundles) is not None:
-                write_atomically(folder / run_folder.BUNDLE, bundles[0].as_text().encode())
+            run_folder.write_outcome(folder, outcomes[-1])
             if (text := deployment(setup, record)) is not None:
                 write_atomically(folder / DEPLOYMENT, text)
             run_folder.write_result(folder, record)
@@ -159,7 +155,7 @@ def _outcome(
     kind: RunKind, repeat: Repeat, on_accuracy: Callable[[float], None] | None, *, keep_graph: bool
 ) -> Outcome:
     """Ask, work and judge in one repeat."""
-    workers, facts = models_at_once(repeat.setup), repeat.setup.population.facts
+    workers, facts = models_at_once(repeat.setup), repeat.setup.facts
     with threads_for(facts.n * facts.d), side_by_side(workers) as start:
         # References need no report. While this thread asks and trains, one core is left: they are one piece of work.
         # A null model beside them would bring the run's end no nearer, and its first figure later.
@@ -199,9 +195,7 @@ def _graph_of(setup: Setup, outcome: Outcome) -> ResultGraph | None:
         "reports_sha256": outcome.collected.reports_sha256,
         "edges": "public" if setup.method.in_force().public_graph else "reconstructed",
     }
-    return ResultGraph(
-        outcome.graph, outcome.predictions, setup.plans[-1].split.test, setup.population.facts.classes, about
-    )
+    return ResultGraph(outcome.graph, outcome.predictions, setup.plans[-1].split.test, setup.facts.classes, about)
 
 
 @contextmanager

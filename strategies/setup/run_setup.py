@@ -20,7 +20,7 @@ from ldpsim.devices.curator_key import CuratorKey
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import generated
 from ldpsim.devices.enrolment.state import State, foreign_file, is_enrolled
-from ldpsim.devices.facts import Split
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.strategies.setup.options import FACTS, RunOptions, Seeds
 from ldpsim.strategies.setup.settings import Settings, resolve
@@ -62,12 +62,31 @@ class RepeatPlan:
 
 
 @dataclass(frozen=True, eq=False)
+class DeployedPeople:
+    """People of a deployment, of whom the curator knows what is public, and nothing else.
+
+    Args:
+        knowledge: Facts, division and public labels.
+        digest: Digest of what is public.
+    """
+
+    knowledge: PublicKnowledge
+    digest: str
+    name = "deployment"
+
+    @property
+    def facts(self) -> PublicFacts:
+        """Sizes, ranges and domains."""
+        return self.knowledge.facts
+
+
+@dataclass(frozen=True, eq=False)
 class Setup:
-    """Checked set-up of a run.
+    """Checked set-up of a run, or of a deployment.
 
     Args:
         options: The options as given.
-        population: The people.
+        people: The people; of a deployment, what is known of them.
         budget: The budget.
         settings: The method, and the settings of its training.
         digest: ``config_hash`` of all that can change the result.
@@ -76,12 +95,28 @@ class Setup:
     """
 
     options: RunOptions
-    population: Population = field(repr=False)
+    people: Population | DeployedPeople = field(repr=False)
     budget: Budget
     settings: Settings
     digest: str
     plans: tuple[RepeatPlan, ...] = field(repr=False)
     curator_key: CuratorKey | None = None
+
+    @property
+    def population(self) -> Population:
+        """The people with their data, whom only a simulation has."""
+        assert isinstance(self.people, Population)
+        return self.people
+
+    @property
+    def facts(self) -> PublicFacts:
+        """Sizes, ranges and domains."""
+        return self.people.facts
+
+    @property
+    def deployed(self) -> bool:
+        """Whether real devices are asked, whose truth is not known."""
+        return isinstance(self.people, DeployedPeople)
 
     @property
     def method(self) -> Method:

@@ -41,11 +41,11 @@ from ldpsim.strategies.runs.repeat import Repeat
 from ldpsim.strategies.setup.run_setup import RepeatPlan, Setup
 
 
-def plan(setup: Setup, plan: RepeatPlan) -> RepeatPlan:
+def plan(setup: Setup, draft: RepeatPlan) -> RepeatPlan:
     """Return the plan: everybody is asked for the raw record, for a release that is described before."""
     questions = (Question(hand_over(ANY)),)
-    return replace(plan, questions=questions, policy=policy_of(setup, questions, "owner"),
-                   released=_released(_method(setup), setup, plan.split))  # fmt: skip
+    return replace(draft, questions=questions, policy=policy_of(setup, questions, "owner"),
+                   released=_released(_method(setup), setup, draft.split))  # fmt: skip
 
 
 def guarantee(setup: Setup, released: Sequence[GraphRelease]) -> Guarantee:
@@ -57,8 +57,8 @@ def guarantee(setup: Setup, released: Sequence[GraphRelease]) -> Guarantee:
 def work(repeat: Repeat, collected: Collected) -> Outcome:
     """Add noisy hops to the records and train."""
     setup = repeat.setup
-    came = read_records(setup.population.facts, collected)
-    data = handed_lists(setup.population.facts, came)
+    came = read_records(setup.facts, collected)
+    data = handed_lists(setup.facts, came)
     released = _released(_method(setup), setup, repeat.split)
     repeat.tell("train", None)
     started = time.perf_counter()
@@ -114,7 +114,7 @@ def _features_alone(repeat: Repeat) -> IntArray:
 
 
 def _released(method: GraphOwner, setup: Setup, split: Split) -> GraphRelease:
-    return method.release(people=setup.population.facts.n, training=len(split.train),
+    return method.release(people=setup.facts.n, training=len(split.train),
                           epochs=setup.settings.training.epochs, epsilon=setup.budget.epsilon)  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def _learn(
     people = Learners(data.labels, *(part[data.labels[part] >= 0] for part in (split.train, split.val)))
     with threads_for(0):
         return method.learn(
-            data, people, released, settings, classes=repeat.setup.population.facts.classes, order_seed=seeds.split,
+            data, people, released, settings, classes=repeat.setup.facts.classes, order_seed=seeds.split,
             noise_seed=derive(seed, stream) if stream else seed, seed=seeds.training, noise=noise,
         )  # fmt: skip
 

@@ -29,7 +29,7 @@ from ldpsim.devices.facts import IntArray
 from ldpsim.devices.prediction import Bundle
 from ldpsim.strategies.people.owner_graphs import own
 from ldpsim.strategies.results import evaluation
-from ldpsim.strategies.results.outcome import Outcome, Predict, Predictions
+from ldpsim.strategies.results.outcome import NO_GRAPH, Outcome, Predict, Predictions
 from ldpsim.strategies.results.verdict import FEATURES_ALONE, GRAPH_ALONE, SHUFFLED
 from ldpsim.strategies.rounds.collect_once import Collected
 from ldpsim.strategies.runs.asking import ask
@@ -50,17 +50,17 @@ if TYPE_CHECKING:
     from ldpsim.curator.learning.training import TrainedNetwork
 
 
-def plan(setup: Setup, plan: RepeatPlan) -> RepeatPlan:
+def plan(setup: Setup, draft: RepeatPlan) -> RepeatPlan:
     """Return the plan: one question to every device, unless reports are kept from an earlier run."""
     if setup.options.from_reports is not None:
-        return plan
-    questions = questions_asked(setup.method, setup.population.facts, plan.split, setup.budget, ANY)
-    return replace(plan, questions=questions, policy=policy_of(setup, questions), released=questions)
+        return draft
+    questions = questions_asked(setup.method, setup.facts, draft.split, setup.budget, ANY)
+    return replace(draft, questions=questions, policy=policy_of(setup, questions), released=questions)
 
 
 def guarantee(setup: Setup, released: Sequence[Sequence[Question]]) -> Guarantee:
     """Return the guarantee of the questions of collections, or of one where all ask the same, as often as they do."""
-    method, facts, times = setup.method, setup.population.facts, len(released)
+    method, facts, times = setup.method, setup.facts, len(released)
     if len({keys_of(questions) for questions in released}) == 1:
         return method.guarantee(facts, released[0], setup.budget, collections=times).over(times)
     together = [question for questions in released for question in questions]
@@ -93,6 +93,11 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
     repeat.tell("train", None)
     with watched(repeat.watch):
         trained = train_on_graph(repeat, graph)
+    accuracy, truth = None, NO_GRAPH
+    if setup.deployed:  # the curator has the public labels of validation people, and no other truth
+        accuracy = {"test": None, "val": trained.val_accuracy if len(graph.val) else None, "macro_f1": None}
+    else:
+        truth = evaluation.reconstruction(graph, setup.population, own_features=own_features)
     return Outcome(
         seconds={**seconds, "train": trained.seconds},
         released=collected.questions,
@@ -100,8 +105,9 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
         class_scores=trained.log_probability,
         model=trained.model,
         collected=collected,
+        accuracy=accuracy,
         reconstruction={
-            **evaluation.reconstruction(graph, setup.population, own_features=own_features),
+            **truth,
             **{name: graph.notes[name] for name in ("posterior",) if name in graph.notes},
         },
         evidence=evidence if nulls else None,
@@ -209,7 +215,7 @@ def train_on_graph(repeat: Repeat, graph: Graph) -> TrainedNetwork:
     return cast(GraphMethod, setup.method).train(
         graph,
         settings=setup.settings.training,
-        classes=setup.population.facts.classes,
+        classes=setup.facts.classes,
         seed=repeat.seeds.training,
         device=setup.options.device,
     )

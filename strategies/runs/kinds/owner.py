@@ -180,12 +180,12 @@ def _graphs(folder: str) -> tuple[PlainGraph, PlainGraph]:
     return PlainGraph.load(Path(folder) / "private"), PlainGraph.load(Path(folder) / "public")
 
 
-def plan(setup: Setup, plan: RepeatPlan) -> RepeatPlan:
+def plan(setup: Setup, draft: RepeatPlan) -> RepeatPlan:
     """Return the plan: the private people are asked for the raw record, unless a baseline reads it without asking."""
-    method, private = _method(setup), _division(plan.split).private
+    method, private = _method(setup), _division(draft.split).private
     questions = (Question(hand_over(ANY), private),) if method.hands_over else ()
-    account = method.account(len(private), setup.population.facts.classes)
-    return replace(plan, questions=questions, policy=policy_of(setup, questions, "owner"), released=account)
+    account = method.account(len(private), setup.facts.classes)
+    return replace(draft, questions=questions, policy=policy_of(setup, questions, "owner"), released=account)
 
 
 def guarantee(setup: Setup, released: Sequence[Account | None]) -> Guarantee:
@@ -193,7 +193,7 @@ def guarantee(setup: Setup, released: Sequence[Account | None]) -> Guarantee:
     method = setup.method
     accounts = [account for account in released if account is not None]
     if not accounts:
-        return method.guarantee(setup.population.facts, (), setup.budget)
+        return method.guarantee(setup.facts, (), setup.budget)
     worst = max(accounts, key=lambda account: account.label)
     return cast(LabelAnswers, method).guarantee_of(worst, len(accounts))
 
@@ -201,7 +201,7 @@ def guarantee(setup: Setup, released: Sequence[Account | None]) -> Guarantee:
 def work(repeat: Repeat, collected: Collected) -> Outcome:
     """Train teachers on the records or count votes, release labels, train the student."""
     setup, division, method = repeat.setup, _division(repeat.split), _method(repeat.setup)
-    population, classes = setup.population, setup.population.facts.classes
+    population, classes = setup.population, setup.facts.classes
     seconds = dict.fromkeys(("collect", "reconstruct"), 0.0)
     cost: Account | None
     extra: dict[str, Any] = {}
@@ -279,7 +279,7 @@ def _release(
 ) -> tuple[Account, IntArray, IntArray, dict[str, Any]]:
     """Return the cost of the release, the noisy labels, their public nodes, and the section of the record."""
     setup, seeds = repeat.setup, repeat.seeds
-    options, classes = setup.options, setup.population.facts.classes
+    options, classes = setup.options, setup.facts.classes
     noise_seed = repeat.noise_seed
     candidates = np.searchsorted(division.public, division.candidates)
     order = query_order(public, candidates, method.query_selection, seed=seeds.split)

@@ -86,7 +86,7 @@ def released_by_all(setup: Setup, split: Split) -> Trained | None:
 def plan_of_devices(setup: Setup, plan: RepeatPlan) -> RepeatPlan:
     """Return the plan of rounds in which the devices of the people train; their policy allows all answers."""
     task, answers = task_of(setup, "policy"), cast(Federated, setup.method).answers
-    policy = policy_for_training(task, setup.population.facts, answers=answers, caps=setup.options.caps)
+    policy = policy_for_training(task, setup.facts, answers=answers, caps=setup.options.caps)
     return replace(plan, policy=policy, released=released_by_all(setup, plan.split))
 
 
@@ -104,7 +104,7 @@ def plan_of_alone(setup: Setup, plan: RepeatPlan) -> RepeatPlan:
 
 def guarantee(setup: Setup, released: Sequence[Any]) -> Guarantee:
     """Return the guarantee of the models of a server, or of the updates of each device, in all trainings."""
-    method, facts, times = cast(Federated, setup.method), setup.population.facts, len(released)
+    method, facts, times = cast(Federated, setup.method), setup.facts, len(released)
     if None in released:
         return method.guarantee(facts, (), setup.budget, collections=times).over(times)
     trained: Sequence[Trained] = released
@@ -266,7 +266,7 @@ def train_alone(repeat: Repeat, collected: Collected) -> Outcome:
 def task_of(setup: Setup, collection: str) -> Task:
     """Return the task of a federated method's devices."""
     method = cast(Federated, setup.method)
-    return method.task(collection, setup.population.facts, setup.settings.training, setup.budget)
+    return method.task(collection, setup.facts, setup.settings.training, setup.budget)
 
 
 def checkpoint_of(repeat: Repeat, *more: str) -> CheckpointFile:

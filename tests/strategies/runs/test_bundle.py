@@ -24,7 +24,7 @@ VOTE = {"method": "vote", "volunteers": 0.3, "private_labels": True, "epsilon": 
 
 def _text(repeat: Repeat, people: Population, collected: Collected) -> str:
     """Return the bundle that is made of these reports where the devices hold these people's data."""
-    other = replace(repeat, setup=replace(repeat.setup, population=people))
+    other = replace(repeat, setup=replace(repeat.setup, people=people))
     make = kind_of(other.setup.method).work(other, replace(collected)).make_bundles
     assert make is not None
     bundle = make()

@@ -161,7 +161,7 @@ def read_by(setup: Setup) -> dict[str, list[IntArray]]:
 
 
 def reference(setup: Setup, people: Population, home: Path) -> Predictions | None:
-    setup = replace(setup, population=people)
+    setup = replace(setup, people=people)
     made = kind_of(setup.method).reference(Repeat(setup, setup.plans[0], 0, home, home, None, "c", False))
     return made and made.train(replace(made.settings, epochs=15, lr=0.1))
 
