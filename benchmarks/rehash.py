@@ -30,11 +30,11 @@ from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.experiments.compare import shown_options
 from ldpsim.strategies.results.folder import COMPARISON, is_name_of
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_parameters
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import FACTS, RunOptions
-from ldpsim.strategies.setup.run_setup import RunSetup, load_population
+from ldpsim.strategies.setup.run_setup import Setup, load_population
 
 VERSION = "0.1.0"  # of all results of format 1
 # Constants of options that had left, and fields that were left out at their defaults.
@@ -46,7 +46,7 @@ _LATE = {"label_target": "own", "loss_floor": 0.0, "selection": "accuracy", "gat
 _LATE_BUDGETS = {"label_mechanism": "grr", "volunteers": False}
 
 
-def hash_of_format_1(setup: RunSetup) -> str:
+def hash_of_format_1(setup: Setup) -> str:
     """Return the hash that version 0.1.0 gave a run."""
     values = hashed_parameters(setup.options, setup.population, setup.settings, setup.budget)
     del values["format"]
@@ -75,7 +75,7 @@ class Hashes:
         key = options.dataset, options.data_dir, options.clients, facts, options.seeds_of(0).population
         if key != self._key:
             self._people, self._key = load_population(options), key
-        setup = set_up(options, population=self._people)
+        setup = prepare(options, population=self._people)
         return hash_of_format_1(setup), setup.digest
 
 

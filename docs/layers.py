@@ -58,6 +58,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("estimate", "group_accuracy", "tracking"),
         ("outputs",),
         ("runs",),
+        ("runs.kinds",),
         ("__init__", "ask_once", "experiments", "flower_app"),
         ("attacks", "planning", "server_app"),
         ("attacks.audit", "attacks.poison", "attacks.stress"),

@@ -36,7 +36,8 @@ from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices import datasets
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies import RunOptions
-from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.option_spec import declared
 
 FOLDER = Path(__file__).parent / "methods"
@@ -162,8 +163,8 @@ def people() -> Population:
 def default_guarantee(name: str) -> tuple[Guarantee, str]:
     """Return the guarantee of a method's default question to 3,000 people, and what the question spends in words."""
     given = QUERIES if issubclass(find(name), LabelAnswers) else {}
-    setup = set_up(RunOptions(method=name, clients=PEOPLE, settings=given), population=people())
-    guarantee = run_of(setup.method).guarantee_before(setup, setup.repeats[0].split)
+    setup = prepare(RunOptions(method=name, clients=PEOPLE, settings=given), population=people())
+    guarantee = guarantee_before(setup)
     spent = ""
     if isinstance(setup.method, LabelAnswers):
         spent = f", {setup.method.queries} queries, lambda {setup.method.lambda_:g}"

@@ -18,12 +18,14 @@ from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.pyg_file import people_of
 from ldpsim.strategies.outputs.graph import ResultGraph
-from ldpsim.strategies.progress import quiet
-from ldpsim.strategies.runs.one_report import OneReportRun
-from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
+from ldpsim.strategies.runs.asking import ask
+from ldpsim.strategies.runs.kind import kind_of
+from ldpsim.strategies.runs.kinds.local import rebuilt
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import start_repeat
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.run_setup import Setup
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
 
@@ -73,7 +75,7 @@ class AskOnce(BaseTransform):
         if self._takes_masks and all(name in data for name in _MASKS):
             options = replace(options, split="file")
         setup, graph, guarantee = graph_before_training(options, people)
-        made = ResultGraph(graph, None, setup.repeats[0].split.test, people.facts.classes, {"method": options.method})
+        made = ResultGraph(graph, None, setup.plans[0].split.test, people.facts.classes, {"method": options.method})
         output = made.to_pyg()
         output.holds = guarantee.to_dict()["holds"]
         return output
@@ -83,7 +85,7 @@ class AskOnce(BaseTransform):
         return f"AskOnce({self.options.method}{epsilon})"
 
 
-def graph_before_training(options: RunOptions, population: Population) -> tuple[RunSetup, Graph, Guarantee]:
+def graph_before_training(options: RunOptions, population: Population) -> tuple[Setup, Graph, Guarantee]:
     """Ask these people once, and return the checked set-up, the curator's graph and the guarantee that holds.
 
     The devices live in a temporary folder, and nothing is written elsewhere. With the same options and people the
@@ -95,13 +97,13 @@ def graph_before_training(options: RunOptions, population: Population) -> tuple[
         Refused, RunFailed: as :func:`ldpsim.strategies.runs.simulate.simulate`.
     """
     method = find(options.method)
-    run = run_of(method())
-    if type(run) is not OneReportRun or method.spec.reads:
+    if method.spec.trained_by != "curator" or method.spec.reads:
         raise ValueError(f"{options.method}: its devices do not answer one question, so it gives no graph to train on")
-    setup = set_up(replace(options, out=None, repeats=1, reference=False, nulls=False), population=population)
+    setup = prepare(replace(options, out=None, repeats=1, reference=False, nulls=False), population=population)
     with tempfile.TemporaryDirectory(prefix="ldpsim-") as folder:
         home = options.state or Path(folder) / "state"
-        with closing(set_scene(setup, 0, Path(folder), home, quiet)) as scene:
-            questions, graph = run.asked_graph(scene)
-            scene.end_collection()
-    return setup, graph, run.guarantee_of(setup, [questions])
+        with closing(start_repeat(setup, 0, Path(folder), home)) as repeat:
+            collected = ask(repeat)
+            _, _, graph = rebuilt(repeat, collected.decoded)
+            repeat.end_collection()
+    return setup, graph, kind_of(setup.method).guarantee(setup, [collected.questions])

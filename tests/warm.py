@@ -39,7 +39,7 @@ first_context = multiprocessing.get_context
 # Imported by the server when it is asked for the first time; in a run of all tests they are there.
 LARGE = (
     "ldpsim.cli.main", "ldpsim.cli.run", "dp_accounting.pld", "dp_accounting.rdp", "ldpsim.strategies.runs.simulate",
-    "ldpsim.strategies.runs.in_rounds", "ldpsim.strategies.runs.owner",
+    "ldpsim.strategies.runs.kinds.rounds", "ldpsim.strategies.runs.kinds.owner",
     "ldpsim.strategies.experiments.sweep", "ldpsim.strategies.experiments.compare",
 )  # fmt: skip
 

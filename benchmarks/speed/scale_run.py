@@ -30,9 +30,9 @@ BUDGETS: dict[str, dict[str, Any]] = {
 UNTRAINED = ("sbp", "vote")  # methods without epochs
 # Work inside a phase that is measured apart: its phase, the function, the phase afterwards.
 _APART = (
-    ("enrol", "ldpsim.strategies.runs.set_up.enrol", "start"),
+    ("enrol", "ldpsim.strategies.runs.repeat.enrol", "start"),
     ("evaluate", "ldpsim.strategies.results.evaluation.reconstruction", "finish"),
-    ("ledgers", "ldpsim.strategies.runs.simulate.read_ledgers", "finish"),
+    ("ledgers", "ldpsim.strategies.runs.judging.read_ledgers", "finish"),
 )
 
 

@@ -98,7 +98,8 @@ class LocalMethod(GraphMethod):
 
         A method whose question has a second stage also has ``regroup(reports, stage)``: each person's public group for
         that stage, int64 (n,). Questions and groups must depend on the arguments alone, as an interrupted collection
-        asks for them again.
+        asks for them again, and the collection's id stands in the queries alone: they are made once, before
+        it is known.
         """
         raise NotImplementedError
 

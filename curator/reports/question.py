@@ -29,6 +29,10 @@ class Question:
     devices: IntArray | None = None
     part: int = 0
 
+    def in_collection(self, collection: str) -> Question:
+        """Return the question as one of another collection."""
+        return replace(self, query=replace(self.query, collection=collection))
+
     def with_mechanisms(self, change: Callable[[Mechanism], Mechanism]) -> Question:
         """Return the question with every mechanism changed in this way."""
         plan = tuple(tuple(replace(ask, mechanisms=tuple(map(change, ask.mechanisms))) for ask in stage)

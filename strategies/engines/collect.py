@@ -11,16 +11,19 @@ from __future__ import annotations
 import gc
 import logging
 import multiprocessing
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
+
+from flwr.serverapp import Grid
 
 from ldpsim.curator.methods.base import Question
 from ldpsim.devices.curator_key import SignedTerms
 from ldpsim.devices.enrolment.state import SHARD
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.strategies.engines.grids import Around, DirectGrid, LocalGrid
+from ldpsim.strategies.engines.grids import DirectGrid, LocalGrid
 from ldpsim.strategies.engines.pool import available_cores, on_ray, processes
 from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, Stages, run_collection
 
@@ -35,6 +38,51 @@ def choose(engine: str, ray_address: str | None) -> str:
     return "ray" if ray_address else "local"
 
 
+@dataclass(frozen=True, eq=False)
+class Connection:
+    """An open Grid, and the node of each device.
+
+    Args:
+        grid: The Grid.
+        nodes: Flower's node id of every device, by the device's public number.
+        engine: Name of the engine behind it.
+        absent: Devices without a node: they count as silent.
+        timeout: Seconds after which a device that has not answered is silent.
+        terms: Signed terms that go with every question, in place of those that are given with it.
+    """
+
+    grid: Grid
+    nodes: Sequence[int]
+    engine: str
+    absent: frozenset[int] = frozenset()
+    timeout: float = 3600.0
+    terms: SignedTerms | None = None
+
+    def ask(
+        self, questions: Sequence[Question], *, silent: frozenset[int] = frozenset(), stages: Stages | None = None,
+        terms: SignedTerms | None = None, facts: PublicFacts | None = None,
+    ) -> Collected:  # fmt: skip
+        """Ask the devices, once, and return their reports; see :class:`CollectOnce` for the arguments."""
+        strategy = CollectOnce(questions, self.nodes, silent=silent | self.absent, stages=stages,
+                               terms=self.terms or terms, facts=facts)  # fmt: skip
+        return run_collection(strategy, self.grid, timeout=self.timeout)
+
+
+# Opens the Grid of the devices of a state folder: their folder, how many they are, how many of them are asked.
+Connect = Callable[[Path, int, int], AbstractContextManager[Connection]]
+
+
+@contextmanager
+def open_connection(
+    folder: Path, devices: int, asked: int, *, engine: str = "auto", workers: int | None = None,
+    ray_address: str | None = None,
+) -> Iterator[Connection]:  # fmt: skip
+    """Open the Grid of the devices of a state folder on an engine, ``asked`` of which are asked (:func:`grid_for`)."""
+    opened = grid_for(folder, devices, engine=engine, workers=workers, ray_address=ray_address, total=asked)
+    with quiet_flower(), _old_objects_left_alone(), opened as grid:
+        yield Connection(grid, range(1, devices + 1), choose(engine, ray_address))
+
+
 def collect(
     folder: Path,
     questions: Sequence[Question],
@@ -46,7 +94,6 @@ def collect(
     silent: frozenset[int] = frozenset(),
     stages: Stages | None = None,
     terms: SignedTerms | None = None,
-    around: Around | None = None,
     facts: PublicFacts | None = None,
 ) -> Collected:
     """Ask the devices of a state folder and return their reports.
@@ -61,15 +108,12 @@ def collect(
         silent: Devices that never answer.
         stages: Makes the questions of later stages; required for a query of several stages.
         terms: Signed terms that go with the questions.
-        around: Puts another Grid around that of the devices.
         facts: Sizes, ranges and domains. The reports to a question of one stage are then decoded as they come
             (``Collected.decoded``); None keeps their bytes.
     """
-    strategy = CollectOnce(questions, range(1, devices + 1), silent=silent, stages=stages, terms=terms, facts=facts)
-    total = sum(devices if question.devices is None else len(question.devices) for question in questions)
-    opened = grid_for(folder, devices, engine=engine, workers=workers, ray_address=ray_address, total=total)
-    with quiet_flower(), _old_objects_left_alone(), opened as grid:
-        return run_collection(strategy, around(grid) if around else grid)
+    asked = sum(devices if question.devices is None else len(question.devices) for question in questions)
+    with open_connection(folder, devices, asked, engine=engine, workers=workers, ray_address=ray_address) as connection:
+        return connection.ask(questions, silent=silent, stages=stages, terms=terms, facts=facts)
 
 
 _for_good = False

@@ -7,7 +7,7 @@ draw reports in others. It runs under the unmodified ``Strategy.start``. The nod
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from ldpsim.strategies.engines.flower_private import assume_identity, set_messag
 from ldpsim.strategies.rounds.messages import Outbox
 
 RUN_ID = 1
-Around = Callable[["DirectGrid"], "DirectGrid"]  # puts another Grid around that of the devices
 
 
 class DirectGrid(Grid):

@@ -34,12 +34,13 @@ from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.in_words import CLOSE, at_the_level, held
 from ldpsim.strategies.results.numbers import IN_CLEAR
-from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_options
 from ldpsim.strategies.setup.option_spec import MODEL
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import check_any_reads, read_alone
-from ldpsim.strategies.setup.run_setup import RunSetup, load_population
+from ldpsim.strategies.setup.run_setup import Setup, load_population
 from ldpsim.strategies.setup.settings import CHOSEN
 
 _NAMES = {"adjacency": "edges", "features": "features"}
@@ -65,23 +66,18 @@ class Matched:
     of_reports: bool = False
 
 
-def guarantee_before(setup: RunSetup) -> Guarantee:
-    """Return what one collection will guarantee, before anybody is asked; ValueError for parameters that do not fit."""
-    return run_of(setup.method).guarantee_before(setup, setup.repeats[0].split)
-
-
 @dataclass(frozen=True)
 class Accounts:
     """Source of the figures that a search compares.
 
     Args:
-        set_up: Checks options and makes the set-up of a run.
+        prepare: Checks options and makes the set-up of a run.
         before: Guarantee of a run, before anybody is asked.
         public: Attributes that may be public in a record: then the loss of its private rest is made equal.
     """
 
-    set_up: Callable[[RunOptions], RunSetup]
-    before: Callable[[RunSetup], Guarantee] = guarantee_before
+    prepare: Callable[[RunOptions], Setup]
+    before: Callable[[Setup], Guarantee] = guarantee_before
     public: frozenset[str] = frozenset({"features"})
 
 
@@ -97,12 +93,12 @@ def match(options: RunOptions, population: Population, level: str, target: float
     Raises:
         ValueError: for options that are wrong with any budget.
     """
-    return match_by(Accounts(lambda run: set_up(run, population=population)), options, level, target)
+    return match_by(Accounts(lambda run: prepare(run, population=population)), options, level, target)
 
 
 def match_by(accounts: Accounts, options: RunOptions, level: str, target: float) -> Matched:
     """Solve as :func:`match` does, with figures of another source: of people who are not there, for example."""
-    setup = accounts.set_up(options)
+    setup = accounts.prepare(options)
     if setup.settings.provenance.get("feature_share") == CHOSEN:
         return _with_chosen_share(accounts, setup, level, target)
     method = setup.method
@@ -128,17 +124,17 @@ def match_by(accounts: Accounts, options: RunOptions, level: str, target: float)
     return Matched(_with(setup, knob, value).options, loss, note, of_reports=bool(note))
 
 
-def _with_chosen_share(accounts: Accounts, setup: RunSetup, level: str, target: float) -> Matched:
+def _with_chosen_share(accounts: Accounts, setup: Setup, level: str, target: float) -> Matched:
     """Solve with the share of the present budget, then with the share of the budget that this gives, and keep it."""
     options = replace(setup.options, feature_share=setup.budget.feature_share)
     solution = match_by(accounts, options, level, target)
     if solution.reason:
         return replace(solution, options=setup.options)
-    there = accounts.set_up(replace(solution.options, feature_share=setup.options.feature_share))
+    there = accounts.prepare(replace(solution.options, feature_share=setup.options.feature_share))
     return match_by(accounts, replace(options, feature_share=there.budget.feature_share), level, target)
 
 
-def _with(setup: RunSetup, knob: str, value: float) -> RunSetup:
+def _with(setup: Setup, knob: str, value: float) -> Setup:
     """Return the set-up with another budget; the population is not loaded again."""
     if knob == "epsilon":
         return replace(

@@ -195,14 +195,14 @@ def _held(folder: Path) -> Iterator[None]:
 
 def check_cells(several: Sequence[RunOptions]) -> list[str | Failed]:
     """Return the config hashes of cells that share their people (a worker's task)."""
-    from ldpsim.strategies.runs.set_up import set_up
+    from ldpsim.strategies.runs.prepare import prepare
     from ldpsim.strategies.setup.run_setup import load_population
 
     population, outcomes = None, list[str | Failed]()
     for options in several:
         try:
             population = population or load_population(options)
-            outcomes.append(set_up(options, population=population).digest)
+            outcomes.append(prepare(options, population=population).digest)
         except Exception as error:
             outcomes.append(failure(error))
     return outcomes

@@ -21,15 +21,16 @@ from ldpsim.curator.methods.references.references import Reference
 from ldpsim.curator.names import by_field, paper_name
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.setting_error import SettingError
-from ldpsim.strategies.experiments.compare import guarantee_before
 from ldpsim.strategies.outputs.sums import AskedInAll, added, levels_of
 from ldpsim.strategies.people.owner_graphs import own
 from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
-from ldpsim.strategies.runs.run import gather_reports, public_knowledge
-from ldpsim.strategies.runs.set_up import set_up, temporary_scene
+from ldpsim.strategies.runs.asking import ask
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import public_knowledge, temporary_repeat
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.options import AUTO, RunOptions
 from ldpsim.strategies.setup.read_options import SET, read_alone
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.run_setup import Setup
 from ldpsim.strategies.setup.settings import TRAINING, Settings, resolve
 
 Values = Mapping[str, Any]
@@ -46,13 +47,13 @@ class Trial:
         reports: Reports of the people; None for a reference, which asks nobody.
     """
 
-    setup: RunSetup = field(repr=False)
+    setup: Setup = field(repr=False)
     repeat: int
     reports: Reports | None = field(repr=False)
 
     def reconstruct(self, method: Method) -> Graph:
         """Return the graph that a method makes from the reports, or a reference from the data."""
-        people, split = self.setup.population, self.setup.repeats[self.repeat].split
+        people, split = self.setup.population, self.setup.plans[self.repeat].split
         if method.spec.reads:
             return cast(Reference, method).from_owned(own(people, split, trust="none"))
         assert self.reports is not None
@@ -63,17 +64,17 @@ class Trial:
         """Return the validation accuracy as the curator sees it, of a network that the method trains as in a run."""
         trained = cast(GraphMethod, settings.method).train(
             graph, settings=settings.training, classes=self.setup.population.facts.classes,
-            seed=self.setup.repeats[self.repeat].seeds.training, device=self.setup.options.device,
+            seed=self.setup.plans[self.repeat].seeds.training, device=self.setup.options.device,
         )  # fmt: skip
         return trained.val_accuracy
 
 
-def gather(setup: RunSetup, repeat: int) -> Trial:
+def gather(setup: Setup, repeat: int) -> Trial:
     """Enrol people, ask them once and return their reports."""
     if setup.method.spec.reads:
         return Trial(setup, repeat, None)
-    with temporary_scene(setup, repeat) as scene:
-        return Trial(setup, repeat, gather_reports(scene)[2])
+    with temporary_repeat(setup, repeat) as asked:
+        return Trial(setup, repeat, ask(asked).decoded)
 
 
 def setting_of(options: RunOptions, result: SearchResult, stages: Sequence[ValueGrid]) -> dict[str, Any]:
@@ -188,14 +189,14 @@ def search(options: RunOptions, stages: Sequence[ValueGrid], *, progress: Progre
     return SearchResult(ordered, _settings(setup, best.values), collections, sums)
 
 
-def _checked(options: RunOptions, stages: Sequence[ValueGrid]) -> RunSetup:
+def _checked(options: RunOptions, stages: Sequence[ValueGrid]) -> Setup:
     """Return the set-up of the search, once every value of the grid fits and changes no question."""
     if find(options.method).spec.trained_by in ("owner", "graph owner"):
         raise ValueError(f"tune {options.method}: its owner sees raw data, and there are no reports to search on")
     for key in [key for stage in stages for key in stage]:
         if key in options.settings:
             raise ValueError(f"--grid {paper_name(key)}: --set gives it a value already")
-    setup = set_up(options)
+    setup = prepare(options)
     questions = _questions(setup, setup.settings)
     for key, reason in _unread(options, stages).items():
         raise ValueError(f"--grid {paper_name(key)}: {reason}")
@@ -226,13 +227,13 @@ def _with_values(options: RunOptions, values: Values) -> RunOptions:
     return replace(options, settings={**options.settings, **texts})
 
 
-def _settings(setup: RunSetup, values: Values) -> Settings:
+def _settings(setup: Setup, values: Values) -> Settings:
     options = _with_values(setup.options, values)
     return resolve(options, find(options.method), setup.budget)
 
 
-def _questions(setup: RunSetup, settings: Settings) -> tuple[Question, ...]:
-    return questions_asked(settings.method, setup.population.facts, setup.repeats[0].split, setup.budget, "check")
+def _questions(setup: Setup, settings: Settings) -> tuple[Question, ...]:
+    return questions_asked(settings.method, setup.population.facts, setup.plans[0].split, setup.budget, "check")
 
 
 def _same(ours: Sequence[Question], theirs: Sequence[Question]) -> bool:
@@ -247,7 +248,7 @@ def _products(grid: ValueGrid) -> Iterator[Values]:
         yield dict(zip(grid, values, strict=True))
 
 
-def _score(setup: RunSetup, trials: Sequence[Trial], base: Values, stage: ValueGrid) -> Iterator[Candidate]:
+def _score(setup: Setup, trials: Sequence[Trial], base: Values, stage: ValueGrid) -> Iterator[Candidate]:
     """Yield one candidate per combination; each graph is made once for all trainings on it."""
     by_method = {key: values for key, values in stage.items() if key not in TRAINING}
     by_training = {key: values for key, values in stage.items() if key in TRAINING}

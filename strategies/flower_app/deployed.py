@@ -1,7 +1,7 @@
 """Collection from deployed devices, by a curator that knows public facts only.
 
-The truth is not known, so nothing is evaluated. The result is the reports, a model and its
-predictions for everybody.
+The truth is not known, so nothing is evaluated. The result is the reports, a model, its
+predictions for everybody, and a ``result.json`` without what only a simulation knows.
 
 The facts are a JSON file:
 
@@ -24,18 +24,18 @@ Their devices give label and features in clear and answer nothing else, if they 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
+import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpsim.devices.atomic_files import ldpsim_home, read_file, write_atomically
+from ldpsim.devices.atomic_files import ldpsim_home, read_file
 from ldpsim.devices.curator_key import CuratorKey, SignedTerms, read_public
 from ldpsim.devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
 from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
@@ -45,14 +45,14 @@ from ldpsim.devices.policy.policy import OnRequery, Policy, policy_for
 from ldpsim.devices.policy.terms import collection_of, facts_of, terms_of
 from ldpsim.devices.query import canonical
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.rounds.batches import ask_in_batches, read_reports
-from ldpsim.strategies.rounds.collect_once import Collected, Stages, at_stage, stages_of
 from ldpsim.strategies.setup.option_spec import OptionSpec, declared
 from ldpsim.strategies.setup.options import AUTO, RunOptions, Seeds
 
 if TYPE_CHECKING:
     from ldpsim.curator.methods import Method, Question
-    from ldpsim.curator.methods.base import Budget, LocalMethod
+    from ldpsim.curator.methods.base import Budget
+    from ldpsim.strategies.engines.collect import Connect
+    from ldpsim.strategies.setup.run_setup import Setup
     from ldpsim.strategies.setup.settings import Settings
 
 
@@ -312,18 +312,24 @@ def _settings_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Setting
         raise ValueError(f"--method {kind.spec.name}: its graph is public, and the file of public facts holds no edges")
     if public.volunteers is not None and not kind.spec.asks_volunteers:
         raise ValueError(f"--method {kind.spec.name}: it does not ask the volunteers that the facts name")
+    options = _options_of(config, public)
+    budget = budget_of(options, public_features=False)
+    settings = resolve(options, kind, budget)
+    check_read(options, settings.method)
+    if options.feature_share == AUTO:
+        settings, budget = divided(options, settings, budget, public.facts, len(public.split(0).train))
+    return settings, budget
+
+
+def _options_of(config: Mapping[str, Any], public: PublicFile) -> RunOptions:
+    """Return the options of a deployment: nothing is measured against a truth."""
     values = {name: value for name, value in options_given(config).items() if name not in _ELSEWHERE}
     for name in _OF_DATA:
         spec = declared(RunOptions)[name]
         if name in values and spec.is_given(value := values[name]):
             raise ValueError(f"{spec.words(value)}: a deployment does not read it; its people are those of the facts")
-    options = RunOptions(**{**values, **_labels_of(public), "reference": False})
-    budget = budget_of(options, public_features=False)
-    settings = resolve(options, kind, budget)
-    check_read(options, settings.method)
-    if options.feature_share == AUTO:
-        budget, settings = divided(options, settings, budget, public.facts, len(public.split(0).train))
-    return settings, budget
+    unknown = dict.fromkeys(("reference", "nulls", "groups"), False)
+    return RunOptions(**{**values, **_labels_of(public), **unknown})
 
 
 def _method_name(config: Mapping[str, Any]) -> str:
@@ -352,75 +358,75 @@ def _questions(
 
 
 def run_deployed(
-    config: Mapping[str, Any], public: PublicFile, terms: SignedTerms | None, collect: Callable[..., Collected],
+    config: Mapping[str, Any], public: PublicFile, terms: SignedTerms | None, connect: Connect,
     refused_claims: Mapping[int, Sequence[int]],
 ) -> Path:  # fmt: skip
-    """Collect reports, reconstruct the graph, train, and write the result to a folder of its own.
+    """Ask, work and write the record, as :func:`ldpsim.strategies.runs.simulate.simulate` does, to a folder of its own.
 
     Args:
         config: The run's configuration (:mod:`ldpsim.strategies.flower_app.simulation`). ``collection``
             continues an interrupted collection by the id that it printed.
         public: Public facts and labels.
         terms: The terms of the collection; None where the devices answer any curator.
-        collect: Sends questions to the devices.
+        connect: Opens the Grid of the devices.
         refused_claims: Nodes that claimed a person's number and did not count.
 
     Raises:
         ValueError: for a mistake of the user, in one line.
-        Refused: if no device reported.
+        Refused, RunFailed: if no device reported.
     """
-    from ldpsim.curator.device_bundle import bundle_parts
-    from ldpsim.curator.nulls.models import known_from_reports
-    from ldpsim.strategies.runs.one_report import bundles
-    from ldpsim.strategies.runs.simulate import Refused
-    from ldpsim.strategies.setup.settings import check_gnn
+    from ldpsim.strategies.engines.usage import cpu_seconds
+    from ldpsim.strategies.results.record import assemble
+    from ldpsim.strategies.runs.asking import ask
+    from ldpsim.strategies.runs.judging import without_truth
+    from ldpsim.strategies.runs.kind import kind_of
+    from ldpsim.strategies.runs.repeat import Repeat
+    from ldpsim.strategies.runs.spent import spent
 
-    seeds = Seeds.derive(int(config.get("seed") or 0))
-    settings, budget = _settings_of(config, public)
-    check_gnn(settings, public.facts)
-    method = settings.method
-    split = public.split(seeds.split)
+    started, cpu = time.perf_counter(), cpu_seconds()
     own = collection_of(terms.terms) if terms is not None else uuid.uuid4().hex
     collection = str(config.get("collection") or own)
-    questions = _questions(method, public, split, budget, collection)
+    setup = _prepare(config, public, collection)
+    kind = kind_of(setup.method)
     print(f"collection {collection}: to go on with it, --run-config 'collection=\"{collection}\"'", flush=True)
-    folder = results_folder(terms) / f"{method.spec.name}-{collection}"
-    stages = Stages(method, public.facts, folder)
-    knowledge = PublicKnowledge(public.facts, split, public.labels)
-
-    def ask(batch: Sequence[Question]) -> Collected:
-        return collect(folder, batch, devices=public.facts.n, silent=frozenset[int](), stages=stages)
-
-    if method.spec.in_batches:
-        questions, collected = ask_in_batches(method, knowledge, budget, questions, folder, ask)
-    else:
-        collected = ask(questions)
-    questions = at_stage(questions, stages_of(questions) - 1, collected.grouping)
+    folder = results_folder(terms) / f"{setup.method.spec.name}-{collection}"
+    repeat = Repeat(setup, setup.plans[0], 0, folder, folder, None, collection, False, connect=connect)
+    collected = ask(repeat)
     counts = {name: getattr(collected, name) for name in ("asked", "reported", "replayed", "silent", "failed")}
     print(", ".join(f"{name} {number}" for name, number in counts.items()), dict(collected.refused), flush=True)
-    if not collected.reported + collected.replayed:
-        raise Refused(f"none of {collected.asked:,} devices reported ({dict(collected.refused)})")
     folder.mkdir(parents=True, exist_ok=True)
-    reports = read_reports(public.facts, questions, collected)
-    reports.save(folder / "reports")
-    local = cast("LocalMethod", method)  # it has questions
-    graph = local.reconstruct(reports, knowledge)
-    trained = local.train(
-        graph, settings=settings.training, classes=public.facts.classes, seed=seeds.training, device="auto"
+    outcome = without_truth(kind.work(repeat, collected))
+    assert outcome.predictions is not None
+    claims = {str(device): [str(node) for node in nodes] for device, nodes in refused_claims.items()}
+    outcome = replace(
+        outcome, extra={**outcome.extra, "deployment": {"collection": collection, "refused_claims": claims}}
     )
-    run_folder.write_model(folder, trained.model.state_dict())
-    np.save(folder / "predictions.npy", trained.predictions, allow_pickle=False)
-    parts = bundle_parts(reports, knowledge, known_from_reports(reports, knowledge, nulls=False))
-    write_atomically(folder / run_folder.BUNDLE, bundles(parts, method, trained)[0].as_text())
-    guarantee = method.guarantee(public.facts, questions, budget)
-    summary = {
-        "method": method.spec.name,
-        "collection": collection,
-        "devices": {**counts, "refused": sum(collected.refused.values()), "reports_sha256": collected.reports_sha256},
-        "refused_claims": {str(device): [str(node) for node in nodes] for device, nodes in refused_claims.items()},
-        "privacy": guarantee.to_dict(),
-        "validation_accuracy": trained.val_accuracy if len(graph.val) else None,
-    }
-    write_atomically(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
-    print(f"result: {folder}/summary.json", flush=True)
+    seconds = {"population": 0.0, "total": time.perf_counter() - started, "cpu": cpu_seconds() - cpu}
+    record = assemble(setup, [outcome], seconds, *spent(kind, setup, [outcome]))
+    run_folder.write_outcome(folder, outcome)
+    np.save(folder / "predictions.npy", outcome.predictions, allow_pickle=False)
+    run_folder.write_result(folder, record)
+    print(f"result: {folder}/result.json", flush=True)
     return folder
+
+
+def _prepare(config: Mapping[str, Any], public: PublicFile, collection: str) -> Setup:
+    """Return the set-up of a deployment: what :func:`ldpsim.strategies.runs.prepare.prepare` makes, without people.
+
+    Whoever reaches the server writes the collection's id: the queries check it before a folder has its name.
+    """
+    from ldpsim.strategies.setup.fingerprint import config_hash
+    from ldpsim.strategies.setup.run_setup import DeployedPeople, RepeatPlan, Setup
+    from ldpsim.strategies.setup.settings import check_gnn
+
+    seeds = Seeds.derive(int(config.get("seed") or 0), noise=None)  # the devices have secrets of their own
+    settings, budget = _settings_of(config, public)
+    check_gnn(settings, public.facts)
+    split = public.split(seeds.split)
+    questions = _questions(settings.method, public, split, budget, collection)
+    plan = RepeatPlan(seeds, split, frozenset(), questions, released=questions)
+    people = DeployedPeople(PublicKnowledge(public.facts, split, public.labels), public.digest)
+    digest = config_hash({"method": settings.method.spec.name, "facts": public.digest, "budget": asdict(budget),
+                          "parameters": settings.parameters(), "seeds": seeds.to_dict()})  # fmt: skip
+    options = replace(_options_of(config, public), save_reports=True)
+    return Setup(options, people, budget, settings, digest, (plan,))

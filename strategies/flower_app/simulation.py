@@ -25,6 +25,7 @@ import secrets
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,16 +34,14 @@ from flwr.app import Context, Message, RecordDict
 from flwr.serverapp import Grid
 
 from ldpsim.curator.methods import find
-from ldpsim.curator.methods.base import Question
 from ldpsim.devices.atomic_files import read_file
 from ldpsim.devices.client_app import STATE, default_state_folder
 from ldpsim.devices.curator_key import SignedTerms
 from ldpsim.devices.datasets import GENERATED, SMALLEST_GENERATED, TABLE, names
 from ldpsim.devices.enrolment.state import State, is_enrolled
-from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.wire import WHOAMI_TYPE, read_introduction
+from ldpsim.strategies.engines.collect import Connect, Connection
 from ldpsim.strategies.flower_app.deployed import PublicFile, check_terms, options_given, run_deployed
-from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, Stages, run_collection
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -87,14 +86,13 @@ def roster_of(introductions: Mapping[int, tuple[int, bool]], bound: Mapping[int,
     return Roster(node_of, {device: others[device] for device in sorted(others) if others[device]})
 
 
-def strategy_of_nodes(
-    questions: Sequence[Question], devices: int, roster: Roster, *, silent: frozenset[int] = frozenset(),
-    stages: Stages | None = None, terms: SignedTerms | None = None,
-) -> CollectOnce:  # fmt: skip
-    """Return the strategy for the nodes that count; the others of so many devices are silent."""
+def connection_of(
+    grid: Grid, devices: int, roster: Roster, *, timeout: float = 3600.0, terms: SignedTerms | None = None
+) -> Connection:
+    """Return the connection to the nodes that count; the others of so many devices are silent."""
     absent = frozenset(range(devices)) - set(roster.node_of)
     nodes = [roster.node_of.get(device, _NOWHERE) for device in range(devices)]
-    return CollectOnce(questions, nodes, silent=silent | absent, stages=stages, terms=terms)
+    return Connection(grid, nodes, "flower", absent, timeout, terms)
 
 
 def wait_for_nodes(grid: Grid, minimum: int, *, seconds: float = NODES_SECONDS) -> list[int]:
@@ -157,23 +155,18 @@ def run_on_grid(grid: Grid, context: Context) -> None:
     for line in roster.lines():
         print(line, flush=True)
 
-    def collect(
-        folder: Path, questions: Sequence[Question], *, devices: int, silent: frozenset[int],
-        stages: Stages | None = None, facts: PublicFacts | None = None,
-    ) -> Collected:  # fmt: skip
-        strategy = strategy_of_nodes(questions, devices, roster, silent=silent, stages=stages, terms=terms)
-        return run_collection(strategy, grid, timeout=timeout)
+    def connect(_: Path, devices: int, __: int) -> AbstractContextManager[Connection]:
+        return nullcontext(connection_of(grid, devices, roster, timeout=timeout, terms=terms))
 
-    collect.engine = "flower"  # type: ignore[attr-defined]  # result.json names it
     if public is not None:
-        run_deployed(config, public, terms, collect, roster.refused)
+        run_deployed(config, public, terms, connect, roster.refused)
         return
     if any(own for _, own in introductions.values()) and not enrolled:
         raise ValueError(
             "the nodes have devices of their own, which a curator does not enrol: the configuration needs the text of "
             f"the public facts (facts), or in a rehearsal the SuperLink's environment their folder ({STATE})"
         )
-    _simulate(config, state or default_state_folder(context.run_id), enrolled, len(nodes), collect)
+    _simulate(config, state or default_state_folder(context.run_id), enrolled, len(nodes), connect)
 
 
 def default_config() -> dict[str, str | int | float]:
@@ -203,7 +196,7 @@ def read_config(path: Path) -> dict[str, str | int | float]:
     return config
 
 
-def _simulate(config: Any, state: Path, enrolled: int, nodes: int, collect: Any) -> None:
+def _simulate(config: Any, state: Path, enrolled: int, nodes: int, connect: Connect) -> None:
     from ldpsim.strategies.results.numbers import share
     from ldpsim.strategies.runs.simulate import simulate
 
@@ -231,7 +224,7 @@ def _simulate(config: Any, state: Path, enrolled: int, nodes: int, collect: Any)
             phases.append(phase)
             print(f"{phase} ...", flush=True)
 
-    result = simulate(options, progress=tell, collect=collect)
+    result = simulate(options, progress=tell, connect=connect)
     devices = result.record["devices"]
     print(
         f"result: accuracy {share(result.record['accuracy'])}; "

@@ -31,8 +31,8 @@ from ldpsim.strategies.results.averages import (
     over_repeats,
     share_interval,
 )
-from ldpsim.strategies.results.outcome import Repeat, Score
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.results.outcome import RepeatScores, Score
+from ldpsim.strategies.setup.run_setup import Setup
 
 EVERYBODY, CLASS, DEGREE, LABELLED_NEIGHBOUR = "everybody", "class", "degree", "labelled_neighbour"
 KINDS = (CLASS, DEGREE, LABELLED_NEIGHBOUR)
@@ -60,7 +60,7 @@ def people_groups(population: Population, split: Split) -> list[PeopleGroup]:
     """Return the groups of the scored people that have members, without those that hold everybody.
 
     A degree is the number of neighbours in the population's own graph. A labelled neighbour is one whose label the
-    training or the validation reads, from whatever source (``RunSetup.labelled_split``). Time and memory are linear
+    training or the validation reads, from whatever source (``Setup.labelled_split``). Time and memory are linear
     in people and edges.
     """
     scored = split.test
@@ -194,7 +194,7 @@ _Members = NDArray[np.bool_]
 
 
 def groups_section(
-    setup: RunSetup, repeats: Sequence[Repeat], verdict: Mapping[str, Any] | None
+    setup: Setup, repeats: Sequence[RepeatScores], verdict: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
     """Return accuracy by group for the method, the best null model and no noise.
 
@@ -202,7 +202,7 @@ def groups_section(
 
     Args:
         setup: The run.
-        repeats: Its repeats.
+        repeats: The scores of its repeats.
         verdict: Its verdict, which names the best null model; None without null models.
     """
     own = [repeat.score for repeat in repeats]
@@ -212,9 +212,9 @@ def groups_section(
     null = [repeat.nulls[name] for repeat in repeats] if name else None
     clean = [repeat.reference for repeat in repeats]
     models = {"method": own, "best_null": _of_people(null), "without_noise": _of_people(clean)}
-    splits = [setup.labelled_split(repeat.split, calibration=False) for repeat in setup.repeats[: len(repeats)]]
+    splits = [plan.labelled_split(calibration=False) for plan in setup.plans[: len(repeats)]]
     divided = [people_groups(setup.population, split) for split in splits]
-    everybody = [np.ones(len(each.split.test), bool) for each in setup.repeats[: len(repeats)]]
+    everybody = [np.ones(len(each.split.test), bool) for each in setup.plans[: len(repeats)]]
     names = {(group.by, group.place): group.name for groups in divided for group in groups}
     tail = FALSE_ALARM / max(len(names), 1)
     rows = [{**_section_row(everybody, models), "by": EVERYBODY, "group": EVERYBODY, "more_lost": None, "worse": None}]

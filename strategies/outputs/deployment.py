@@ -18,7 +18,7 @@ from ldpsim.strategies.results.numbers import percent
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import read_alone
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.run_setup import Setup
 
 DEPLOYMENT = "deployment.toml"
 SETTING = BUDGET | NETWORK | {"label_rate", "volunteers"}  # options that make a method's setting, beside `--set`
@@ -49,7 +49,7 @@ def as_config(options: RunOptions, names: Iterable[str]) -> dict[str, Any]:
     return config
 
 
-def undeployable(setup: RunSetup) -> str:
+def undeployable(setup: Setup) -> str:
     """Return why the Flower app cannot ask the question of a run, in words; empty if it can."""
     spec, specs = setup.method.in_force(), declared(RunOptions)
     if spec.trained_by != "curator" or spec.reads:
@@ -63,7 +63,7 @@ def undeployable(setup: RunSetup) -> str:
     return f"a configuration has no key for {' and '.join(lost)}" if lost else ""
 
 
-def deployment(setup: RunSetup, record: Mapping[str, Any]) -> str | None:
+def deployment(setup: Setup, record: Mapping[str, Any]) -> str | None:
     """Return the text of ``deployment.toml``: public facts, method, budget and settings of a finished run.
 
     Args:
@@ -93,7 +93,7 @@ def deployment(setup: RunSetup, record: Mapping[str, Any]) -> str | None:
     return "\n".join(lines) + "\n" + tomli_w.dumps(values)
 
 
-def _in_force(setup: RunSetup) -> RunOptions:
+def _in_force(setup: Setup) -> RunOptions:
     """Return the options with the budget, the share and the stored settings that the run used."""
     options, provenance = setup.options, setup.settings.provenance
     stored = {name: str(setup.settings.in_force()[name]) for name in provenance if name != "feature_share"}

@@ -27,12 +27,13 @@ from ldpsim.devices.query import ATTRIBUTES
 from ldpsim.strategies.estimate.asked import PRIVATE, few_people
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.estimate.traffic import miniature
-from ldpsim.strategies.experiments.compare import Accounts, Matched, guarantee_before, match_by
+from ldpsim.strategies.experiments.compare import Accounts, Matched, match_by
 from ldpsim.strategies.people.owner_graphs import Division
-from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.runs.prepare import divide_people, prepare
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.options import RunOptions
-from ldpsim.strategies.setup.run_setup import RunSetup, budget_of
-from ldpsim.strategies.setup.settings import CHOSEN, TRAINING, divided, resolve
+from ldpsim.strategies.setup.run_setup import Setup, parameters_of
+from ldpsim.strategies.setup.settings import CHOSEN, TRAINING, divided
 
 METHODS = (
     "hogs", "sbp", "solitude", "fp-solitude", "fp-blink", "fp-ldpgen", "noisy", "lpgnn", "rgnn", "upgnet", "privge",
@@ -101,27 +102,25 @@ class OnPaper:
         first, second = (miniature(self.facts, size, seed=0) for size in self.sizes)
         return first, second
 
-    def set_up(self, options: RunOptions) -> RunSetup:
+    def prepare(self, options: RunOptions) -> Setup:
         """Return the set-up of a run on the smaller graph, with the feature share that everybody would have.
 
         Raises:
             ValueError: one line, for options that do not fit.
         """
         small, people = replace(options, **_ON_PAPER), self.people[0]
-        settings = {key: value for key, value in small.settings.items() if key not in TRAINING}
-        method = find(options.method).from_settings(settings)
+        own = {key: value for key, value in small.settings.items() if key not in TRAINING}
+        method = find(options.method).from_settings(own)
         if fewer := fewer_queries(method, len(people) // 4):
             # The small graph has fewer public people than the whole one: the number of queries is put back.
-            base = set_up(replace(small, settings={**small.settings, **fewer}), population=people)
+            base = prepare(replace(small, settings={**small.settings, **fewer}), population=people)
             return replace(base, options=small, settings=replace(base.settings, method=method))
-        setup = set_up(small, population=people)
+        setup = prepare(small, population=people)
         if setup.settings.provenance.get("feature_share") != CHOSEN:
             return setup
-        plain = budget_of(options, public_features=setup.budget.public_features)
-        labels = round(len(setup.repeats[0].split.train) / len(people) * self.facts.n)
-        resolution = resolve(options, type(setup.method), plain)
-        budget, resolution = divided(options, resolution, plain, self.facts.public(), labels)
-        return replace(setup, budget=budget, settings=resolution)
+        labels = round(len(setup.plans[0].split.train) / len(people) * self.facts.n)
+        settings, budget = divided(options, *parameters_of(options), self.facts.public(), labels)
+        return replace(setup, budget=budget, settings=settings)
 
     def match(self, options: RunOptions, level: str, target: float) -> Matched:
         """Solve for the budget at which the loss that holds at a level is ``target``; as :func:`match`.
@@ -129,12 +128,12 @@ class OnPaper:
         Of a record with a public part it is the loss of the private rest. The options keep their own people and
         repeats: those of the small graphs stay on paper.
         """
-        match = match_by(Accounts(self.set_up, self.guarantee, frozenset(ATTRIBUTES)), options, level, target)
+        match = match_by(Accounts(self.prepare, self.guarantee, frozenset(ATTRIBUTES)), options, level, target)
         own = {name: getattr(options, name) for name in _ON_PAPER}
         return replace(match, options=replace(match.options, **own))
 
-    def guarantee(self, setup: RunSetup) -> Guarantee:
-        """Return what holds for everybody, of a set-up of :meth:`set_up`."""
+    def guarantee(self, setup: Setup) -> Guarantee:
+        """Return what holds for everybody, of a set-up of :meth:`prepare`."""
         n = self.facts.n
         if setup.method.spec.trained_by != "curator":
             return guarantee_before(self._in_full(setup))
@@ -142,16 +141,16 @@ class OnPaper:
         if self.sizes[0] == n:
             return small
         people = self.people[1]
-        split = run_of(setup.method).divide(setup.options, people, setup.repeats[0].seeds)
-        repeat = replace(setup.repeats[0], split=split)
-        large = guarantee_before(replace(setup, population=people, repeats=(repeat,)))
+        split = divide_people(setup.method, setup.options, people, setup.plans[0].seeds)
+        plan = replace(setup.plans[0], split=split)
+        large = guarantee_before(replace(setup, people=people, plans=(plan,)))
         ahead = (n - self.sizes[0]) / (self.sizes[1] - self.sizes[0])
         holds = {name: _at(small.holds[name], large.holds[name], ahead) for name in small.holds}
         return replace(small, holds=holds)
 
-    def _in_full(self, setup: RunSetup) -> RunSetup:
+    def _in_full(self, setup: Setup) -> Setup:
         """Return the set-up with the full numbers of people, for accounts that read numbers alone."""
-        n, split = self.facts.n, setup.repeats[0].split
+        n, split = self.facts.n, setup.plans[0].split
         people = replace(setup.population, facts=replace(setup.population.facts, n=n))
         full: Split
         if isinstance(split, Division):
@@ -160,7 +159,7 @@ class OnPaper:
         else:
             share = n / len(setup.population)
             full = Split(*(_many(round(share * len(part))) for part in (split.train, split.val, split.test)))
-        return replace(setup, population=people, repeats=(replace(setup.repeats[0], split=full),))
+        return replace(setup, people=people, plans=(replace(setup.plans[0], split=full),))
 
 
 def fewer_queries(method: Method, public: int) -> dict[str, str]:

@@ -280,7 +280,7 @@ def _row(paper: OnPaper, options: RunOptions, target: TargetLoss) -> PlanRow:
         match = paper.match(options, level, target.loss)
         options = match.options
         why += [f"no setting: {match.reason}"] if match.reason and not match.of_reports else []
-    setup = paper.set_up(options)
+    setup = paper.prepare(options)
     guarantee = paper.guarantee(setup).to_dict()
     entry = held(guarantee["holds"], level)
     questions = questions_on_paper(setup.method, facts.public(), setup.budget, options)
@@ -304,7 +304,7 @@ def _row(paper: OnPaper, options: RunOptions, target: TargetLoss) -> PlanRow:
     why = [] if entry["status"] == NOT_ASKED else why
     if question > MAX_BYTES:
         why.append(f"its question has {question / 1e6:,.1f} MB, and a device reads {MAX_BYTES / 1e6:.1f}")
-    words, shared = _in_clear(guarantee["holds"], len(setup.repeats[0].split.labelled) / len(setup.population))
+    words, shared = _in_clear(guarantee["holds"], len(setup.plans[0].split.labelled) / len(setup.population))
     if spec.own_budget is not None:
         setting = (spec.own_budget[1], float(getattr(setup.method, spec.own_budget[0])))
     else:

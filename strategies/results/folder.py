@@ -20,13 +20,16 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices.atomic_files import exclusive_lock, read_file, write_atomically
 from ldpsim.strategies.setup.disk_space import naming_full_disk
+
+if TYPE_CHECKING:
+    from ldpsim.strategies.results.outcome import Outcome
 
 BUNDLE = "bundle.json"  # what devices predict from: `ldpsim device predict`
 COMPARISON = "compare.json"  # summary in the folder of a comparison
@@ -198,6 +201,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(entry) for entry in value]
     return "inf" if isinstance(value, float) and value == math.inf else value
+
+
+def write_outcome(folder: Path, outcome: Outcome) -> None:
+    """Write the network of an outcome, and what devices predict from, where it has them."""
+    if outcome.model is not None:
+        write_model(folder, outcome.model.state_dict())
+    if outcome.bundles is not None:
+        write_atomically(folder / BUNDLE, outcome.bundles[0].as_text().encode())
 
 
 def write_model(folder: Path, tensors: Mapping[str, Any]) -> None:

@@ -1,8 +1,8 @@
-"""Outcome of one repeat, as its kind of run returns it, and its score."""
+"""Outcome of one repeat, as its kind of run returns it, and its scores against the truth."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.nulls.models import NullEvidence
-from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.prediction import Bundle
 from ldpsim.strategies.results.lifetime import Losses
@@ -21,49 +20,10 @@ if TYPE_CHECKING:
 
 # Everybody's class, int64 (n,).
 Predictions = NDArray[Any]
+# The work of a null model; None: it does not fit the run.
+Predict = Callable[[], Predictions | None]
 # The reconstruction of a method that makes no graph.
 NO_GRAPH: Mapping[str, Any] = dict.fromkeys(("edge_precision", "edge_recall", "edges", "feature_mae"))
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """Outcome of the work of one repeat.
-
-    Args:
-        guarantee: The claim, and the guarantee that holds for the answers that were given.
-        seconds: ``collect``, ``reconstruct`` and ``train``.
-        released: What the guarantee is computed from (:meth:`ldpsim.strategies.runs.run.Run.guarantee_of`).
-        predictions: int64 (n,), everybody's class, -1 for people without one; None without a single network.
-        scores: float (n, classes), everybody's score of each class; None where the method gives none.
-        accuracy: Given without a single network; else it follows from ``predictions``.
-        model: The trained network; None without a single one.
-        collected: Counts of the devices and their messages.
-        reconstruction: The graph against the truth.
-        evidence: Knowledge that the null models may use; None if they are not taken.
-        reports: Reports of the devices, for the null models; None without them.
-        bundle: Makes what devices predict from, after the reports and without any; None where the method has none.
-        graph: The reconstructed graph that the network was trained on; None without one.
-        lifetime: Losses of the devices' lifetime, if the work has read the ledgers already.
-        phases: Communication by phase; None if all of it is the collection.
-        extra: Further sections of the record, by name (``teachers``, ``federated``).
-    """
-
-    guarantee: Guarantee
-    seconds: Mapping[str, float]
-    released: Any = field(default=(), repr=False)
-    predictions: Predictions | None = field(default=None, repr=False)
-    scores: NDArray[Any] | None = field(default=None, repr=False)
-    accuracy: Mapping[str, float | None] | None = None
-    model: nn.Module | None = field(default=None, repr=False)
-    collected: Collected = field(default_factory=Collected, repr=False)
-    reconstruction: Mapping[str, Any] = field(default_factory=lambda: NO_GRAPH, repr=False)
-    evidence: NullEvidence | None = field(default=None, repr=False)
-    reports: Reports | None = field(default=None, repr=False)
-    bundle: Callable[[], tuple[Bundle, Bundle | None]] | None = field(default=None, repr=False)
-    graph: Graph | None = field(default=None, repr=False)
-    lifetime: Losses | None = field(default=None, repr=False)
-    phases: Mapping[str, Mapping[str, Any]] | None = field(default=None, repr=False)
-    extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,18 +42,16 @@ class Score:
 
 
 @dataclass(frozen=True, eq=False)
-class Repeat:
-    """One repeat, scored against the truth.
+class RepeatScores:
+    """Scores of one repeat against the truth, which only a simulation knows.
 
     Args:
-        outcome: Outcome of its work.
-        bundle: What its devices predict from (:attr:`Outcome.bundle`), made.
         accuracy: On test and validation people, and macro F1.
         score: Score of the method.
         reference: Score of the same network without noise, with the method's own settings; None if it was not
             trained.
         reference_own: Its test accuracy with the reference's own settings.
-        nulls: Scores of the null models, by name (:mod:`ldpsim.strategies.runs.nulls`); empty if they were not taken.
+        nulls: Scores of the null models, by name (:mod:`ldpsim.strategies.runs.judging`); empty if they were not taken.
         ask_nobody: Names of those that tell what public data alone give
             (:func:`ldpsim.strategies.results.verdict.asks_nobody`).
         device: Score of the devices that predict for themselves; None where the method has no bundle.
@@ -101,12 +59,8 @@ class Repeat:
         own_features: The same without a list either; None where the curator has no features in clear.
         not_taken: Why null models are not taken, or in part (:mod:`ldpsim.strategies.runs.not_taken`), by name.
         null_seconds: Duration of the null models.
-        lifetime: Losses of the devices' lifetime, from their ledgers.
-        seeded: Whether the devices' secrets come from a seed; None if nobody was asked.
     """
 
-    outcome: Outcome
-    bundle: tuple[Bundle, Bundle | None] | None
     accuracy: Mapping[str, float | None]
     score: Score
     reference: Score | None
@@ -118,5 +72,55 @@ class Repeat:
     own_features: Score | None
     not_taken: Mapping[str, str]
     null_seconds: float
-    lifetime: Losses
-    seeded: bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Outcome of one repeat.
+
+    Args:
+        seconds: ``collect``, ``reconstruct`` and ``train``.
+        released: What its guarantee is computed from (:attr:`ldpsim.strategies.runs.kind.Kind.guarantee`).
+        predictions: int64 (n,), everybody's class, -1 for people without one; None without a single network.
+        class_scores: float (n, classes), everybody's score of each class; None where the method gives none.
+        accuracy: Given without a single network; else it follows from ``predictions``.
+        model: The trained network; None without a single one.
+        collected: Counts of the devices and their messages.
+        reconstruction: The graph against the truth.
+        evidence: Knowledge that the null models may use; None if they are not taken.
+        reports: Reports of the devices, for the null models; None without them.
+        nulls: Null models of its own, by name, that ask nobody: in place of those that read ``evidence``.
+        make_bundles: Makes ``bundles``; None where the method has none.
+        graph: The reconstructed graph that the network was trained on; None without one.
+        phases: Communication by phase; None if all of it is the collection.
+        extra: Further sections of the record, by name (``teachers``, ``federated``).
+        lifetime: Losses of the devices' lifetime, from their ledgers; None: they are read after the work.
+        seeded: Whether the devices' secrets come from a seed; None if nobody was asked.
+        bundles: What devices predict from, after the reports and without any.
+        scores: Its scores, once it is judged.
+    """
+
+    seconds: Mapping[str, float]
+    released: Any = field(default=(), repr=False)
+    predictions: Predictions | None = field(default=None, repr=False)
+    class_scores: NDArray[Any] | None = field(default=None, repr=False)
+    accuracy: Mapping[str, float | None] | None = None
+    model: nn.Module | None = field(default=None, repr=False)
+    collected: Collected = field(default_factory=Collected, repr=False)
+    reconstruction: Mapping[str, Any] = field(default_factory=lambda: NO_GRAPH, repr=False)
+    evidence: NullEvidence | None = field(default=None, repr=False)
+    reports: Reports | None = field(default=None, repr=False)
+    nulls: Mapping[str, Predict] = field(default_factory=dict, repr=False)
+    make_bundles: Callable[[], tuple[Bundle, Bundle | None]] | None = field(default=None, repr=False)
+    graph: Graph | None = field(default=None, repr=False)
+    phases: Mapping[str, Mapping[str, Any]] | None = field(default=None, repr=False)
+    extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    lifetime: Losses | None = field(default=None, repr=False)
+    seeded: bool | None = None
+    bundles: tuple[Bundle, Bundle | None] | None = field(default=None, repr=False)
+    scores: RepeatScores | None = field(default=None, repr=False)
+
+
+def scores_of(outcomes: Sequence[Outcome]) -> list[RepeatScores]:
+    """Return the scores of judged outcomes."""
+    return [scores for outcome in outcomes if (scores := outcome.scores) is not None]

@@ -30,7 +30,7 @@ from ldpsim.strategies.results.averages import (
     spread,
 )
 from ldpsim.strategies.results.numbers import difference, share
-from ldpsim.strategies.results.outcome import Repeat, Score
+from ldpsim.strategies.results.outcome import RepeatScores, Score
 
 NOT_TAKEN = "not run"
 UNJUDGED = "graph alone and features alone were not run"
@@ -278,7 +278,7 @@ def null_columns(nulls: Nulls, verdict: Mapping[str, Any] | None) -> dict[str, A
             "standing": verdict and verdict["standing"], "verdict": verdict and verdict["text"]}  # fmt: skip
 
 
-def nulls_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
+def nulls_section(repeats: Sequence[RepeatScores]) -> dict[str, Any] | None:
     """Return the section ``nulls``; None if no null model was taken."""
     scores = _scores(repeats)
     if CHANCE not in scores:
@@ -294,7 +294,7 @@ def nulls_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     }
 
 
-def verdict_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
+def verdict_section(repeats: Sequence[RepeatScores]) -> dict[str, Any] | None:
     """Return the section ``verdict``; None if no null model was taken."""
     scores = _scores(repeats)
     if CHANCE not in scores:
@@ -304,7 +304,7 @@ def verdict_section(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
     return {**section, "device": device_margin(repeats)}
 
 
-def device_margin(repeats: Sequence[Repeat]) -> dict[str, Any] | None:
+def device_margin(repeats: Sequence[RepeatScores]) -> dict[str, Any] | None:
     """Return how much better devices predict after the reports than by the best of what needs none.
 
     That is the device alone, its own features alone, and the largest class, as far as they were taken. None where a
@@ -363,7 +363,7 @@ def verdict_of(own: Sequence[Score], scores: Mapping[str, Sequence[Score]], free
     return {**section, "text": "; ".join(filter(None, words))}
 
 
-def _scores(repeats: Sequence[Repeat]) -> dict[str, list[Score]]:
+def _scores(repeats: Sequence[RepeatScores]) -> dict[str, list[Score]]:
     """Return the scores of each null model that every repeat has."""
     names = [name for name in repeats[0].nulls if all(name in repeat.nulls for repeat in repeats)]
     return {name: [repeat.nulls[name] for repeat in repeats] for name in names}

@@ -66,7 +66,7 @@ class Best:
 
 
 @dataclass
-class Standing:
+class TrainingState:
     """State of a training after a round.
 
     Args:
@@ -108,7 +108,7 @@ class CheckpointFile:
         self.digest = hashlib.sha256()
         self._hashed = 0
 
-    def load(self, size: int | None = None) -> Standing | None:
+    def load(self, size: int | None = None) -> TrainingState | None:
         """Return the saved training; None if there is no readable checkpoint with this key.
 
         Args:
@@ -126,12 +126,12 @@ class CheckpointFile:
             models = self._models.read_bytes()[: head["hashed"]] if head["hashed"] else b""
             if len(models) < head["hashed"]:
                 raise ValueError("models are missing")
-            standing = _standing(head, values, size)
+            training = _training_state(head, values, size)
         except Exception as error:  # damaged files raise many kinds: zip, JSON, missing names
             log.info("%s cannot be read (%s): rounds start again", self._path.name, type(error).__name__)
             return None
         self.digest, self._hashed = hashlib.sha256(models), len(models)
-        return standing
+        return training
 
     def add_model(self, weights: FloatArray) -> None:
         """Add the model of a finished round to the digest."""
@@ -145,21 +145,21 @@ class CheckpointFile:
                 os.fsync(file.fileno())
             self._hashed += len(data)
 
-    def save(self, standing: Standing) -> None:
+    def save(self, training: TrainingState) -> None:
         """Replace the checkpoint. It is on the disk before this returns."""
         if self._path is None:
             return
-        python, (_, words, *rest) = standing.randomness or (random.getstate(), np.random.get_state())
+        python, (_, words, *rest) = training.randomness or (random.getstate(), np.random.get_state())
         head = {
-            "format": FORMAT, "key": self._key, "done": standing.done, "tally": standing.tally.to_dict(),
-            "again": standing.again, "lost": standing.lost, "accuracy": standing.best.accuracy,
+            "format": FORMAT, "key": self._key, "done": training.done, "tally": training.tally.to_dict(),
+            "again": training.again, "lost": training.lost, "accuracy": training.best.accuracy,
             "hashed": self._hashed, "python": python, "numpy": rest,
         }  # fmt: skip
-        arrays: dict[str, Any] = {f"server.{name}": value for name, value in standing.server.items()}
-        if standing.best.weights is not None:
-            arrays["best"] = standing.best.weights
+        arrays: dict[str, Any] = {f"server.{name}": value for name, value in training.server.items()}
+        if training.best.weights is not None:
+            arrays["best"] = training.best.weights
         buffer = io.BytesIO()
-        np.savez(buffer, head=np.frombuffer(json.dumps(head).encode(), np.uint8), weights=standing.weights, words=words,
+        np.savez(buffer, head=np.frombuffer(json.dumps(head).encode(), np.uint8), weights=training.weights, words=words,
                  **arrays)  # fmt: skip
         write_atomically(self._path, buffer.getvalue())
 
@@ -169,12 +169,12 @@ class CheckpointFile:
         return self._path.with_suffix(".models")
 
 
-def _standing(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray], size: int | None) -> Standing:
+def _training_state(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray], size: int | None) -> TrainingState:
     for name, array in arrays.items():
         checked_array(name, array, "iuf", (size,) if name in ("weights", "best") else array.shape)
     version, inner, gauss = head["python"]
     words = arrays["words"]
-    return Standing(
+    return TrainingState(
         weights=arrays["weights"], done=head["done"], best=Best(head["accuracy"], arrays.get("best")),
         tally=RoundTally.from_dict(head["tally"]), again=head["again"], lost=head["lost"],
         server={name.removeprefix("server."): value for name, value in arrays.items() if name.startswith("server.")},
@@ -183,7 +183,7 @@ def _standing(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray], size: i
 
 
 def run_rounds(
-    strategy: Strategy, grid: TrainingGrid, start: Standing, task: bytes, *, rounds: int,
+    strategy: Strategy, grid: TrainingGrid, start: TrainingState, task: bytes, *, rounds: int,
     file: CheckpointFile | None = None, after: Callable[[int, FloatArray], None] = lambda number, weights: None,
     timeout: float = 3600.0,
 ) -> FloatArray:  # fmt: skip

@@ -113,6 +113,8 @@ class Collected:
         digest: Digest of reports that are kept elsewhere; empty: of ``reports``.
         decoded: The reports, where they were decoded as they came; ``reports`` and ``answers``
             are empty then.
+        questions: The questions as they were asked at the last stage, of all batches.
+        engine: Name of the engine that asked.
     """
 
     reports: dict[int, bytes] = field(default_factory=dict, repr=False)
@@ -131,6 +133,8 @@ class Collected:
     grouping: Grouping = field(default=None, repr=False)
     digest: str = ""
     decoded: Reports | None = field(default=None, repr=False)
+    questions: tuple[Question, ...] = field(default=(), repr=False)
+    engine: str = ""
 
     @property
     def reports_sha256(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ldpsim.curator.methods import Method
 from ldpsim.curator.nulls.link import MOST_PEOPLE
 from ldpsim.curator.nulls.models import NullEvidence
 from ldpsim.devices.prediction import Bundle
@@ -15,28 +16,27 @@ from ldpsim.strategies.results.verdict import (
     GRAPH_LEARNED,
     SHUFFLED,
 )
-from ldpsim.strategies.runs.run import RepeatContext, Run
+from ldpsim.strategies.runs.repeat import Repeat
 
 NO_LABEL = "no label of a training person is known"
 
 
 def reasons(
-    run: Run, scene: RepeatContext, evidence: NullEvidence | None, taken: Collection[str],
+    repeat: Repeat, evidence: NullEvidence | None, taken: Collection[str],
     bundles: tuple[Bundle, Bundle | None] | None,
 ) -> dict[str, str]:  # fmt: skip
     """Return the reason of each null model that is missing, or has a part of its family alone, by name.
 
     Args:
-        run: The kind of run.
-        scene: The repeat.
+        repeat: The repeat.
         evidence: What null models may use; None where none were to be taken.
         taken: Names of the null models that were taken.
         bundles: What devices predict from, after the reports and without any; None where they predict nothing.
     """
     if evidence is None:
         return {}
-    found, verb = dict[str, str](), run.verb(scene.setup)
-    volunteers = scene.setup.budget.volunteers
+    found, verb = dict[str, str](), _verb(repeat.setup.method)
+    volunteers = repeat.setup.budget.volunteers
     missing = {
         **dict.fromkeys((GRAPH_ALONE, GRAPH_LEARNED), _graph(evidence, verb)),
         FEATURES_ALONE: _features(evidence, verb, volunteers=volunteers),
@@ -46,13 +46,20 @@ def reasons(
             found[name] = f"not taken: {reason or NO_LABEL}"
     if GRAPH_LEARNED in taken and (part := _family(evidence)):
         found[GRAPH_LEARNED] = part
-    if scene.state is None:
+    if repeat.state is None:
         found[f"{SHUFFLED}all"] = "not taken: nobody is asked"
     if bundles is not None and bundles[1] is None:
         found |= dict.fromkeys((DEVICE_ALONE, DEVICE_FEATURES), "not taken: no label is in clear")
     elif bundles is not None and bundles[1] is not None and not bundles[1].columns:
         found[DEVICE_FEATURES] = "not taken: no features are in clear"
     return found
+
+
+def _verb(method: Method) -> str:
+    """Return how a curator would have a graph or features; an owner has everything in clear, and nobody else has."""
+    if method.spec.trained_by == "graph owner":
+        return "public"
+    return "read" if method.spec.reads and method.spec.trained_by == "curator" else "reported"
 
 
 def _graph(evidence: NullEvidence, verb: str) -> str:

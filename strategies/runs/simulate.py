@@ -1,6 +1,6 @@
 """One run, from a population to a result (``ldpsim run``).
 
-    options -> population -> devices (enrolled) -> collection -> reports -> graph -> GNN -> result
+    prepare -> for each repeat: ask, work, judge -> record -> folder
 
 Each repeat enrols devices of its own. A mistake of the user is a ``ValueError`` of one line,
 raised before anything is written.
@@ -15,48 +15,38 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from ldpsim.curator.linear.processor import threads_for
-from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.steps import on_progress
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, is_enrolled, used_alone
 from ldpsim.devices.ledger.rows import LedgerDamaged
+from ldpsim.strategies.engines.collect import Connect
 from ldpsim.strategies.engines.usage import cpu_seconds
 from ldpsim.strategies.group_accuracy.section import groups_section
 from ldpsim.strategies.outputs.deployment import DEPLOYMENT, deployment
 from ldpsim.strategies.outputs.graph import ResultGraph, UnwrittenGraph, check_graph_file, is_form
 from ldpsim.strategies.outputs.run_result import RunResult
 from ldpsim.strategies.progress import OnMetric, Progress, SteppedProgress, noted_if_interrupted, quiet
-from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.results.lifetime import Losses, nothing_known, read_ledgers
-from ldpsim.strategies.results.outcome import Predictions, Repeat, Score
+from ldpsim.strategies.results.outcome import Outcome, Predictions, scores_of
 from ldpsim.strategies.results.record import assemble, stored_options
-from ldpsim.strategies.results.verdict import SHUFFLED, asks_nobody
+from ldpsim.strategies.runs.asking import ask
 from ldpsim.strategies.runs.errors import Refused, RunFailed
-from ldpsim.strategies.runs.not_taken import reasons
-from ldpsim.strategies.runs.nulls import (
-    devices_scores,
-    models_at_once,
-    null_models,
-    own_features_score,
-    references,
-    score,
-    side_by_side,
-)
-from ldpsim.strategies.runs.run import RepeatContext
-from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
+from ldpsim.strategies.runs.judging import judge, models_at_once, references, side_by_side
+from ldpsim.strategies.runs.kind import RunKind, kind_of, no_graph_reason
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import Repeat, start_repeat
+from ldpsim.strategies.runs.spent import spent
 from ldpsim.strategies.setup.disk_space import naming_full_disk
 from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.options import RunOptions
-from ldpsim.strategies.setup.run_setup import Collect, RunSetup
+from ldpsim.strategies.setup.run_setup import Setup
 from ldpsim.strategies.tracking.targets import (
     CallbackFailed,
     check_targets,
@@ -72,7 +62,7 @@ def simulate(
     options: RunOptions,
     *,
     progress: Progress | None = None,
-    collect: Collect | None = None,
+    connect: Connect | None = None,
     on_metric: OnMetric | None = None,
     track: Sequence[str] = (),
     keep_graph: bool = True,
@@ -86,8 +76,7 @@ def simulate(
     Args:
         options: The run.
         progress: Called with a phase and the share of it that is done; None if unknown.
-        collect: Sends the questions to the devices instead of :func:`engines.collect`; called
-            with the state folder, the questions, ``devices`` and ``silent``.
+        connect: Opens the Grid of the devices, in place of that of the engine of the options.
         on_metric: Called with name, value, step and phase of every figure (:mod:`ldpsim.strategies.tracking.targets`).
         track: Trackers, as ``ldpsim run --track`` has them: ``mlflow:URI``, ``wandb``, ``tensorboard:DIR``.
         keep_graph: Whether the result has its ``graph``, which takes memory.
@@ -108,7 +97,7 @@ def simulate(
     started, cpu = time.perf_counter(), cpu_seconds()
     check_targets(track)
     tell("population", None)
-    setup = set_up(options, collect, population=population)
+    setup = prepare(options, population=population)
     if not again and not track and save_graph is None and options.out is not None and options.state is None:
         name = run_folder.name_of(
             method=options.method, dataset=setup.population.name, digest=setup.digest, seed=options.seed
@@ -116,8 +105,7 @@ def simulate(
         same = {key: value for key, value in stored_options(options).items() if key not in _OF_NO_RESULT}
         if done := run_folder.finished(options.out / name, same, stored_options(RunOptions())):
             return RunResult(done[1], done[0], earlier=True)
-    run = run_of(setup.method)
-    without_graph = run.without_graph(setup.method)
+    kind, without_graph = kind_of(setup.method), no_graph_reason(setup.method)
     keep_graph = keep_graph or save_graph is not None
     check_graph_file(save_graph, without_graph, options)
     seconds = {"population": time.perf_counter() - started}
@@ -134,108 +122,48 @@ def simulate(
         metrics = stack.enter_context(tracked(track, setup, on_metric))
         people = setup.population
         log.info("%s on %s, %d devices, config %s", options.method, people.name, len(people), setup.digest)
-        scenes, repeats = [], []
+        training, repeats, outcomes = "rounds" if setup.method.spec.in_rounds else "train", [], []
         for number in range(options.repeats):
-            scene = stack.enter_context(closing(set_scene(setup, number, folder, homes[number], tell)))
-            scenes.append(replace(scene, watch=metrics.observer(run.training_phase, number)))
-            first = on_accuracy if number == 0 else None
-            repeats.append(_repeat(scenes[-1], first, keep_graph=keep_graph and number == options.repeats - 1))
-            metrics.repeat(number, repeats[-1].accuracy)
-            log.info("repeat %d: test accuracy %s", number, repeats[-1].accuracy["test"])
+            repeat = start_repeat(setup, number, folder, homes[number], tell,
+                                  watch=metrics.observer(training, number), connect=connect)  # fmt: skip
+            repeats.append(stack.enter_context(closing(repeat)))
+            first, last = on_accuracy if number == 0 else None, number == options.repeats - 1
+            outcomes.append(_outcome(kind, repeat, first, keep_graph=keep_graph and last))
+            accuracy = scores_of(outcomes[-1:])[0].accuracy
+            metrics.repeat(number, accuracy)
+            log.info("repeat %d: test accuracy %s", number, accuracy["test"])
         seconds |= {"total": time.perf_counter() - started, "cpu": cpu_seconds() - cpu}
-        record = assemble(setup, repeats, seconds, *_spent(setup, repeats))
-        record["groups"] = groups_section(setup, repeats, record["verdict"]) if options.groups else None
+        record = assemble(setup, outcomes, seconds, *spent(kind, setup, outcomes))
+        record["groups"] = groups_section(setup, scores_of(outcomes), record["verdict"]) if options.groups else None
         if options.out is not None:
-            model = repeats[-1].outcome.model
-            if model is not None:
-                run_folder.write_model(folder, model.state_dict())
-            if (bundle := repeats[-1].bundle) is not None:
-                write_atomically(folder / run_folder.BUNDLE, bundle[0].as_text().encode())
+            run_folder.write_outcome(folder, outcomes[-1])
             if (text := deployment(setup, record)) is not None:
                 write_atomically(folder / DEPLOYMENT, text)
             run_folder.write_result(folder, record)
             run_folder.remove_unfinished(folder)
             log.info("result written")
-        for scene in scenes:
-            scene.end_collection()
-        graph = _graph_of(setup, repeats[-1]) or without_graph or "this run kept no graph (keep_graph=False)"
+        for repeat in repeats:
+            repeat.end_collection()
+        graph = _graph_of(setup, outcomes[-1]) or without_graph or "this run kept no graph (keep_graph=False)"
         if isinstance(graph, ResultGraph) and save_graph is not None:
             graph.save(folder / f"graph.{save_graph}" if is_form(save_graph) else save_graph)
         metrics.finish(record)
-    return RunResult(record, folder if options.out is not None else None, graph, _scorer(scenes[-1]))
+    return RunResult(record, folder if options.out is not None else None, graph, _scorer(repeats[-1]))
 
 
-def _repeat(scene: RepeatContext, on_accuracy: Callable[[float], None] | None, *, keep_graph: bool) -> Repeat:
-    """Do the work of one repeat, take the null models and score all of them."""
-    setup, state, run = scene.setup, scene.state, run_of(scene.setup.method)
-    workers, facts = models_at_once(setup), setup.population.facts
+def _outcome(
+    kind: RunKind, repeat: Repeat, on_accuracy: Callable[[float], None] | None, *, keep_graph: bool
+) -> Outcome:
+    """Ask, work and judge in one repeat."""
+    workers, facts = models_at_once(repeat.setup), repeat.setup.facts
     with threads_for(facts.n * facts.d), side_by_side(workers) as start:
         # References need no report. While this thread asks and trains, one core is left: they are one piece of work.
         # A null model beside them would bring the run's end no nearer, and its first figure later.
-        trained = start(partial(references, run, scene, aloud=False)) if workers > 1 else None
-        outcome = run.work(scene)
+        reference = start(partial(references, kind, repeat, aloud=False)) if workers > 1 else None
+        outcome = kind.work(repeat, ask(repeat))
         getattr(outcome.model, "forget_graph", lambda: None)()  # its matrices are as large as the features
-        if outcome.predictions is None:
-            assert outcome.accuracy is not None
-            accuracy, own = outcome.accuracy, Score(outcome.accuracy["test"])
-        else:
-            accuracy = evaluation.accuracy(outcome.predictions, setup.population, scene.split, outcome.scores)
-            own = score(scene, outcome.predictions)
-        if on_accuracy is not None and own.test is not None:
-            on_accuracy(own.test)
-        bundle = None if outcome.bundle is None else start(outcome.bundle)
-        lifetime = outcome.lifetime
-        if lifetime is None:
-            nobody = setup.options.from_reports is None
-            lifetime = nothing_known(complete=nobody) if state is None else read_ledgers(state, None)[0]
-        if trained is None:
-            trained = start(partial(references, run, scene))
-        started = time.perf_counter()
-        nulls = {}
-        if setup.options.nulls:
-            scene.tell("nulls", None)
-            waiting = {name: start(predict) for name, predict in null_models(scene, outcome)}
-            # The last ones take longest: this thread does those that no other thread has begun.
-            made = {name: waiting[name]() for name in reversed(waiting)}
-            nulls = {name: score(scene, classes) for name in waiting if (classes := made[name]) is not None}
-        null_seconds = time.perf_counter() - started
-        reference, reference_own = trained()
-        bundles = None if bundle is None else bundle()
-        device, alone = devices_scores(scene, bundles)
-        own_features = own_features_score(scene, bundles[1]) if bundles else None
-    reported = () if outcome.evidence is None else outcome.evidence.reported
-    shuffled = [name for name in nulls if name.startswith(SHUFFLED)]
-    return Repeat(
-        outcome=replace(
-            outcome, scores=None, evidence=None, reports=None, bundle=None, graph=outcome.graph if keep_graph else None
-        ),
-        bundle=bundles,
-        accuracy=accuracy,
-        score=own,
-        reference=reference,
-        reference_own=None if reference_own is None else reference_own.test,
-        nulls=nulls,
-        ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported) or shuffled == [name]),
-        device=device,
-        alone=alone,
-        own_features=own_features,
-        not_taken=reasons(run, scene, outcome.evidence, nulls, bundles),
-        null_seconds=null_seconds,
-        lifetime=lifetime,
-        seeded=None if state is None else bool(state.head["simulation_seeded"]),
-    )
-
-
-def _spent(setup: RunSetup, repeats: Sequence[Repeat]) -> tuple[Guarantee, Losses]:
-    """Return the guarantee over all collections of the people of a run, and their losses by the ledgers."""
-    run, outcomes = run_of(setup.method), [repeat.outcome for repeat in repeats]
-    fresh = run.fresh(setup, outcomes)
-    guarantee = run.guarantee_of(setup, [outcomes[number].released for number in fresh])
-    if not run.attains(setup, fresh):
-        guarantee = guarantee.as_bound()
-    if len(fresh) > 1:
-        guarantee = guarantee.beside(run.guarantee_of(setup, [outcomes[fresh[0]].released]))
-    return guarantee, reduce(add, [repeats[number].lifetime for number in fresh])
+        outcome = judge(kind, repeat, outcome, start, reference, on_accuracy)
+    return outcome if keep_graph else replace(outcome, graph=None)
 
 
 @contextmanager
@@ -247,18 +175,17 @@ def _failures_in_one_line() -> Iterator[None]:
         raise RunFailed(str(error)) from error
 
 
-def _scorer(scene: RepeatContext) -> Callable[[Predictions], float] | None:
+def _scorer(repeat: Repeat) -> Callable[[Predictions], float] | None:
     """Return what scores everybody's classes on the test people of a repeat; None without test people."""
-    test = scene.split.test
+    test = repeat.split.test
     if not len(test):
         return None
-    truth = np.array(scene.setup.population.labels[test])
+    truth = np.array(repeat.setup.population.labels[test])
     return lambda predictions: float(np.mean(predictions[test] == truth))
 
 
-def _graph_of(setup: RunSetup, repeat: Repeat) -> ResultGraph | None:
+def _graph_of(setup: Setup, outcome: Outcome) -> ResultGraph | None:
     """Return the graph of a repeat with its predictions; None if it has none."""
-    outcome = repeat.outcome
     if outcome.graph is None or outcome.predictions is None:
         return None
     about = {
@@ -268,13 +195,11 @@ def _graph_of(setup: RunSetup, repeat: Repeat) -> ResultGraph | None:
         "reports_sha256": outcome.collected.reports_sha256,
         "edges": "public" if setup.method.in_force().public_graph else "reconstructed",
     }
-    return ResultGraph(
-        outcome.graph, outcome.predictions, setup.repeats[-1].split.test, setup.population.facts.classes, about
-    )
+    return ResultGraph(outcome.graph, outcome.predictions, setup.plans[-1].split.test, setup.facts.classes, about)
 
 
 @contextmanager
-def _folder_for(setup: RunSetup) -> Iterator[Path]:
+def _folder_for(setup: Setup) -> Iterator[Path]:
     """Open the run's folder, a temporary one if ``out`` is None; remove a new folder of a refused run."""
     options = setup.options
     if options.out is None:
@@ -302,7 +227,7 @@ def _homes(options: RunOptions, folder: Path) -> list[Path]:
     return [options.state or folder / ("state" if n == 0 else f"state-{n}") for n in range(options.repeats)]
 
 
-def _may_have_answered(setup: RunSetup, homes: Sequence[Path]) -> bool:
+def _may_have_answered(setup: Setup, homes: Sequence[Path]) -> bool:
     """Return whether a device may have answered in the present collections of a run: then its folder has to stay."""
     try:
         return any(State(home).answered(setup.digest) for home in homes if is_enrolled(home))
@@ -310,7 +235,7 @@ def _may_have_answered(setup: RunSetup, homes: Sequence[Path]) -> bool:
         return True  # nobody can say
 
 
-def _kept(setup: RunSetup, folder: Path, homes: Sequence[Path]) -> str:
+def _kept(setup: Setup, folder: Path, homes: Sequence[Path]) -> str:
     """Return the line about an interrupted run; it is read from the ledgers and the checkpoint."""
     options = setup.options
     if options.out is None and options.state is None:

@@ -1,12 +1,11 @@
-"""Set-up of a run: options, people, budget, settings and repeats that were checked together.
+"""Set-up of a run: options, people, budget, settings and the plan of each repeat, checked together.
 
-:func:`ldpsim.strategies.runs.set_up.set_up` makes it and writes nothing.
+:func:`ldpsim.strategies.runs.prepare.prepare` makes it, once, and writes nothing.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,58 +13,110 @@ from typing import Any
 import numpy as np
 
 from ldpsim.curator.methods import find
-from ldpsim.curator.methods.base import Budget, Method, Question, questions_asked
+from ldpsim.curator.methods.base import Budget, Method, Question
+from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices import datasets
 from ldpsim.devices.curator_key import CuratorKey
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import generated
 from ldpsim.devices.enrolment.state import State, foreign_file, is_enrolled
-from ldpsim.devices.facts import Split
-from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.policy.policy import Policy
 from ldpsim.strategies.setup.options import FACTS, RunOptions, Seeds
-from ldpsim.strategies.setup.settings import Settings
-
-Collect = Callable[..., Collected]
+from ldpsim.strategies.setup.settings import Settings, resolve
 
 
 @dataclass(frozen=True, eq=False)
-class RepeatSetup:
-    """Start of one repeat.
+class RepeatPlan:
+    """Plan of one repeat, before its devices are enrolled.
 
     Args:
         seeds: Its four seeds.
         split: Training, validation and test people.
         silent: Devices that never answer (``--dropout``).
+        questions: What its devices will be asked, under an id that stands for the collection's; empty if nobody is
+            asked for a report. Those of later batches are for their people and losses alone.
+        policy: Policy of devices that are enrolled for it; None if nobody is asked.
+        released: What its guarantee is computed from, if everybody answers.
     """
 
     seeds: Seeds
     split: Split = field(repr=False)
     silent: frozenset[int] = field(repr=False)
+    questions: tuple[Question, ...] = field(default=(), repr=False)
+    policy: Policy | None = field(default=None, repr=False)
+    released: Any = field(default=(), repr=False)
+
+    def labelled_split(self, *, calibration: bool = True) -> Split:
+        """Return the division in which the ordinary people train, too, whose label an answer depends on.
+
+        Args:
+            calibration: Whether people count whose report depends on the label, but is about something else.
+        """
+        if not len(self.split.ordinary):
+            return self.split
+        recipients = [question.devices for question in self.questions for stage in question.query.plan
+                      for ask in stage if "label" in (ask.attributes if calibration else (ask.attribute,))]  # fmt: skip
+        additions = [np.intersect1d(self.split.ordinary, people) for people in recipients if people is not None]
+        return replace(self.split, train=np.unique(np.concatenate([self.split.train, *additions])))
 
 
 @dataclass(frozen=True, eq=False)
-class RunSetup:
-    """Checked set-up of a run.
+class DeployedPeople:
+    """People of a deployment, of whom the curator knows what is public, and nothing else.
+
+    Args:
+        knowledge: Facts, division and public labels.
+        digest: Digest of what is public.
+    """
+
+    knowledge: PublicKnowledge
+    digest: str
+    name = "deployment"
+
+    @property
+    def facts(self) -> PublicFacts:
+        """Sizes, ranges and domains."""
+        return self.knowledge.facts
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """Checked set-up of a run, or of a deployment.
 
     Args:
         options: The options as given.
-        population: The people.
+        people: The people; of a deployment, what is known of them.
         budget: The budget.
         settings: The method, and the settings of its training.
         digest: ``config_hash`` of all that can change the result.
-        collect: Sends the questions to the devices.
-        repeats: One entry for each repeat.
+        plans: One for each repeat.
         curator_key: The key that signs the questions; None leaves them unsigned.
     """
 
     options: RunOptions
-    population: Population = field(repr=False)
+    people: Population | DeployedPeople = field(repr=False)
     budget: Budget
     settings: Settings
     digest: str
-    collect: Collect = field(repr=False)
-    repeats: tuple[RepeatSetup, ...] = field(repr=False)
+    plans: tuple[RepeatPlan, ...] = field(repr=False)
     curator_key: CuratorKey | None = None
+
+    @property
+    def population(self) -> Population:
+        """The people with their data, whom only a simulation has."""
+        assert isinstance(self.people, Population)
+        return self.people
+
+    @property
+    def facts(self) -> PublicFacts:
+        """Sizes, ranges and domains."""
+        return self.people.facts
+
+    @property
+    def deployed(self) -> bool:
+        """Whether real devices are asked, whose truth is not known."""
+        return isinstance(self.people, DeployedPeople)
 
     @property
     def method(self) -> Method:
@@ -78,25 +129,7 @@ class RunSetup:
 
         The noise of a seed is that of a simulation: there a repeat stands for a collection that nobody will make.
         """
-        return self.repeats[0].seeds.noise is None and self.options.from_reports is None
-
-    def questions(self, split: Split, collection: str) -> tuple[Question, ...]:
-        """Return the method's questions; none of one that asks nobody."""
-        return questions_asked(self.method, self.population.facts, split, self.budget, collection)
-
-    def labelled_split(self, split: Split, *, calibration: bool = True) -> Split:
-        """Return the division in which the ordinary people train, too, whose label an answer depends on.
-
-        Args:
-            split: Division of the people.
-            calibration: Whether people count whose report depends on the label, but is about something else.
-        """
-        if not len(split.ordinary):
-            return split
-        recipients = [question.devices for question in self.questions(split, "labels") for stage in question.query.plan
-                      for ask in stage if "label" in (ask.attributes if calibration else (ask.attribute,))]  # fmt: skip
-        additions = [np.intersect1d(split.ordinary, people) for people in recipients if people is not None]
-        return replace(split, train=np.unique(np.concatenate([split.train, *additions])))
+        return self.plans[0].seeds.noise is None and self.options.from_reports is None
 
 
 def load_population(options: RunOptions) -> Population:
@@ -121,6 +154,17 @@ def generated_facts(options: RunOptions) -> dict[str, Any]:
         "homophily": generated.HOMOPHILY if options.homophily is None else options.homophily,
         "words": generated.usual_words(d, options.feature_rate),
     }
+
+
+def parameters_of(options: RunOptions) -> tuple[Settings, Budget]:
+    """Return method and training of a run, and its budget before a share is chosen.
+
+    Raises:
+        ValueError: one line, for a parameter or a budget that does not fit.
+    """
+    method = find(options.method)
+    budget = budget_of(options, public_features=options.public_features or method.spec.public_features)
+    return resolve(options, method, budget), budget
 
 
 def budget_of(options: RunOptions, *, public_features: bool) -> Budget:
@@ -149,11 +193,16 @@ def silent_devices(options: RunOptions, seeds: Seeds, people: int) -> frozenset[
 
 
 def check_folders(options: RunOptions, population: Population) -> None:
-    """Check that ``--out`` and ``--state`` can be used.
+    """Check that ``--out``, ``--state`` and ``--from-reports`` can be used.
 
     Raises:
         ValueError: for a folder that cannot be written, or that holds other people or other files.
     """
+    if options.from_reports is not None and Reports.load(options.from_reports).facts != population.facts:
+        raise ValueError(
+            f"--from-reports {options.from_reports}: these reports are of another population; take the options of the "
+            "run that saved them"
+        )
     for option, folder in (("--out", options.out), ("--state", options.state)):
         if folder is not None:
             _check_writable(option, folder)

@@ -34,8 +34,8 @@ CHOSEN = "chosen from public facts"
 
 def divided(
     options: RunOptions, settings: Settings, budget: Budget, facts: PublicFacts, labels: int
-) -> tuple[Budget, Settings]:
-    """Return the budget with the feature share in force, and the settings with its provenance.
+) -> tuple[Settings, Budget]:
+    """Return the settings with the provenance of the feature share, and the budget with the share in force.
 
     A method that chooses its share (``MethodSpec.auto_share``) does so unless one is
     given or stored. Where a finer budget is given there is nothing to divide: features without a budget of their own
@@ -60,13 +60,12 @@ def divided(
     if choice == 0 and needed and not budget.public_features and budget.eps_features is None:
         raise ValueError(f"--feature-share 0: {spec.name} cannot do without private features")
     if choice is None and settings.feature_share is not None:
-        return replace(budget, feature_share=settings.feature_share), settings
+        return settings, replace(budget, feature_share=settings.feature_share)
     if choice not in (None, AUTO) or not spec.auto_share or budget.public_features:
-        return budget, settings
+        return settings, budget
     share = 0.0 if finer else feature_share(facts, labels, budget.epsilon, budget.reporting)
-    return replace(budget, feature_share=share), replace(
-        settings, provenance={**settings.provenance, "feature_share": CHOSEN}
-    )
+    settings = replace(settings, provenance={**settings.provenance, "feature_share": CHOSEN})
+    return settings, replace(budget, feature_share=share)
 
 
 _TRAINING = {entry.name: entry for entry in fields(TrainingSettings) if entry.name != "gnn"}
@@ -160,8 +159,25 @@ def check_gnn(settings: Settings, facts: PublicFacts) -> None:
         check_network(training.gnn, people=facts.n, features=facts.d, hidden=training.hidden, classes=facts.classes)
 
 
-def check_federated_run(options: RunOptions, settings: Settings, population: Population, split: Split) -> None:
-    """Check that options fit the method and the population (ValueError)."""
+def check_trainer(options: RunOptions, settings: Settings, population: Population, split: Split) -> None:
+    """Check that options and people fit whoever trains; ValueError of one line.
+
+    Args:
+        options: The run.
+        settings: Its method and training.
+        population: Its people.
+        split: Their division in the first repeat.
+    """
+    spec = settings.method.spec
+    if spec.in_rounds:
+        _check_rounds(options, settings, population, split)
+    elif isinstance(split, Division):
+        _check_owner(settings, population, split)
+    elif spec.trained_by == "graph owner":
+        _check_graph_owner(options, settings)
+
+
+def _check_rounds(options: RunOptions, settings: Settings, population: Population, split: Split) -> None:
     if (engine := choose(options.engine, options.ray_address)) != "local":
         raise ValueError(f"--engine {engine}: {options.method} trains in this process (--engine local)")
     if not len(split.train):
@@ -169,15 +185,13 @@ def check_federated_run(options: RunOptions, settings: Settings, population: Pop
     cast(Federated, settings.method).check_people(len(population))
 
 
-def check_owner_run(settings: Settings, population: Population, division: Division) -> None:
-    """Check that the options of an owner's run fit the method and the population (ValueError)."""
+def _check_owner(settings: Settings, population: Population, division: Division) -> None:
     sage_settings(settings.training)
     method = cast(OwnerMethod, settings.method)
     method.check(people=len(division.private), candidates=len(division.candidates), classes=population.facts.classes)
 
 
-def check_graph_owner_run(options: RunOptions, settings: Settings) -> None:
-    """Check that the options of a run of an owner with the whole graph fit the method (ValueError)."""
+def _check_graph_owner(options: RunOptions, settings: Settings) -> None:
     if settings.training.gnn_dropout:
         raise SettingError(f"gnn_dropout={settings.training.gnn_dropout:g}", f"{options.method} has no dropout")
     if choose_device(options.device).type == "cuda" and options.device == "cuda":

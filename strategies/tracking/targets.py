@@ -42,11 +42,11 @@ from ldpsim.strategies.results.verdict import shown_verdict
 from ldpsim.strategies.setup.fingerprint import ldpsim_version
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.run_setup import Setup
 from ldpsim.strategies.tracking.clients import TRACKERS, Texts, Tracker
 
 
-def texts_of(setup: RunSetup) -> tuple[str, Texts, Texts]:
+def texts_of(setup: Setup) -> tuple[str, Texts, Texts]:
     """Return name, options and tags of a run, before anybody is asked.
 
     Personal options (folders, files, addresses, engine) are left out. A data set is named, without its path.
@@ -183,7 +183,7 @@ def check_targets(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def tracked(texts: Sequence[str], setup: RunSetup, on_metric: OnMetric | None) -> Iterator[Metrics]:
+def tracked(texts: Sequence[str], setup: Setup, on_metric: OnMetric | None) -> Iterator[Metrics]:
     """Begin a run on all trackers, which were checked; if the block ends with an error, the run fails there.
 
     Raises:

@@ -13,7 +13,7 @@ from benchmarks.rehash import Hashes, hash_of_format_1, main, options_of_command
 from ldpsim.strategies.experiments.compare import compare, shown_options
 from ldpsim.strategies.experiments.sweep import run_sweep
 from ldpsim.strategies.experiments.sweep_file import Cell
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.runs.simulate import simulate
 from ldpsim.strategies.setup.fingerprint import config_hash
 from ldpsim.strategies.setup.options import RunOptions
@@ -46,7 +46,7 @@ def as_of_format_1(folder: Path, options: RunOptions) -> Path:
 )
 def test_the_form_before_is_that_of_version_0_1_0(given: dict[str, object], digest: str) -> None:
     """The golden runs had these hashes."""
-    assert hash_of_format_1(set_up(RunOptions(clients=120, device="cpu", **given))) == digest  # type: ignore[arg-type]
+    assert hash_of_format_1(prepare(RunOptions(clients=120, device="cpu", **given))) == digest  # type: ignore[arg-type]
 
 
 def test_a_run_is_found_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,7 +94,8 @@ def main() -> None:
     from ldpsim.strategies.engines import pool
     from ldpsim.strategies.experiments import compare, sweep, tune
     from ldpsim.strategies.planning import plan
-    from ldpsim.strategies.runs import in_rounds, owner, set_up, simulate
+    from ldpsim.strategies.runs import prepare, simulate
+    from ldpsim.strategies.runs.kinds import owner, rounds
 
     pandas.Series([""])  # the allocator of its texts reserves a gigabyte of addresses, half of what a fork has
     torch.set_num_threads(1)  # a fork has no other threads
@@ -102,7 +103,7 @@ def main() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("ldpsim.strategies.") and getattr(module, "processes", None) is start:
             module.processes = lambda *_, **__: start(1, here=True)  # type: ignore[attr-defined] # a start takes seconds
-    assert all((compare, sweep, tune, plan, in_rounds, owner, set_up, simulate, poison, stress))  # loaded for all forks
+    assert all((compare, sweep, tune, plan, rounds, owner, prepare, simulate, poison, stress))  # loaded for all forks
     _command()
     serve(_work)
 

@@ -29,7 +29,7 @@ from ldpsim.devices.report import Report
 from ldpsim.devices.vault.client import VaultDevice
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.flower_app.deployed import PublicFile
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.prepare import prepare
 from tests import warm
 from tests.signing import signed
 
@@ -333,7 +333,7 @@ def test_devices_name_the_classes_that_the_simulation_scored(tmp_path: Path) -> 
     assert warning.startswith(f"warning: {bundle} was taken unsigned") and "as private as the list" in private
     classes = dict(tuple(map(int, line.split())) for line in shown.stdout.splitlines())
     people = State(state).population
-    test = set_up(RunOptions(clients=200, method="vote", volunteers=0.3)).repeats[0].split.test
+    test = prepare(RunOptions(clients=200, method="vote", volunteers=0.3)).plans[0].split.test
     right = [classes[person] == people.labels[person] for person in test.tolist()]
     assert result.record["accuracy"]["device"] == pytest.approx(sum(right) / len(right))
     bundle.write_text("{}")

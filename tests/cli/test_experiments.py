@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from ldpsim.cli import summary
 from ldpsim.cli.main import app
 from ldpsim.cli.report.gather import gather
-from ldpsim.strategies.runs.run import RepeatContext
+from ldpsim.strategies.runs.repeat import Repeat
 
 pytestmark = pytest.mark.usefixtures("cells_in_this_process")
 
@@ -258,13 +258,13 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     from ldpsim.strategies.experiments import tune as tuning
 
     asked: list[int] = []
-    ask = tuning.gather_reports
+    ask = tuning.ask
 
-    def counting(scene: RepeatContext) -> object:
+    def counting(repeat: Repeat) -> object:
         asked.append(len(asked))
-        return ask(scene)
+        return ask(repeat)
 
-    monkeypatch.setattr(tuning, "gather_reports", counting)
+    monkeypatch.setattr(tuning, "ask", counting)
     return asked
 
 

@@ -90,7 +90,7 @@ def planned(*arguments: object, out: Path) -> dict:  # type: ignore[type-arg]
 
 
 def test_a_plan_depends_on_facts_alone_and_nobody_is_enrolled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("ldpsim.devices.enrolment.state.enrol", "ldpsim.strategies.runs.set_up.enrol"):
+    for place in ("ldpsim.devices.enrolment.state.enrol", "ldpsim.strategies.runs.repeat.enrol"):
         monkeypatch.setattr(place, lambda *_, **__: pytest.fail("somebody was enrolled"))
     found = planned("hogs", "lpgnn", "vote", "--clients", "1e8", "--level", "person", "--holds", "4", out=tmp_path)
     assert found["facts"]["n"] == 10**8

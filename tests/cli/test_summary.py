@@ -15,8 +15,8 @@ from ldpsim.curator.methods import BUILT_IN
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices.datasets.generated import generate
-from ldpsim.strategies.experiments.compare import guarantee_before
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.options import RunOptions
 
 
@@ -168,7 +168,7 @@ def first_lines(record: Mapping[str, Any], width: int) -> list[str]:
     ("method", "chance"), [*((method, False) for method in sorted(BUILT_IN)), ("hogs", True), ("vote", True)]
 )
 def test_it_is_short_for_every_method(with_nulls: dict[str, Any], method: str, chance: bool) -> None:
-    found = guarantee_before(set_up(RunOptions(method=method, clients=len(PEOPLE)), population=PEOPLE))
+    found = guarantee_before(prepare(RunOptions(method=method, clients=len(PEOPLE)), population=PEOPLE))
     accuracy = {**with_nulls["accuracy"], "per_repeat": [0.6] * 10, "std": 0.0141}
     with_nulls["verdict"]["above_chance"] = not chance
     record = {**with_nulls, "method": method, "accuracy": accuracy}

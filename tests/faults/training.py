@@ -28,7 +28,7 @@ from ldpsim.devices.report import Report
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile
 from ldpsim.strategies.runs.errors import Refused
-from ldpsim.strategies.runs.training import Training
+from ldpsim.strategies.runs.kinds.training import Training
 from tests.faults.audit import rows_of
 from tests.faults.collecting import MACHINE, Net
 from tests.faults.computers import Plan, Process
@@ -206,7 +206,7 @@ def train(life: TrainLife, rng: Random | None) -> None:
             done = "no checkpoint" if found is None else f"a checkpoint after round {found.done}"
             raise Violation(f"the collector asked for round {rounds.begun}, and has {done}")
         before = sum(_answers(life, life.copies[host]) for host in HOSTS)
-        training = Training(_scene(), rounds.task, net, kept, before)  # type: ignore[arg-type]
+        training = Training(_repeat(), rounds.task, net, kept, before)  # type: ignore[arg-type]
         try:
             weights = training.run()
         except Refused as error:
@@ -242,14 +242,14 @@ def _method() -> Any:
     return find("ldp-fedavg")(rounds=ROUNDS, fraction=1.0)
 
 
-def _scene() -> Any:
+def _repeat() -> Any:
     """Return what ``Training`` reads of a repeat of a run."""
     options = SimpleNamespace()
     setup = SimpleNamespace(method=_method(), population=PEOPLE[0], budget=Budget(1.0), options=options)
     everybody, nobody = np.arange(N), np.zeros(0, np.int64)
     return SimpleNamespace(
         setup=setup, split=Split(everybody, nobody, nobody), seeds=SimpleNamespace(training=1, split=1),
-        silent=frozenset(), tell=lambda *what: None,
+        plan=SimpleNamespace(silent=frozenset()), tell=lambda *what: None,
     )  # fmt: skip
 
 

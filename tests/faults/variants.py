@@ -351,9 +351,9 @@ def _any_weights() -> Any:
 def _late_checkpoint() -> Any:
     waiting: dict[Any, Any] = {}
 
-    def save(file: Any, standing: Any) -> None:
+    def save(file: Any, training: Any) -> None:
         before = waiting.get(file)
-        waiting[file] = standing
+        waiting[file] = training
         if before is not None:
             real(file, before)
 

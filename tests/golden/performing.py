@@ -95,14 +95,14 @@ def _serve_public_facts(golden: Golden, folder: Path) -> Block:
     config = {"facts": json.dumps(public), "collection": "golden"}
     with _noting_edges("hogs") as edges, patch.dict(os.environ, {"LDPSIM_HOME": str(folder)}):
         run_on_grid(LocalGrid(state, len(labels)), Context(1, 0, {}, RecordDict(), config))  # type: ignore[arg-type]
-    summary = json.loads((folder / "flwr" / "hogs-golden" / "summary.json").read_text())
+    record = json.loads((folder / "flwr" / "hogs-golden" / "result.json").read_text())
     predictions = np.load(folder / "flwr" / "hogs-golden" / "predictions.npy", allow_pickle=False)
     return {
-        "accuracy": {"test": float(np.mean(predictions == labels)), "val": summary["validation_accuracy"]},
+        "accuracy": {"test": float(np.mean(predictions == labels)), "val": record["accuracy"]["val"]},
         "nodes": len(labels), "split": {"test": len(labels), "val": len(labels) // 2 // 3},
-        "reports_sha256": summary["devices"]["reports_sha256"],
-        "devices": {name: count for name, count in summary["devices"].items() if isinstance(count, int)},
-        **_privacy(summary["privacy"]), "edges_sha256": edges(),
+        "reports_sha256": record["devices"]["reports_sha256"],
+        "devices": {name: count for name, count in record["devices"].items() if isinstance(count, int)},
+        **_privacy(record["privacy"]), "edges_sha256": edges(),
     }  # fmt: skip
 
 

@@ -173,9 +173,9 @@ def test_the_deployment_guide(python: Path) -> None:
     with rehearsing(python.parents[1]) as variables:
         told = perform(two_devices_twice(), variables, 600)
         for method in ("hogs", "vote"):
-            (found,) = Path(variables["HERE"]).glob(f"results/flwr/signed-*/{method}-one/summary.json")
-            summary = json.loads(found.read_text())
-            counts = {name: summary["devices"][name] for name in ("asked", "reported", "silent", "refused", "failed")}
+            (found,) = Path(variables["HERE"]).glob(f"results/flwr/signed-*/{method}-one/result.json")
+            record = json.loads(found.read_text())
+            counts = {name: record["devices"][name] for name in ("asked", "reported", "silent", "refused", "failed")}
             assert counts == {"asked": 4, "reported": 2, "silent": 2, "refused": 0, "failed": 0}, told
         served = (Path(variables["HERE"]) / "superlink.log").read_text()
         assert "Uvicorn running on https" in served

@@ -15,8 +15,8 @@ from ldpsim.devices.client_app import app
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.engines.grids import DirectGrid
-from ldpsim.strategies.flower_app.simulation import introduce, roster_of, strategy_of_nodes, wait_for_nodes
-from ldpsim.strategies.rounds.collect_once import Collected, run_collection
+from ldpsim.strategies.flower_app.simulation import connection_of, introduce, roster_of, wait_for_nodes
+from ldpsim.strategies.rounds.collect_once import Collected
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -49,7 +49,7 @@ class Shuffled(DirectGrid):
 
 def collect_on(grid: Shuffled, questions: tuple[Question, ...], devices: int, **more: frozenset[int]) -> Collected:
     roster = roster_of(introduce(grid, list(grid.get_node_ids()), timeout=1))
-    return run_collection(strategy_of_nodes(questions, devices, roster, **more), grid)
+    return connection_of(grid, devices, roster).ask(questions, **more)
 
 
 def test_of_several_nodes_that_claim_a_number_none_counts() -> None:

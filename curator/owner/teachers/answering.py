@@ -177,11 +177,11 @@ def posteriors(
         networks = train(pieces, seeds, teaching.classes, teaching.settings,
                          rows=teaching.neighbours, device=where)  # fmt: skip
         for at, place in enumerate(places):
-            points[place] = on_simplex(ask(networks, public, nodes[at])[at])
+            points[place] = on_simplex(posterior_of(networks, public, nodes[at])[at])
     return points
 
 
-def ask(networks: Sage, public: PlainGraph, node: int) -> NDArray[np.float64]:
+def posterior_of(networks: Sage, public: PlainGraph, node: int) -> NDArray[np.float64]:
     """Return the scores (networks, classes) of a public node, from its two-hop neighbourhood in the public graph."""
     around = np.concatenate([[node], public.neighbours(node)])
     inputs = np.concatenate([public.mean_features[around], public.features[around]], axis=1)

@@ -32,10 +32,13 @@ from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.people.owner_graphs import sparse_features
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results.outcome import Outcome
-from ldpsim.strategies.runs.network import TwoLayers, log_probabilities
-from ldpsim.strategies.runs.set_up import run_of, set_up, temporary_scene
+from ldpsim.strategies.runs.asking import ask
+from ldpsim.strategies.runs.kind import kind_of
+from ldpsim.strategies.runs.kinds.network import TwoLayers, log_probabilities
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import temporary_repeat
 from ldpsim.strategies.setup.options import RunOptions
-from ldpsim.strategies.setup.run_setup import RunSetup, load_population
+from ldpsim.strategies.setup.run_setup import Setup, load_population
 
 SHADOWS = 32
 LEVELS = ("label", "vector", "relationship")
@@ -84,7 +87,7 @@ def audit_released(
                       reference=False, nulls=False, device="cpu", engine="local", out=None)  # fmt: skip
     options = cells_of((method,), base)[0].options
     people = load_population(options)
-    split = set_up(options, population=people).repeats[0].split
+    split = prepare(options, population=people).plans[0].split
     targets, rng = draw_targets(people, split, seed), np.random.default_rng([seed, *b"coins"])
     coins: list[dict[str, BoolArray]] = []
     signals: list[dict[str, DoubleArray]] = []
@@ -92,11 +95,13 @@ def audit_released(
         progress("shadow runs", number / shadows)
         coins.append({level: rng.random(len(getattr(targets, level))) < 0.5 for level in LEVELS})
         seeds = {**options.seeds, **dict.fromkeys(("noise", "training"), seed * 1_000_003 + number)}
-        setup = set_up(replace(options, seeds=seeds), population=altered(people, targets, coins[-1]))
-        outcome = run_once(setup, split)
+        others = altered(people, targets, coins[-1])
+        setup = prepare(replace(options, seeds=seeds), population=others, divide=lambda *_: split)  # as people are
+        outcome = run_once(setup)
         signals.append(signals_of(people, targets, published_probabilities(outcome, setup, people)))
+    holds = kind_of(setup.method).guarantee(setup, [outcome.released]).holds
     for level in LEVELS:
-        held, size = outcome.guarantee.holds[level], len(coins[0][level])
+        held, size = holds[level], len(coins[0][level])
         if held.status == "not asked" or not size:
             continue
         words = f"{shadows} shadow runs, {size} targets"
@@ -158,13 +163,13 @@ def signals_of(people: Population, targets: Targets, published: DoubleArray) -> 
     return {"label": odds[targets.label], "vector": odds[targets.vector], "relationship": both}
 
 
-def run_once(setup: RunSetup, split: Split) -> Outcome:
-    """Run on freshly enrolled devices, with the split of the people as they are."""
-    with temporary_scene(replace(setup, repeats=(replace(setup.repeats[0], split=split),)), 0) as scene:
-        return run_of(setup.method).work(scene)
+def run_once(setup: Setup) -> Outcome:
+    """Run on freshly enrolled devices."""
+    with temporary_repeat(setup, 0) as repeat:
+        return kind_of(setup.method).work(repeat, ask(repeat))
 
 
-def published_probabilities(outcome: Outcome, setup: RunSetup, people: Population) -> DoubleArray:
+def published_probabilities(outcome: Outcome, setup: Setup, people: Population) -> DoubleArray:
     """float64 (n, classes): logarithms of everybody's probabilities.
 
     A network of a local method says them on the curator's graph. A federated one is applied to people as they are: the

@@ -22,12 +22,12 @@ from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.rows import Row
-from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import read_alone
-from ldpsim.strategies.setup.run_setup import RunSetup, load_population
+from ldpsim.strategies.setup.run_setup import Setup, load_population
 
 SCHEMA = 3
 COLUMNS = (
@@ -150,7 +150,7 @@ def _budgets(command: PoisonOptions, method: str) -> list[RunOptions]:
 def _cells(command: PoisonOptions, options: RunOptions, people: Population) -> Iterator[PoisonCell]:
     """Yield the cells of a method at one budget; ValueError where it does not take the options, or no attack fits."""
     names = [name for name in ATTACKS if not command.attacks or name in command.attacks]
-    if not _reads_lists(set_up(options, population=people)):
+    if not _reads_lists(prepare(options, population=people)):
         names = [name for name in names if name != "largest-degree"]
     if not names:
         raise ValueError(f"--attack {', '.join(command.attacks)}: {options.method} asks nobody for a list")
@@ -163,8 +163,8 @@ def _cells(command: PoisonOptions, options: RunOptions, people: Population) -> I
             yield PoisonCell(replace(run, nulls=nulls), number, attack, share, max(command.shares), command.join)
 
 
-def _reads_lists(setup: RunSetup) -> bool:
-    questions = run_of(setup.method).questions(setup, setup.repeats[0].split, "fit")
+def _reads_lists(setup: Setup) -> bool:
+    questions = setup.plans[0].questions
     mechanisms = (each for question in questions for stage in question.query.plan for ask in stage
                   for each in ask.mechanisms)  # fmt: skip
     return any("adjacency" in mechanism.reads for mechanism in mechanisms)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ldpsim.curator.reports.question import Question
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import Split
 from ldpsim.strategies.attacks.poison.edited_app import LyingGrid
@@ -24,12 +24,14 @@ from ldpsim.strategies.attacks.poison.lies import (
     lying_people,
     with_labels_of,
 )
-from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.collect import Connection, open_connection
+from ldpsim.strategies.engines.grids import DirectGrid
 from ldpsim.strategies.results.outcome import Outcome
-from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.runs.nulls import null_models
-from ldpsim.strategies.runs.run import RepeatContext, Run
-from ldpsim.strategies.runs.set_up import run_of, set_up, temporary_scene
+from ldpsim.strategies.runs.asking import ask
+from ldpsim.strategies.runs.judging import null_models
+from ldpsim.strategies.runs.kind import RunKind, kind_of
+from ldpsim.strategies.runs.prepare import divide_people, prepare
+from ldpsim.strategies.runs.repeat import Repeat, temporary_repeat
 from ldpsim.strategies.setup.options import FACTS, RunOptions, Seeds
 from ldpsim.strategies.setup.run_setup import load_population
 
@@ -80,29 +82,33 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
     options, seeds = cell.options, cell.options.seeds_of(cell.number)
     people = load_people(options.dataset, options.data_dir, options.clients, options.seeds_of(0).population,
                          tuple(getattr(options, name) for name in FACTS))  # fmt: skip
-    setup = set_up(options, population=people)
-    test = np.setdiff1d(setup.repeats[cell.number].split.test, _drawn(cell, people, cell.most))
+    setup = prepare(options, population=people)
+    test = np.setdiff1d(setup.plans[cell.number].split.test, _drawn(cell, people, cell.most))
     liars = Liars(people, _drawn(cell, people, cell.share), choose_targets(test, seeds.population), seeds.split)
+    lying = None
     if cell.share and (cell.join or cell.attack != SILENT):
         claimed = lying_people(liars, cell.attack, public_graph=setup.method.in_force().public_graph)
 
-        def divide(run: Run, seeds: Seeds) -> Split:
-            split = run.divide(options, people, seeds)
+        def divide(seeds: Seeds) -> Split:
+            split = divide_people(setup.method, options, people, seeds)
             gives = cell.join and cell.attack != SILENT
             return with_labels_of(split, liars.numbers, seeds.split) if gives else split
 
-        def ask(folder: Path, questions: Sequence[Question], **keywords: Any) -> Collected:
-            return collect(folder, questions, engine=options.engine, ray_address=options.ray_address,
-                           around=lambda grid: LyingGrid(grid, claimed, liars.numbers), **keywords)  # fmt: skip
+        @contextmanager
+        def lying(folder: Path, devices: int, asked: int) -> Iterator[Connection]:
+            opened = open_connection(folder, devices, asked, engine=options.engine, ray_address=options.ray_address)
+            with opened as honest:
+                yield replace(honest, grid=LyingGrid(cast(DirectGrid, honest.grid), claimed, liars.numbers))
 
-        setup = set_up(options, ask, population=claimed, divide=divide)
+        setup = prepare(options, population=claimed, divide=divide)
     if cell.attack == SILENT:
-        repeats = list(setup.repeats)
-        repeats[cell.number] = replace(repeats[cell.number], silent=frozenset(liars.numbers.tolist()))
-        setup = replace(setup, repeats=tuple(repeats))
-    with temporary_scene(setup, cell.number) as scene:
-        outcome = run_of(setup.method).work(scene)
-        nulls = _nulls(scene, outcome) if options.nulls else {}
+        plans = list(setup.plans)
+        plans[cell.number] = replace(plans[cell.number], silent=frozenset(liars.numbers.tolist()))
+        setup = replace(setup, plans=tuple(plans))
+    kind = kind_of(setup.method)
+    with temporary_repeat(setup, cell.number, connect=lying) as repeat:
+        outcome = kind.work(repeat, ask(repeat))
+        nulls = _nulls(kind, repeat, outcome) if options.nulls else {}
     if outcome.predictions is None:
         raise ValueError(
             f"{setup.method.spec.name} publishes no class of each person, so that nobody's accuracy is known"
@@ -128,8 +134,8 @@ def _share(which: Any) -> float | None:
     return float(np.mean(which)) if len(which) else None
 
 
-def _nulls(scene: RepeatContext, outcome: Outcome) -> dict[str, float]:
+def _nulls(kind: RunKind, repeat: Repeat, outcome: Outcome) -> dict[str, float]:
     """Return the null models that need no further devices: they read the reports of this run."""
-    test, labels = scene.split.test, scene.setup.population.labels
-    made = {name: predict() for name, predict in null_models(replace(scene, state=None), outcome)}
+    test, labels = repeat.split.test, repeat.setup.population.labels
+    made = {name: predict() for name, predict in null_models(kind, replace(repeat, state=None), outcome)}
     return {name: float(np.mean(guess[test] == labels[test])) for name, guess in made.items() if guess is not None}

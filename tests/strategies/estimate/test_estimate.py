@@ -29,8 +29,9 @@ from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before, mea
 from ldpsim.strategies.estimate.row_sizes import bytes_of_bits, expected_bytes, expected_ones
 from ldpsim.strategies.estimate.traffic import expected_traffic, miniature
 from ldpsim.strategies.importing.graph_import import import_graph
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import parameters_of
 
 
 @pytest.mark.parametrize("name", ["generated"])
@@ -179,10 +180,10 @@ HUGE = RunOptions(clients=10**8, out=None)
 
 def test_a_run_that_cannot_fit_is_refused_at_once_with_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "ldpsim.strategies.runs.set_up.load_population", lambda options: pytest.fail("people were made")
+        "ldpsim.strategies.runs.prepare.load_population", lambda options: pytest.fail("people were made")
     )
     with pytest.raises(ValueError, match=r"^hogs with 100,000,000 people cannot fit: about .* GiB .*--force") as error:
-        set_up(HUGE)
+        prepare(HUGE)
     assert "\n" not in str(error.value)
 
 
@@ -202,18 +203,22 @@ def test_force_and_whatever_fits_pass(monkeypatch: pytest.MonkeyPatch) -> None:
         check_fits(RunOptions(dataset="own.npz"), GraphFacts(30_000))
 
 
+def of_run(options: RunOptions, facts: GraphFacts) -> float:
+    return memory_of(options, facts, parameters_of(options)[0], asked_of(options, facts))
+
+
 @pytest.mark.parametrize("method", ["hogs", "vote", "rr", "pate-m", "ldp-fedavg"])
 def test_memory_grows_with_people_and_is_less_without_nulls(method: str) -> None:
     few, many = (GraphFacts(n) for n in (100_000, 1_000_000))
     options = RunOptions(method=method)
-    assert 1 < memory_of(options, many) / memory_of(options, few) < 101
-    assert memory_of(replace(options, nulls=False), many) <= memory_of(options, many)
+    assert 1 < of_run(options, many) / of_run(options, few) < 101
+    assert of_run(replace(options, nulls=False), many) <= of_run(options, many)
     assert in_gib(1.5 * 2**30) == "1.5 GiB" and in_gib(1200 * 2**30) == "1,200 GiB"
 
 
 def test_pairs_that_noise_makes_likely_are_counted() -> None:
     facts = GraphFacts(3000)
-    quiet, noisy = (memory_of(RunOptions(epsilon=epsilon), facts) for epsilon in (8.0, 0.01))
+    quiet, noisy = (of_run(RunOptions(epsilon=epsilon), facts) for epsilon in (8.0, 0.01))
     assert noisy > 1.5 * quiet
 
 

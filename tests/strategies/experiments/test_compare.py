@@ -10,10 +10,11 @@ import pytest
 from ldpsim.cli.report.gather import gather
 from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.devices.data.population import Population
-from ldpsim.strategies.experiments.compare import Comparison, compare, guarantee_before, match
+from ldpsim.strategies.experiments.compare import Comparison, compare, match
 from ldpsim.strategies.outputs.comparison import finding
 from ldpsim.strategies.results.in_words import held
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import load_population
 
@@ -141,7 +142,7 @@ def test_the_budget_is_the_one_worked_out_by_hand(
     assert found.reason == ""
     assert epsilon is None or found.options.epsilon == pytest.approx(epsilon, rel=1e-6)
     assert found.holds is not None and target * (1 - 1e-6) <= found.holds <= target
-    run = guarantee_before(set_up(found.options, population=population))
+    run = guarantee_before(prepare(found.options, population=population))
     assert held(run.to_dict()["holds"], level)["value"] == found.holds  # a run with this budget holds it
 
 
@@ -178,7 +179,7 @@ def test_public_features_leave_the_loss_of_the_reports_to_be_made_equal(method: 
     found = match(given, population, "user", 4.0)
     assert found.holds == pytest.approx(4.0, rel=1e-6)
     assert "its features are public" in found.reason and found.reason.endswith("all that is reported is 4")
-    level = guarantee_before(set_up(found.options, population=population)).holds["user"]
+    level = guarantee_before(prepare(found.options, population=population)).holds["user"]
     assert (level.value, level.public) == (None, ("features",))
     assert level.private_value == found.holds and found.of_reports
     assert match(given, population, "vector", 4.0).holds is None

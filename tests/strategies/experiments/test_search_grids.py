@@ -14,7 +14,7 @@ from ldpsim.devices.data.population import Population
 from ldpsim.strategies import RunOptions
 from ldpsim.strategies.experiments import tune as search
 from ldpsim.strategies.experiments.tune import SearchResult, ValueGrid, built_in
-from ldpsim.strategies.setup.run_setup import RunSetup, load_population
+from ldpsim.strategies.setup.run_setup import Setup, load_population
 from ldpsim.strategies.setup.settings import Settings
 
 SEARCHED = sorted(
@@ -40,7 +40,7 @@ def test_the_grid_is_of_parameters_that_only_the_curator_uses(
     name: str, people: Population, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The checks of a search before it asks: names, values, and the same questions to everybody."""
-    monkeypatch.setattr("ldpsim.strategies.runs.set_up.load_population", lambda options: people)
+    monkeypatch.setattr("ldpsim.strategies.runs.prepare.load_population", lambda options: people)
     stages = built_in(_options(name))
     assert len(stages) == len(find(name).spec.search_grid) and all(
         math.prod(map(len, stage.values())) <= 36 for stage in stages
@@ -70,11 +70,11 @@ def searched(
     score: Callable[[float, float], float], people: Population, monkeypatch: pytest.MonkeyPatch, *,
     stages: tuple[ValueGrid, ...], repeats: int = 1,
 ) -> tuple[SearchResult, int, list[tuple[str, float | None]]]:  # fmt: skip
-    monkeypatch.setattr("ldpsim.strategies.runs.set_up.load_population", lambda options: people)
+    monkeypatch.setattr("ldpsim.strategies.runs.prepare.load_population", lambda options: people)
     asked: list[int] = []
     told: list[tuple[str, float | None]] = []
 
-    def gather(setup: RunSetup, repeat: int) -> Scripted:
+    def gather(setup: Setup, repeat: int) -> Scripted:
         asked.append(repeat)
         return Scripted(score)
 

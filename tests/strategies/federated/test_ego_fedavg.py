@@ -17,7 +17,7 @@ from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.federated import EgoFedAvg
-from ldpsim.strategies.rounds.checkpoint import Standing, run_rounds
+from ldpsim.strategies.rounds.checkpoint import TrainingState, run_rounds
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
 
 PEOPLE, HIDDEN = 60, 3
@@ -61,7 +61,7 @@ def test_everybody_tells_its_neighbours_once_also_one_that_is_heard_late_or_has_
     strategy.subscribe(grid, weights_record(start))
     assert rows_of(strategy, alone).size == 0
     assert strategy.own(late, "float32") is None is strategy.own(silent, "float32")
-    run_rounds(strategy, grid, Standing(start), TASK.to_bytes(), rounds=2)
+    run_rounds(strategy, grid, TrainingState(start), TASK.to_bytes(), rounds=2)
     assert strategy.neighbours == {node: neighbours(people, node) for node in nodes if node != silent}
     assert set(strategy.sent) == set(nodes) - {silent}
     assert not grid.tally.failed and not grid.tally.refused

@@ -22,7 +22,7 @@ from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import GaussianUpdate, Task
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.federated import EVERYBODY, NormalisedAverage, Scaffold
-from ldpsim.strategies.rounds.checkpoint import Standing, run_rounds
+from ldpsim.strategies.rounds.checkpoint import TrainingState, run_rounds
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
 
 PEOPLE, D = 8, 20
@@ -57,7 +57,7 @@ def alike(people: Population) -> Population:
 def trained(folder: Path, people: Population, strategy: FedAvg, nodes: Nodes, rounds: int = 3) -> np.ndarray:
     enrol(folder, people, policy_for_training(TASK, people.facts, answers=100), seed=4).close()
     grid = TrainingGrid(LocalGrid(folder, PEOPLE), train=nodes)
-    return run_rounds(strategy, grid, Standing(TASK.shape.initial(1, np.float64)), TASK.to_bytes(), rounds=rounds)
+    return run_rounds(strategy, grid, TrainingState(TASK.shape.initial(1, np.float64)), TASK.to_bytes(), rounds=rounds)
 
 
 def gradient(people: Population, person: int, weights: np.ndarray) -> np.ndarray:
@@ -148,7 +148,11 @@ def nova_trained(folder: Path, people: Population, strategy: FedAvg) -> np.ndarr
     enrol(folder, people, policy_for_training(FEW_STEPS, people.facts, answers=100), seed=4).close()
     grid = TrainingGrid(LocalGrid(folder, PEOPLE), train=lambda number: NOVA_NODES[number])
     return run_rounds(
-        strategy, grid, Standing(FEW_STEPS.shape.initial(1, np.float64)), FEW_STEPS.to_bytes(), rounds=len(NOVA_NODES)
+        strategy,
+        grid,
+        TrainingState(FEW_STEPS.shape.initial(1, np.float64)),
+        FEW_STEPS.to_bytes(),
+        rounds=len(NOVA_NODES),
     )
 
 

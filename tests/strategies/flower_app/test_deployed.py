@@ -13,18 +13,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from flwr.app import Context, Message, RecordDict
+from rich.console import Console
 
+from ldpsim.cli.summary import first_screen
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import find
 from ldpsim.devices.curator_key import CuratorKey, SignedTerms, generate
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.prediction import Bundle
-from ldpsim.strategies import Refused
+from ldpsim.strategies import Refused, simulate
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.flower_app import simulation
 from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, results_folder, signed_config
 from ldpsim.strategies.flower_app.simulation import run_on_grid
+from ldpsim.strategies.results.folder import read_result
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -53,20 +56,63 @@ def test_public_facts_are_enough(tmp_path: Path, enrolled: Enrolled, facts: Path
     settings = {"facts": facts.read_text(), "epsilon": 8.0, "collection": "mine"}
     run_on_grid(LocalGrid(state.folder, 40), context(**settings))
     folder = tmp_path / "flwr" / "hogs-mine"
-    summary = json.loads((folder / "summary.json").read_text())
-    assert summary["devices"]["reported"] == 40
-    assert summary["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
+    record = json.loads((folder / "result.json").read_text())
+    assert record["devices"]["reported"] == 40
+    assert record["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
     predictions = np.load(folder / "predictions.npy", allow_pickle=False)
     assert predictions.shape == (40,) and predictions.max() < state.policy.facts.classes
     assert Bundle.read((folder / "bundle.json").read_text()).people == 40
     # the same collection again gives the stored bytes; another is refused
     run_on_grid(LocalGrid(state.folder, 40), context(**settings))
-    again = json.loads((folder / "summary.json").read_text())
+    again = json.loads((folder / "result.json").read_text())
     assert again["devices"]["replayed"] == 40
-    assert again["devices"]["reports_sha256"] == summary["devices"]["reports_sha256"]
+    assert again["devices"]["reports_sha256"] == record["devices"]["reports_sha256"]
     with pytest.raises(Refused, match="REPORT_COLLECTED"):
         run_on_grid(LocalGrid(state.folder, 40), context(**{**settings, "collection": "another"}))
     assert not (tmp_path / "flwr" / "hogs-another").exists()
+
+
+def test_a_deployment_writes_the_record_of_a_run_without_what_it_cannot_know(tmp_path: Path, facts: Path) -> None:
+    """The same devices give the same reports, losses and network as in a simulation; nothing there is a truth."""
+    options = RunOptions(clients=40, epsilon=8.0, state=tmp_path / "state", out=None, settings={"epochs": "3"},
+                         on_requery="replay", nulls=False, groups=False, reference=False)  # fmt: skip
+    run = simulate(options).record
+    settings = {"facts": facts.read_text(), "epsilon": 8.0, "settings": "epochs=3", "collection": "mine"}
+    run_on_grid(LocalGrid(tmp_path / "state", 40), context(**settings))
+    folder = tmp_path / "flwr" / "hogs-mine"
+    record = read_result(folder / "result.json")
+    assert record.keys() - run.keys() == {"deployment"} and run.keys() - record.keys() == {"groups"}
+    for part in run.keys() & record.keys():
+        if isinstance(run[part], dict):
+            assert run[part].keys() == record[part].keys(), part
+    assert record["devices"]["replayed"] == 40 and record["engine"] == "flower"
+    assert record["devices"]["reports_sha256"] == run["devices"]["reports_sha256"]
+    assert (
+        record["privacy"]["claimed"] == run["privacy"]["claimed"]
+        and record["privacy"]["holds"] == run["privacy"]["holds"]
+    )
+    accuracy = dict(record["accuracy"])
+    assert accuracy.pop("val") is not None and accuracy.pop("per_repeat") == [None]
+    unknown = [*accuracy.values(), *record["reference"].values(), *record["reconstruction"].values(),
+               record["nulls"], record["verdict"], record["seeds"]["noise"],
+               *(record["dataset"][name] for name in ("edges", "homophily")),
+               *(record["config"][name] for name in ("dataset", "split", "clients"))]  # fmt: skip
+    assert not any(value is not None for value in unknown)
+    assert not record["simulation_seeded"] and record["privacy"]["lifetime_per_device"]["complete"] is False
+    files = {path.name for path in folder.iterdir()}
+    assert files >= {"model.safetensors", "bundle.json", "reports", "predictions.npy"}
+    screen = Console(width=80)
+    with screen.capture() as shown:
+        screen.print(first_screen(record, folder=folder))
+    assert "Simulated" not in shown.get() and "epsilon = 8" in shown.get()
+
+
+def test_the_id_of_a_collection_names_no_other_folder(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
+    """Whoever reaches the server writes it: it is checked before anything is read or written there."""
+    (tmp_path / "flwr" / "hogs-..").mkdir(parents=True)
+    with pytest.raises(ValueError, match="the collection id is malformed"):
+        run_on_grid(LocalGrid(enrolled().folder, 40), context(facts=facts.read_text(), collection="../../elsewhere"))
+    assert not (tmp_path / "elsewhere").exists() and not list(tmp_path.glob("flwr/*/*"))
 
 
 def key_at(path: Path) -> CuratorKey:
@@ -107,9 +153,9 @@ def test_a_node_that_claims_the_number_of_somebody_else(
         nodes = {str(device): str(device + 1) for device in range(40)}
         facts.write_text(json.dumps({**json.loads(facts.read_text()), "nodes": nodes}))
     run_on_grid(grid, context(facts=facts.read_text(), epsilon=8.0, collection="mine"))
-    summary = json.loads((tmp_path / "flwr" / "hogs-mine" / "summary.json").read_text())
-    assert summary["devices"]["reported"] == 39 + bound and summary["devices"]["silent"] == 1 - bound
-    assert summary["refused_claims"] == {"2": ["900"] if bound else ["3", "900"]}
+    record = json.loads((tmp_path / "flwr" / "hogs-mine" / "result.json").read_text())
+    assert record["devices"]["reported"] == 39 + bound and record["devices"]["silent"] == 1 - bound
+    assert record["deployment"]["refused_claims"] == {"2": ["900"] if bound else ["3", "900"]}
     claimed = "node 900" if bound else "node 3, node 900"
     assert f"number 2 is claimed by {claimed}: no such claim counts" in capsys.readouterr().out
     assert len(state.ledger(2).answers(2)) == bound
@@ -127,16 +173,16 @@ def test_devices_that_pin_their_curator(tmp_path: Path, enrolled: Enrolled, fact
         {**signed, "method": "vote"}, {**signed, "collection": "another"}, {**signed, "reporting": "one-end"},
     ]  # fmt: skip
     for config in strangers:
-        with pytest.raises(Refused, match=r"none of (\d+) devices reported \(\{'COLLECTOR_REFUSED': \1\}\)"):
+        with pytest.raises(Refused, match=r"none of (\d+) devices reported \(COLLECTOR_REFUSED \1\)"):
             run_on_grid(LocalGrid(state.folder, 40), context(**config))
     assert not any(state.ledger(device).answers(device) for device in range(40))
     assert "key" not in signed and key.seed.hex() not in json.dumps(signed)
     del signed["collection"]  # the terms have it
     for counted in ("reported", "replayed"):  # whoever has the terms gets what they allow, once
         run_on_grid(LocalGrid(state.folder, 40), context(**signed))
-        (summary,) = tmp_path.glob("flwr/signed-*/hogs-mine/summary.json")
-        assert json.loads(summary.read_text())["devices"][counted] == 40
-    with pytest.raises(Refused, match="REPORT_COLLECTED': 40"):
+        (path,) = tmp_path.glob("flwr/signed-*/hogs-mine/result.json")
+        assert json.loads(path.read_text())["devices"][counted] == 40
+    with pytest.raises(Refused, match="REPORT_COLLECTED 40"):
         run_on_grid(LocalGrid(state.folder, 40), context(**signed_config({**own, "collection": "two"}, text, key)))
     with pytest.raises(ValueError, match="terms are not signed terms"):
         run_on_grid(LocalGrid(state.folder, 40), context(**{**signed, "terms": str(tmp_path / "key")}))
@@ -154,8 +200,8 @@ def test_every_question_of_a_collection_is_inside_its_terms(
     policy = replace(agreed_policy(config, PublicFile.read(text)), collector=key.public)
     state = enrol(tmp_path / "state", population, policy, seed=5)
     run_on_grid(LocalGrid(state.folder, 40), context(**signed_config(config, text, key)))
-    (summary,) = tmp_path.glob("flwr/*/*/summary.json")
-    assert json.loads(summary.read_text())["devices"]["reported"] == 40
+    (path,) = tmp_path.glob("flwr/*/*/result.json")
+    assert json.loads(path.read_text())["devices"]["reported"] == 40
 
 
 def test_a_stranger_s_run_of_the_same_name_writes_elsewhere(
@@ -364,16 +410,16 @@ def test_volunteers_are_asked_in_clear_and_everybody_else_votes(
     settings = {**VOTE, "facts": volunteers.read_text(), "settings": "batches=2"}
     run_on_grid(LocalGrid(state.folder, 40), context(**settings, collection="mine"))
     folder = tmp_path / "flwr" / "vote-mine"
-    summary = json.loads((folder / "summary.json").read_text())
-    assert summary["devices"]["asked"] == summary["devices"]["reported"] == 40
-    holds = summary["privacy"]["holds"]
+    record = json.loads((folder / "result.json").read_text())
+    assert record["devices"]["asked"] == record["devices"]["reported"] == 40
+    holds = record["privacy"]["holds"]
     assert holds["user"]["value"] == pytest.approx(4.0) and holds["user"]["not_counted"] == ["volunteers"]
-    assert summary["validation_accuracy"] is not None
+    assert record["accuracy"]["val"] is not None
     for device in range(40):
         rows = state.ledger(device).answers(device)
         given = [part.attribute for row in rows for part in row.parts]
         assert sorted(given) == (["features", "label"] if device in VOLUNTEERS else ["adjacency", "features"])
-    with pytest.raises(Refused, match="REPORT_COLLECTED': 9"):
+    with pytest.raises(Refused, match="REPORT_COLLECTED 9"):
         run_on_grid(LocalGrid(state.folder, 40), context(**settings, collection="another"))
 
 

@@ -155,8 +155,8 @@ def test_a_stranger_with_zero_signatures_makes_no_group_of_a_staged_question(
     assert not list(tmp_path.glob("home/flwr/**/*.json"))
     deployment.start_run(ROOT, signed).wait(240)
     (path,) = tmp_path.glob("home/flwr/signed-*/fp-ldpgen-one/grouping-one-1.json")
-    summary = json.loads((path.parent / "summary.json").read_text())
-    assert summary["devices"]["reported"] == SUPERNODES // 2, log_of(deployment)
+    record = json.loads((path.parent / "result.json").read_text())
+    assert record["devices"]["reported"] == SUPERNODES // 2, log_of(deployment)
     held = [len(State(folder).ledger(0).answers(0)) for folder in (honest, hostile)]
     assert held == [2, 0]  # an answer a stage
     # the same devices, asked on a Grid of this process, with nobody else there

@@ -70,18 +70,18 @@ def test_the_rehearsal(environment: dict[str, str]) -> None:
     told = perform(
         [*commands, outside, collection, replayed, predicting, again, strangers, last, "wait"], environment, 1500
     )
-    (path,) = (here / "results").glob("flwr/signed-*/hogs-one/summary.json")
-    summary = json.loads(path.read_text())
-    assert summary["devices"]["replayed"] == 4 and "asked 4, reported 4" in told, told
+    (path,) = (here / "results").glob("flwr/signed-*/hogs-one/result.json")
+    record = json.loads(path.read_text())
+    assert record["devices"]["replayed"] == 4 and "asked 4, reported 4" in told, told
     imposter = str(json.loads((here / "other-x.json").read_text())["node-id"])
-    assert summary["refused_claims"] == {"2": [imposter]}, told
+    assert record["deployment"]["refused_claims"] == {"2": [imposter]}, told
     assert f"number 2 is claimed by node {imposter}: no such claim counts" in told
     assert "released a report" not in (here / "vault-x.log").read_text()
     assert "released" not in (here / "before.txt").read_text()
     # The hostile runs came first and were refused by all; the honest one was answered by all, once.
-    told_refusals = re.findall(r"none of 4 devices reported \(\{'(\w+)': (\d)\}\)", told)
+    told_refusals = re.findall(r"none of 4 devices reported \((\w+) (\d)\)", told)
     assert list(dict.fromkeys(told_refusals)) == [("COLLECTOR_REFUSED", "4"), ("REPORT_COLLECTED", "4")], told
-    assert len(list((here / "results").glob("flwr/**/summary.json"))) == 1
+    assert len(list((here / "results").glob("flwr/**/result.json"))) == 1
     (key,) = (line for line in (here / "curator").read_text().splitlines() if "-" not in line)
     assert not any(key in path.read_text(errors="replace") for path in (here / "results").rglob("*") if path.is_file())
     assert "adjacency" in told and "device 2 released" in told

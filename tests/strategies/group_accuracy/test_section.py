@@ -17,9 +17,10 @@ from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.facts import Split
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.group_accuracy.section import FALSE_ALARM, excess_loss, groups_section, people_groups
-from ldpsim.strategies.results.outcome import Repeat, Score
-from ldpsim.strategies.runs.run import RepeatContext
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.results.outcome import RepeatScores, Score
+from ldpsim.strategies.runs.kind import RunKind
+from ldpsim.strategies.runs.repeat import Repeat
+from ldpsim.strategies.setup.run_setup import Setup
 
 FEW = {"hogs": {"epochs": "20"}, "vote": {"epochs": "20"}, "fedavg-mlp": {"rounds": "4"}, "raw": {"epochs": "20"},
        "silo-fedavg-gcn": {"rounds": "3"}, "privgnn": {"queries": "20", "K": "10", "epochs": "20"}}  # fmt: skip
@@ -31,16 +32,16 @@ class Saved:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.own: list[np.ndarray] = []
         self.nulls: list[dict[str, np.ndarray]] = []
-        self.scenes: list[RepeatContext] = []
-        from ldpsim.strategies.runs import simulate as module
+        self.repeats: list[Repeat] = []
+        from ldpsim.strategies.runs import judging as module
 
         original = module.null_models
 
-        def kept(scene: RepeatContext, outcome: Any) -> Iterator[tuple[str, Any]]:
-            self.scenes.append(scene)
+        def kept(kind: RunKind, repeat: Repeat, outcome: Any) -> Iterator[tuple[str, Any]]:
+            self.repeats.append(repeat)
             self.own.append(outcome.predictions)
             self.nulls.append({})
-            for name, wait in original(scene, outcome):
+            for name, wait in original(kind, repeat, outcome):
                 self.nulls[-1][name] = wait()
                 yield name, partial(self.nulls[-1].__getitem__, name)
 
@@ -86,12 +87,12 @@ def test_the_figures_are_those_of_counts_over_saved_predictions(
     assert section["best_null"] == best and section["interval"] == ("Student" if repeats == 3 else "Wilson")
     found = {(row["by"], row["group"]): row for row in section["rows"]}
     counts: dict[tuple[str, str], list[list[list[int]]]] = {}
-    for number, scene in enumerate(saved.scenes):
-        labelled = {*scene.split.train.tolist(), *scene.split.val.tolist()}
-        people = scene.setup.population
-        for person in scene.split.test.tolist():
+    for number, repeat in enumerate(saved.repeats):
+        labelled = {*repeat.split.train.tolist(), *repeat.split.val.tolist()}
+        people = repeat.setup.population
+        for person in repeat.split.test.tolist():
             for key in group_of(people, person, labelled):
-                rows = counts.setdefault(key, [[] for _ in saved.scenes])
+                rows = counts.setdefault(key, [[] for _ in saved.repeats])
                 truth = people.labels[person]
                 rows[number].append([int(saved.own[number][person] == truth),
                                      int(saved.nulls[number][best][person] == truth)])  # fmt: skip
@@ -143,11 +144,11 @@ def section_of(lost: np.ndarray, inside: np.ndarray, repeats: int = 1) -> dict[s
     indptr = np.zeros(people + 1, np.int64)
     population = cast(Population, _People(indptr, inside.astype(np.int64)))
     split = SimpleNamespace(test=np.arange(people), labelled=np.zeros(0, np.int64))
-    setup = SimpleNamespace(population=population, repeats=[SimpleNamespace(split=split)] * repeats,
-                            labelled_split=lambda split, calibration: split)  # fmt: skip
+    plan = SimpleNamespace(split=split, labelled_split=lambda calibration: split)
+    setup = SimpleNamespace(population=population, plans=[plan] * repeats)
     own, clean = Score(float(np.mean(lost != 1)), lost != 1), Score(1.0, np.ones(people, bool))
-    repeat = cast(Repeat, SimpleNamespace(score=own, nulls={}, reference=clean))
-    found = groups_section(cast(RunSetup, setup), [repeat] * repeats, None)
+    repeat = cast(RepeatScores, SimpleNamespace(score=own, nulls={}, reference=clean))
+    found = groups_section(cast(Setup, setup), [repeat] * repeats, None)
     assert found is not None
     return found | {row["group"]: row for row in found["rows"]}
 

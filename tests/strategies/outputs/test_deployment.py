@@ -18,7 +18,7 @@ from ldpsim.strategies.experiments.compare import compare
 from ldpsim.strategies.flower_app.deployed import PublicFile, _questions, _settings_of
 from ldpsim.strategies.flower_app.simulation import default_config
 from ldpsim.strategies.outputs.deployment import DEPLOYMENT, undeployable
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.setup.options import RunOptions
 
 RUN = RunOptions(clients=60, settings={"epochs": "2"}, reference=False, nulls=False, groups=False)
@@ -40,7 +40,7 @@ def test_a_deployment_asks_the_question_that_was_measured(tmp_path: Path) -> Non
     result = simulate(options)
     assert result.folder is not None
     text, config = _written(result.folder)
-    setup = set_up(options)
+    setup = prepare(options)
     facts = setup.population.facts
     public = PublicFile(facts, np.full(facts.n, -1))
     settings, budget = _settings_of(config, public)
@@ -62,7 +62,7 @@ def test_the_budget_and_the_share_that_were_in_force_are_written(tmp_path: Path)
     """sbp chooses a share of its own, and hogs has its default epsilon."""
     for method, more in (("sbp", {"epsilon": 30.0}), ("hogs", {})):
         options = replace(RUN, method=method, out=tmp_path, settings={}, **more)
-        setup, folder = set_up(options), simulate(options).folder
+        setup, folder = prepare(options), simulate(options).folder
         assert folder is not None
         config = _written(folder)[1]
         assert config["epsilon"] == setup.budget.epsilon
@@ -90,4 +90,4 @@ def test_a_comparison_at_equal_loss_writes_the_budget_that_it_found(tmp_path: Pa
     ({"method": "vote", "volunteers": 0.3, "settings": {}}, ""),
 ])  # fmt: skip
 def test_what_a_deployment_cannot_ask_leaves_no_file(given: dict[str, Any], why: str) -> None:
-    assert undeployable(set_up(replace(RUN, out=None, **given))) == why
+    assert undeployable(prepare(replace(RUN, out=None, **given))) == why

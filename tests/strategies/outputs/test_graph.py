@@ -22,8 +22,8 @@ from ldpsim.devices import datasets
 from ldpsim.devices.datasets.npz_file import read_npz_file
 from ldpsim.strategies import RunFailed, RunOptions, RunResult, simulate
 from ldpsim.strategies.outputs.graph import FORMS, NoGraph, ResultGraph
-from ldpsim.strategies.runs.run import public_knowledge
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import public_knowledge
 
 QUICK = {"epochs": "2"}
 
@@ -51,9 +51,9 @@ def test_the_graph_is_the_one_that_trained(method: str, monkeypatch: pytest.Monk
     assert graph.to_pyg().edge_index.numpy().tobytes() == got[0].edge_index.tobytes()
     assert graph.about["reports_sha256"] == result.record["devices"]["reports_sha256"]
     assert graph.about["edges"] == ("public" if method == "lpgnn" else "reconstructed")
-    setup = set_up(RunOptions(method=method, clients=80, epsilon=6.0, out=None,
+    setup = prepare(RunOptions(method=method, clients=80, epsilon=6.0, out=None,
                               settings=QUICK if method in ("hogs", "blink", "lpgnn") else {}))  # fmt: skip
-    public = public_knowledge(setup.population, setup.repeats[0].split, setup.options, setup.method)
+    public = public_knowledge(setup.population, setup.plans[0].split, setup.options, setup.method)
     again = setup.method.reconstruct(Reports.load(result.folder / "reports"), public)
     np.testing.assert_array_equal(again.edge_index, graph.trained.edge_index)
 

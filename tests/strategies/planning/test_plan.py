@@ -18,11 +18,11 @@ from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.datasets.npz_file import write_npz_file
 from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before, measured
 from ldpsim.strategies.estimate.traffic import miniature
-from ldpsim.strategies.experiments.compare import guarantee_before
 from ldpsim.strategies.planning.on_paper import OnPaper
 from ldpsim.strategies.planning.plan import PlanRow, TargetLoss, make_plan, planned_people
 from ldpsim.strategies.results.in_words import guess, held
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import load_population
 
@@ -181,9 +181,9 @@ def paper() -> OnPaper:
 def test_what_holds_on_paper_is_what_holds_with_people(paper: OnPaper, method: str) -> None:
     more = {"settings": {"queries": "40"}} if method == "pate-m" else {}
     options = RunOptions(method=method, out=None, device="cpu", **more)  # type: ignore[arg-type]
-    found = paper.guarantee(paper.set_up(options))
+    found = paper.guarantee(paper.prepare(options))
     people = miniature(FEW, FEW.n, seed=4)
-    truth = guarantee_before(set_up(options, population=people))
+    truth = guarantee_before(prepare(options, population=people))
     assert found.to_dict()["holds"] == {
         name: {**entry, "value": entry["value"] if entry["value"] is None else pytest.approx(entry["value"], abs=2e-6)}
         for name, entry in truth.to_dict()["holds"].items()
@@ -193,8 +193,8 @@ def test_what_holds_on_paper_is_what_holds_with_people(paper: OnPaper, method: s
 def test_a_hundred_million_people_take_no_memory_and_losses_grow_with_them() -> None:
     huge = OnPaper(replace(FEW, n=10**8))
     tracemalloc.start()
-    holds = huge.guarantee(huge.set_up(RunOptions(method="rr"))).holds
-    assert huge.guarantee(huge.set_up(RunOptions(method="ldp-fedavg"))).holds["user"].value is not None
+    holds = huge.guarantee(huge.prepare(RunOptions(method="rr"))).holds
+    assert huge.guarantee(huge.prepare(RunOptions(method="ldp-fedavg"))).holds["user"].value is not None
     assert tracemalloc.get_traced_memory()[1] < 50e6
     tracemalloc.stop()
     assert holds["bit_adjacency"].value == 8 and holds["relationship"].value == 16
@@ -218,13 +218,13 @@ def test_the_private_part_is_solved_where_a_part_of_the_record_is_public(paper: 
 
 def test_an_owner_has_the_full_numbers_of_people() -> None:
     paper = OnPaper(replace(FEW, n=10**6))
-    owner = paper._in_full(paper.set_up(RunOptions(method="pate-m")))
-    split = owner.repeats[0].split
+    owner = paper._in_full(paper.prepare(RunOptions(method="pate-m")))
+    split = owner.plans[0].split
     assert [len(part) for part in (split.train, split.val, split.test, split.private)] == [300_000, 0, 300_000, 400_000]
     assert replace(owner.population.facts, n=paper.sizes[0]) == paper.people[0].facts
     assert owner.population.facts.n == 10**6 and split.train.nbytes <= 8 * 10**6
-    plain = paper.set_up(RunOptions(method="ldp-fedavg", label_rate=0.2))
-    full, part = paper._in_full(plain).repeats[0].split, plain.repeats[0].split
+    plain = paper.prepare(RunOptions(method="ldp-fedavg", label_rate=0.2))
+    full, part = paper._in_full(plain).plans[0].split, plain.plans[0].split
     share = 10**6 / paper.sizes[0]
     assert [len(each) for each in (full.train, full.val, full.test)] == [
         round(share * len(each)) for each in (part.train, part.val, part.test)

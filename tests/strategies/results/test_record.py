@@ -38,58 +38,59 @@ from ldpsim.strategies.results.numbers import (
     seconds,
     size,
 )
-from ldpsim.strategies.results.outcome import Repeat, Score
+from ldpsim.strategies.results.outcome import Outcome, Score, scores_of
 from ldpsim.strategies.results.record import assemble
 from ldpsim.strategies.results.rows import csv_text, data_frame, figures, row_of, write_table
-from ldpsim.strategies.runs.set_up import run_of, set_up
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.runs.kind import kind_of
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.setup.run_setup import Setup
 from tests.cli.conftest import RECORD, WITH_NULLS
 
 
 def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three repeats with figures of our own: means, the spread, sums, those of the first and those of the last."""
-    seen: list[tuple[RunSetup, Sequence[Repeat], tuple[Any, Any]]] = []
+    seen: list[tuple[Setup, Sequence[Outcome], tuple[Any, Any]]] = []
 
     def watched(
-        setup: RunSetup, repeats: Sequence[Repeat], seconds: Mapping[str, float], *spent: Any
+        setup: Setup, outcomes: Sequence[Outcome], seconds: Mapping[str, float], *spent: Any
     ) -> dict[str, Any]:  # fmt: skip
-        seen.append((setup, repeats, spent))
-        return assemble(setup, repeats, seconds, *spent)
+        seen.append((setup, outcomes, spent))
+        return assemble(setup, outcomes, seconds, *spent)
 
     monkeypatch.setattr("ldpsim.strategies.runs.simulate.assemble", watched)
     settings = {"epochs": "1"}
     simulate(RunOptions(clients=40, repeats=3, settings=settings, reference=False, nulls=False, out=None))
-    ((setup, repeats, spent),) = seen
+    ((setup, outcomes, spent),) = seen
     figures = (0.2, 0.3, 0.7)
     changed = [
         replace(
-            repeat,
-            accuracy={"test": figure, "val": figure / 2, "macro_f1": figure / 4},
-            reference=None if number == 0 else Score(figure),
-            seeded=number != 1,
-            device=Score(figure / 2 + 0.3),
-            outcome=replace(
-                repeat.outcome,
-                seconds={"collect": figure, "reconstruct": 2 * figure, "train": 3 * figure},
-                collected=replace(
-                    repeat.outcome.collected,
-                    silent=number,
-                    asked=10 + number,
-                    reported=4,
-                    replayed=1,
-                    refused=Counter(REPORT_COLLECTED=3, POLICY_REFUSED=2),
-                    downlink_bytes=120,
-                    uplink_bytes=60,
-                ),
-                reconstruction={
-                    **repeat.outcome.reconstruction,
-                    "edges": 10 * figure,
-                    "edge_recall": figure,
-                    "posterior": {"figure": figure},
-                },
+            outcome,
+            scores=replace(
+                scores,
+                accuracy={"test": figure, "val": figure / 2, "macro_f1": figure / 4},
+                reference=None if number == 0 else Score(figure),
+                device=Score(figure / 2 + 0.3),
             ),
+            seeded=number != 1,
+            seconds={"collect": figure, "reconstruct": 2 * figure, "train": 3 * figure},
+            collected=replace(
+                outcome.collected,
+                silent=number,
+                asked=10 + number,
+                reported=4,
+                replayed=1,
+                refused=Counter(REPORT_COLLECTED=3, POLICY_REFUSED=2),
+                downlink_bytes=120,
+                uplink_bytes=60,
+            ),
+            reconstruction={
+                **outcome.reconstruction,
+                "edges": 10 * figure,
+                "edge_recall": figure,
+                "posterior": {"figure": figure},
+            },
         )
-        for number, (repeat, figure) in enumerate(zip(repeats, figures, strict=True))
+        for number, (outcome, scores, figure) in enumerate(zip(outcomes, scores_of(outcomes), figures, strict=True))
     ]
     record = assemble(setup, changed, {"population": 1.0, "total": 9.0, "cpu": 8.0}, *spent)
     assert record["accuracy"] == {
@@ -114,7 +115,7 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
     searched = replace(setup, settings=replace(setup.settings, collections=5))
     privacy = assemble(searched, changed, {"population": 1.0, "total": 9.0, "cpu": 8.0}, *spent)["privacy"]
     assert (privacy["collections"], privacy["searched"]) == (3, 5)
-    digests = [hashlib.sha256(repeat.split.test.astype("<i8").tobytes()).hexdigest() for repeat in setup.repeats]
+    digests = [hashlib.sha256(repeat.split.test.astype("<i8").tobytes()).hexdigest() for repeat in setup.plans]
     assert record["dataset"]["scored_sha256"] == digests and len(set(digests)) == 3
 
 
@@ -206,14 +207,15 @@ def test_features_have_no_error_where_they_are_public_or_read_in_clear(given: di
 
 def test_several_collections_lose_what_a_person_who_is_in_all_of_them_loses() -> None:
     """Labels of 10 people, and then of 10 others: everybody's list was reported twice, and each label once."""
-    setup = set_up(RunOptions(method="hogs", clients=40, private_labels=True, eps_labels=1.0, epsilon=4.0, out=None))
-    run, rest = run_of(setup.method), np.arange(30, 40)
+    setup = prepare(RunOptions(method="hogs", clients=40, private_labels=True, eps_labels=1.0, epsilon=4.0, out=None))
+    run, rest, plan = kind_of(setup.method), np.arange(30, 40), setup.plans[0]
     first, second = (
-        run.questions(setup, Split(people[:6], people[6:], rest), "c") for people in np.split(np.arange(20), 2)
+        run.plan(setup, replace(plan, split=Split(people[:6], people[6:], rest))).released
+        for people in np.split(np.arange(20), 2)
     )
-    once = run.guarantee_of(setup, [first]).holds
+    once = run.guarantee(setup, [first]).holds
     for collections, times in (([first, second], 1), ([first, first], 2)):
-        held = run.guarantee_of(setup, collections)
+        held = run.guarantee(setup, collections)
         assert held.collections == 2 and held.holds["label"].value == pytest.approx(times * 1.0)
         for name in ("bit_adjacency", "relationship", "vector"):
             assert held.holds[name].value == pytest.approx(2 * once[name].value)
@@ -225,10 +227,9 @@ def test_an_owner_that_answers_again_loses_what_three_times_the_queries_lose() -
         vary = "noise" if repeats > 1 else "all"
         options = RunOptions(method="privgnn", clients=120, settings={"queries": str(queries)}, repeats=repeats,
                              repeats_vary=vary, seeds={"noise": None}, out=None)  # fmt: skip
-        setup = set_up(options)
-        run = run_of(setup.method)
-        released = [run.released_before(setup, repeat.split) for repeat in setup.repeats]
-        return run.guarantee_of(setup, released).holds["central_node"]
+        setup = prepare(options)
+        released = [plan.released for plan in setup.plans]
+        return kind_of(setup.method).guarantee(setup, released).holds["central_node"]
 
     alone, again, thrice = level(8, 1), level(8, 3), level(24, 1)
     assert (again.value, again.delta) == (thrice.value, alone.delta)

@@ -6,6 +6,8 @@ import gc
 import random
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +29,16 @@ from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, pack_parts, pack_report
 from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content, read_query, reply
-from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.collect import Connection, collect, open_connection
 from ldpsim.strategies.engines.flower_private import set_message_id
 from ldpsim.strategies.engines.grids import DirectGrid, LocalGrid
-from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.rounds import messages as outbox
 from ldpsim.strategies.rounds.collect_once import CollectOnce, Stages, run_collection
 from ldpsim.strategies.rounds.messages import Outbox, Planned, Streamed, batches_of
-from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
+from ldpsim.strategies.runs.asking import ask
+from ldpsim.strategies.runs.kind import kind_of
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import start_repeat
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import read_alone
 from tests.fleets import fleet_of
@@ -408,11 +412,16 @@ def test_hostile_bytes_do_not_end_a_run(method: str, given: dict, tmp_path: Path
     for seed in range(2):
         options = RunOptions(**{"method": method, "clients": 40, "nulls": False, "reference": False, "seed": seed,
                                 "out": None, "settings": {"epochs": "2"}, **given})  # fmt: skip
-        setup = set_up(read_alone(options)[0])
-        scene = set_scene(setup, 0, tmp_path, tmp_path / f"state-{seed}", quiet)
-        object.__setattr__(scene, "around", lambda grid, folder, seed=seed: HostileGrid(grid, seed))
-        outcome = run_of(setup.method).work(scene)
-        scene.end_collection()
+        setup = prepare(read_alone(options)[0])
+
+        @contextmanager
+        def hostile(folder: Path, devices: int, asked: int, seed: int = seed) -> Iterator[Connection]:
+            with open_connection(folder, devices, asked) as honest:
+                yield replace(honest, grid=HostileGrid(honest.grid, seed))
+
+        repeat = start_repeat(setup, 0, tmp_path, tmp_path / f"state-{seed}", connect=hostile)
+        outcome = kind_of(setup.method).work(repeat, ask(repeat))
+        repeat.end_collection()
         counted = outcome.collected
         assert outcome.predictions is not None and len(outcome.predictions) == 40
         assert counted.asked == counted.reported + counted.replayed + counted.silent + counted.failed

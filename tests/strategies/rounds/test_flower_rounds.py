@@ -19,7 +19,7 @@ from ldpsim.devices.wire import reply
 from ldpsim.strategies.engines.grids import DirectGrid
 from ldpsim.strategies.federated import EVERYBODY
 from ldpsim.strategies.results.folder import remove_unfinished
-from ldpsim.strategies.rounds.checkpoint import Best, CheckpointFile, Standing, run_rounds
+from ldpsim.strategies.rounds.checkpoint import Best, CheckpointFile, TrainingState, run_rounds
 from ldpsim.strategies.rounds.training_grid import Phase, RoundTally, TrainingGrid, draw_nodes
 from ldpsim.strategies.seeded import seeded
 
@@ -48,7 +48,7 @@ def rounds(right: Sequence[int] | None, **more: Any) -> tuple[FloatArray, list[t
     """Run five rounds; return the weights and what was told after each. ``right`` None: nobody evaluates."""
     inner, told = Counting(right or ()), list[tuple[int, float]]()
     grid = TrainingGrid(inner, train=lambda r: [1], evaluate=lambda r: [] if right is None else [1])
-    weights = run_rounds(FedAvg(**EVERYBODY), grid, Standing(START, **more), TASK, rounds=5,
+    weights = run_rounds(FedAvg(**EVERYBODY), grid, TrainingState(START, **more), TASK, rounds=5,
                          after=lambda number, weights: told.append((number, float(weights[0]))))  # fmt: skip
     return weights, told
 
@@ -97,7 +97,9 @@ def test_weights_that_add_up_to_more_than_a_device_accepts_are_sent_as_the_large
             super().aggregate_train(*given)
             return weights_record(np.float32([4 * LARGEST, -np.inf])), None
 
-    run_rounds(Doubling(**EVERYBODY), TrainingGrid(Counting(), train=lambda r: [1]), Standing(START), TASK, rounds=2)
+    run_rounds(
+        Doubling(**EVERYBODY), TrainingGrid(Counting(), train=lambda r: [1]), TrainingState(START), TASK, rounds=2
+    )
     assert sent[1].tolist() == [LARGEST, -LARGEST] and sent[1].dtype == np.float32
 
 
@@ -122,7 +124,7 @@ class Mixed(DirectGrid):
 
 def test_every_reply_of_a_round_is_counted_for_what_it_is() -> None:
     grid = TrainingGrid(Mixed(), train=lambda r: [1, 2, 3, 4])
-    weights = run_rounds(FedAvg(**EVERYBODY), grid, Standing(START), TASK, rounds=2)
+    weights = run_rounds(FedAvg(**EVERYBODY), grid, TrainingState(START), TASK, rounds=2)
     assert weights.tolist() == [1.0, 1.0]
     tally = grid.tally
     assert (tally.recipients, tally.answered, tally.heard) == ({1, 2, 3, 4}, {4: 2}, 2)
@@ -160,7 +162,7 @@ def test_draws_repeat_inside_and_go_on_outside() -> None:
 KEY = ("config", "collection")
 
 
-def standing() -> Standing:
+def training() -> TrainingState:
     tally = RoundTally(heard=5, rounds_answered=2)
     tally.recipients |= {1, 2, 3}
     tally.answered.update([1, 1, 2])
@@ -169,12 +171,12 @@ def standing() -> Standing:
     tally.phases["training"] = Phase(2, 12, 100, 200)
     weights = np.arange(4, dtype=np.float32)
     server = {"m_t.weights": np.ones(4), "clipping_norm": np.array(0.25)}
-    return Standing(weights, 2, Best(0.5, weights + 1), tally, server, None, 3, 7)
+    return TrainingState(weights, 2, Best(0.5, weights + 1), tally, server, None, 3, 7)
 
 
 def test_a_training_is_read_back_as_it_was_kept(tmp_path: Path) -> None:
     kept = CheckpointFile(tmp_path, 0, KEY)
-    wanted = standing()
+    wanted = training()
     kept.add_model(wanted.weights)
     with seeded(4):
         np.random.normal(size=3)  # leaves a second value for later, which is part of the state
@@ -204,7 +206,7 @@ def test_a_training_is_read_back_as_it_was_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", [("other", "collection"), ("config", "other"), ("config", "collection", "silos")])
 def test_a_checkpoint_of_another_training_is_left_aside(tmp_path: Path, key: tuple[str, ...]) -> None:
-    CheckpointFile(tmp_path, 0, KEY).save(standing())
+    CheckpointFile(tmp_path, 0, KEY).save(training())
     assert CheckpointFile(tmp_path, 0, key).load() is None
     assert CheckpointFile(tmp_path, 1, KEY).load() is None
     assert CheckpointFile(tmp_path, 0, KEY).load() is not None
@@ -212,11 +214,11 @@ def test_a_checkpoint_of_another_training_is_left_aside(tmp_path: Path, key: tup
 
 def test_a_damaged_checkpoint_is_left_aside(tmp_path: Path) -> None:
     kept = CheckpointFile(tmp_path, 0, KEY)
-    kept.add_model(standing().weights)
-    kept.save(standing())
+    kept.add_model(training().weights)
+    kept.save(training())
     path, models = tmp_path / "checkpoint-0.npz", tmp_path / "checkpoint-0.models"
     whole = path.read_bytes()
-    at = whole.index(standing().weights.tobytes())
+    at = whole.index(training().weights.tobytes())
     for data in (b"", whole[:-1], whole[:at] + b"\xff" + whole[at + 1 :], b"\x80\x04."):
         path.write_bytes(data)
         assert CheckpointFile(tmp_path, 0, KEY).load() is None

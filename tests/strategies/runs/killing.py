@@ -36,8 +36,8 @@ from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.rounds import messages as outbox
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile
 from ldpsim.strategies.rounds.collect_once import Stages
-from ldpsim.strategies.runs import owner as teaching
 from ldpsim.strategies.runs import simulate as simulation
+from ldpsim.strategies.runs.kinds import owner as teaching
 from tests.strategies.forks import serve
 
 COMMAND = get_command(app)

@@ -13,19 +13,19 @@ from ldpsim.curator.device_bundle import BundleParts
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.people.shuffled import shuffled
-from ldpsim.strategies.progress import quiet
-from ldpsim.strategies.runs.one_report import OneReportRun
-from ldpsim.strategies.runs.run import RepeatContext
-from ldpsim.strategies.runs.set_up import run_of, set_scene, set_up
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.runs.asking import ask
+from ldpsim.strategies.runs.kind import kind_of
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import Repeat, start_repeat
 
 VOTE = {"method": "vote", "volunteers": 0.3, "private_labels": True, "epsilon": 4.0}
 
 
-def _text(scene: RepeatContext, people: Population, reports: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+def _text(repeat: Repeat, people: Population, collected: Collected) -> str:
     """Return the bundle that is made of these reports where the devices hold these people's data."""
-    other = replace(scene, setup=replace(scene.setup, population=people))
-    monkeypatch.setattr(OneReportRun, "_reports", lambda self, scene: reports)
-    make = run_of(other.setup.method).work(other).bundle
+    other = replace(repeat, setup=replace(repeat.setup, people=people))
+    make = kind_of(other.setup.method).work(other, replace(collected)).make_bundles
     assert make is not None
     bundle = make()
     return bundle[0].as_text() + ("" if bundle[1] is None else bundle[1].as_text())
@@ -35,26 +35,22 @@ def _text(scene: RepeatContext, people: Population, reports: Any, monkeypatch: p
     "given", [VOTE, {"method": "hogs"}, {"method": "lpgnn", "eps_features": 1.0, "eps_labels": 1.0}, {"method": "sbp"}],
     ids=lambda given: str(given["method"]),
 )  # fmt: skip
-def test_other_private_data_behind_the_same_reports_give_the_same_bundle(
-    given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_private_data_behind_the_same_reports_give_the_same_bundle(given: dict[str, Any], tmp_path: Path) -> None:
     settings = {} if given["method"] in ("vote", "sbp") else {"epochs": "2"}
-    setup = set_up(RunOptions(clients=120, reference=False, nulls=False, out=tmp_path, settings=settings, **given))
-    scene = set_scene(setup, 0, tmp_path, tmp_path / "state", quiet)
-    run, people = run_of(setup.method), setup.population
-    assert isinstance(run, OneReportRun)
-    reports = run._reports(scene)
-    scene.end_collection()
+    setup = prepare(RunOptions(clients=120, reference=False, nulls=False, out=tmp_path, settings=settings, **given))
+    repeat = start_repeat(setup, 0, tmp_path, tmp_path / "state")
+    collected, people = ask(repeat), setup.population
+    repeat.end_collection()
     attributes = ["features", "label"] + (["adjacency"] if given["method"] != "lpgnn" else [])  # its links are public
-    changed = shuffled(people, attributes, seed=51, among=scene.split.test)
+    changed = shuffled(people, attributes, seed=51, among=repeat.split.test)
     assert not np.array_equal(changed.labels, people.labels)
-    made = _text(scene, people, reports, monkeypatch)
-    assert _text(scene, changed, reports, monkeypatch) == made
-    public = scene.split.labelled
+    made = _text(repeat, people, collected)
+    assert _text(repeat, changed, collected) == made
+    public = repeat.split.labelled
     labels = people.labels.copy()
     labels[public] = (labels[public] + 1) % people.facts.classes
     if given["method"] in ("hogs", "sbp"):  # elsewhere no label is public
-        assert _text(scene, replace(people, labels=labels), reports, monkeypatch) != made
+        assert _text(repeat, replace(people, labels=labels), collected) != made
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 
 from ldpsim.strategies import RunFailed, RunOptions, simulate
 from ldpsim.strategies.progress import quiet
-from ldpsim.strategies.runs.nulls import _others
-from ldpsim.strategies.runs.set_up import set_scene, set_up, temporary_scene
+from ldpsim.strategies.runs.judging import _others
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import start_repeat, temporary_repeat
 from tests.opened import open_below
 
 
@@ -32,9 +33,9 @@ def test_ledgers_of_a_run_that_fails_are_closed(tmp_path: Path) -> None:
 def test_ledgers_of_people_for_a_null_model_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    scene = set_scene(set_up(options(tmp_path / "out")), 0, tmp_path / "out", tmp_path / "state", quiet)
+    repeat = start_repeat(prepare(options(tmp_path / "out")), 0, tmp_path / "out", tmp_path / "state", quiet)
     errors = []
-    for opened in (_others(scene, None, ("label",), frozenset()), temporary_scene(scene.setup, 0)):
+    for opened in (_others(repeat, ("label",), frozenset()), temporary_repeat(repeat.setup, 0)):
         with pytest.raises(KeyboardInterrupt) as kept, opened as other:
             assert other.state is not None
             other.state.ledger()
@@ -42,4 +43,4 @@ def test_ledgers_of_people_for_a_null_model_are_closed(tmp_path: Path, monkeypat
             raise KeyboardInterrupt
         errors.append(kept)
         assert open_below(tmp_path) == set()
-    scene.close()
+    repeat.close()

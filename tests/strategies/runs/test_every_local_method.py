@@ -16,8 +16,10 @@ from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import silenced
 from ldpsim.devices import mechanisms
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.runs.run import public_knowledge
-from ldpsim.strategies.runs.set_up import run_of, set_up, temporary_scene
+from ldpsim.strategies.runs.asking import ask
+from ldpsim.strategies.runs.kind import kind_of
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import public_knowledge, temporary_repeat
 from ldpsim.strategies.setup.read_options import read_alone
 from tests.curator.reports.kinds import Flags, Unequal
 from tests.devices.mechanisms.test_of_another_package import Entry
@@ -97,8 +99,8 @@ def test_labels_that_people_are_asked_for_are_not_public(name: str, asked: bool)
     given = {"volunteers": 0.2} if name == "vote" else {}
     by_itself = name in ("rgnn", "lpgnn", "vote")
     more = {"private_labels": True, "eps_labels": 1.0} if asked and not by_itself else {}
-    setup = set_up(_options(name, **given, **more))
-    split, labels = setup.repeats[0].split, setup.population.labels
+    setup = prepare(_options(name, **given, **more))
+    split, labels = setup.plans[0].split, setup.population.labels
     known = public_knowledge(setup.population, split, setup.options, setup.method).labels
     public = np.zeros(0, np.int64) if by_itself or asked else split.labelled
     assert np.array_equal(np.flatnonzero(known >= 0), public) and np.array_equal(known[public], labels[public])
@@ -123,8 +125,8 @@ def test_every_defence_composes_with_every_local_method(name: str, tmp_path: Pat
     part = result.record["defence"]
     assert part["names"] == list(DEFENCES) and part["flagged"] == [] and part["false_alarm"] == 1e-3
     assert set(part["notes"]) == set(DEFENCES)
-    reports, setup = Reports.load(result.folder / "reports"), set_up(options)
-    public = public_knowledge(setup.population, setup.repeats[0].split, options, setup.method)
+    reports, setup = Reports.load(result.folder / "reports"), prepare(options)
+    public = public_knowledge(setup.population, setup.plans[0].split, options, setup.method)
     for defence in DEFENCES:
         kept = defend((defence,), reports, 1e-3)
         assert not kept.flagged.any()
@@ -155,7 +157,7 @@ def test_null_models_have_the_same_defences(monkeypatch: pytest.MonkeyPatch) -> 
         calls.append(int(reports.answered.sum()))
         return defend(names, reports, *rest)
 
-    monkeypatch.setattr("ldpsim.strategies.runs.one_report.defend", counted)
+    monkeypatch.setattr("ldpsim.strategies.runs.kinds.local.defend", counted)
     record = simulate(_options("solitude", defence="both-ends", nulls=True)).record
     shuffled = [name for name in record["nulls"] if name.startswith("shuffled")]
     assert shuffled and len(calls) == 2  # the run, and all data of others
@@ -166,17 +168,17 @@ def test_nobody_learns_from_the_labels_in_clear_of_flagged_people(
     everybody: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither the method nor a null model; the division stays where no validation person would be left."""
-    setup = set_up(_options("hogs", defence="both-ends", nulls=True))
-    with temporary_scene(setup, 0) as scene:
-        train, val, test = scene.split.train, scene.split.val, scene.split.test
+    setup = prepare(_options("hogs", defence="both-ends", nulls=True))
+    with temporary_repeat(setup, 0) as repeat:
+        train, val, test = repeat.split.train, repeat.split.val, repeat.split.test
         guilty = np.concatenate([train[:2], val if everybody else val[1:4], test[:1]])
 
         def flag(names: Any, reports: Reports, *_: Any) -> Defended:
             flagged = np.isin(np.arange(60), guilty)
             return Defended(silenced(reports, flagged), flagged, {})
 
-        monkeypatch.setattr("ldpsim.strategies.runs.one_report.defend", flag)
-        outcome = run_of(setup.method).work(scene)
+        monkeypatch.setattr("ldpsim.strategies.runs.kinds.local.defend", flag)
+        outcome = kind_of(setup.method).work(repeat, ask(repeat))
     known, graph = outcome.evidence, outcome.graph
     assert known is not None and graph is not None and outcome.extra["defence"]["flagged"] == sorted(guilty.tolist())
     assert outcome.reports is not None  # null models with one attribute of others read the rest of them

@@ -23,13 +23,15 @@ from ldpsim.devices.wire import REASONS
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.people.owner_graphs import Division, sparse_features
 from ldpsim.strategies.people.shuffled import shuffled
-from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.results.outcome import Predictions
 from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.runs.run import Refused, RepeatContext, RunFailed, public_knowledge
-from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.runs.asking import no_report
+from ldpsim.strategies.runs.errors import Refused, RunFailed
+from ldpsim.strategies.runs.kind import kind_of
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import Repeat, public_knowledge
 from ldpsim.strategies.setup.read_options import read_alone
-from ldpsim.strategies.setup.run_setup import RunSetup
+from ldpsim.strategies.setup.run_setup import Setup
 
 EVERY = sorted(table())
 SETTINGS: dict[str, dict[str, str]] = {"rgnn": {"C": "4"}, "lpgnn": {"k_x": "2", "k_y": "2"}}
@@ -46,7 +48,7 @@ def test_it_says_what_it_is(name: str) -> None:
         return
     assert kind.spec.trust == "untrusted curator"
     given = {"feature_share": 0.3} if spec.auto_share else {}  # so few people are asked for no features by default
-    setup = set_up(RunOptions(method=name, settings=SETTINGS.get(name, {}), clients=60, out=None, **given))
+    setup = prepare(RunOptions(method=name, settings=SETTINGS.get(name, {}), clients=60, out=None, **given))
     facts = setup.population.facts
     split = make_split("random", setup.population, 0)
     questions = setup.settings.method.questions(facts, split, setup.budget, "c")
@@ -104,11 +106,9 @@ def test_the_curator_knows_what_is_public_and_no_test_label(
     ({}, RunFailed, "none of 1,200 devices answered"),
 ])  # fmt: skip
 def test_a_collection_without_a_report_says_why(counts: dict[str, Any], kind: type[Exception], said: str) -> None:
-    with pytest.raises(kind) as raised:
-        simulate(
-            RunOptions(method="rr", clients=60, out=None), collect=lambda *_, **__: Collected(asked=1200, **counts)
-        )
-    line = str(raised.value)
+    error = no_report(Collected(asked=1200, **counts))
+    line = str(error)
+    assert type(error) is kind
     assert line.startswith(said)
     again = "a run without --state, or with a new folder there, enrols other devices"
     assert line.endswith(again) == bool(counts)
@@ -139,20 +139,20 @@ def runs() -> list[tuple[str, str]]:
 
 
 @cache
-def setup_of(name: str, words: str) -> RunSetup:
+def setup_of(name: str, words: str) -> Setup:
     queries = {"queries": "20"} if "queries" in vars(find(name)()) else {}
-    return set_up(RunOptions(method=name, settings=queries, **GIVEN[words]), population=PEOPLE)
+    return prepare(RunOptions(method=name, settings=queries, **GIVEN[words]), population=PEOPLE)
 
 
-def read_by(setup: RunSetup) -> dict[str, list[IntArray]]:
+def read_by(setup: Setup) -> dict[str, list[IntArray]]:
     """Return whose attributes the method reads, in groups: those who are asked, or the people who train."""
-    split, n = setup.repeats[0].split, len(setup.population)
+    split, n = setup.plans[0].split, len(setup.population)
     if setup.method.spec.trained_by != "curator":
         people = split.private if isinstance(split, Division) else split.train
         lists = [] if getattr(setup.method.spec, "sees", "") == "own" else [people]
         return {"adjacency": lists, "features": [people], "label": [people]}
     found = {attribute: np.zeros(0, np.int64) for attribute in ATTRIBUTES}
-    for question in run_of(setup.method).questions(setup, split, "c"):
+    for question in setup.plans[0].questions:
         people = np.arange(n) if question.devices is None else question.devices
         for name in {name for stage in question.query.plan for ask in stage for name in ask.attributes}:
             found[name] = np.union1d(found[name], people)
@@ -160,11 +160,10 @@ def read_by(setup: RunSetup) -> dict[str, list[IntArray]]:
     return {**{name: [people] for name, people in found.items()}, "label": label}
 
 
-def reference(setup: RunSetup, people: Population, home: Path) -> Predictions | None:
-    run, setup = run_of(setup.method), replace(setup, population=people)
-    scene = RepeatContext(setup, 0, home, home, None, "c", False, (), quiet)
-    settings = replace(run.reference_settings(setup)[0], epochs=15, lr=0.1)
-    return run.reference(scene, settings)
+def reference(setup: Setup, people: Population, home: Path) -> Predictions | None:
+    setup = replace(setup, people=people)
+    made = kind_of(setup.method).reference(Repeat(setup, setup.plans[0], 0, home, home, None, "c", False))
+    return made and made.train(replace(made.settings, epochs=15, lr=0.1))
 
 
 @pytest.mark.parametrize(("name", "words"), runs())
@@ -185,10 +184,10 @@ def test_a_labelled_neighbour_is_one_whose_label_was_asked_or_given(tmp_path: Pa
     """Witnesses, whose answer says whether the vote is the label, tell nobody their label."""
     options = RunOptions(method="vote", clients=400, out=None, reference=False, **GIVEN["volunteers and labels"])
     record = simulate(options).record
-    setup = set_up(options)
-    split, people = setup.repeats[0].split, setup.population
+    setup = prepare(options)
+    split, people = setup.plans[0].split, setup.population
     told = np.zeros(len(people), bool)
-    for question in setup.questions(split, "c"):
+    for question in setup.plans[0].questions:
         if any(ask.attribute == "label" for ask in question.query.plan[0]):
             told[question.devices] = True
     lists = np.split(people.neighbour_indices, people.neighbour_indptr[1:-1])

@@ -31,9 +31,11 @@ from ldpsim.devices.training_task import UNPROTECTED, Task
 from ldpsim.strategies import Refused, RunOptions, simulate
 from ldpsim.strategies.federated import EVERYBODY, TrainingPlan, strategy_for
 from ldpsim.strategies.results.lifetime import TrainingAnswers
-from ldpsim.strategies.runs import in_rounds
-from ldpsim.strategies.runs.in_rounds import Trained, Training
-from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.runs.kind import kind_of
+from ldpsim.strategies.runs.kinds import rounds as kinds
+from ldpsim.strategies.runs.kinds.rounds import Trained, Training
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.spent import guarantee_before
 
 SMALL = {"clients": 60, "reference": False, "nulls": False}
 
@@ -68,7 +70,7 @@ class Watched(Training):
 
 
 def test_the_aggregate_is_flowers_fedavg_of_the_same_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_rounds, "Training", Watched)
+    monkeypatch.setattr(kinds, "Training", Watched)
     record = run(tmp_path, "fedavg-mlp")
     seen: Watched = Watched.last  # type: ignore[attr-defined]
     assert len(seen.rounds) == 3 and record["federated"]["rounds_answered"] == 3
@@ -89,10 +91,10 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
 
     from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
     from ldpsim.devices.data.splits import make_split
-    from ldpsim.strategies.runs.in_rounds import task_of
-    from ldpsim.strategies.runs.network import scaled_features
+    from ldpsim.strategies.runs.kinds.network import scaled_features
+    from ldpsim.strategies.runs.kinds.rounds import task_of
 
-    setup = set_up(dataclasses.replace(options, out=None))
+    setup = prepare(dataclasses.replace(options, out=None))
     people, seeds = setup.population, options.seeds_of(0)
     task = task_of(setup, "x")
     train = make_split("random", people, seeds.split).train
@@ -160,16 +162,16 @@ def _trained(people: int, models: int, loss: Loss, counts: list[int]) -> Trained
 
 def test_a_devices_answers_in_several_trainings_add_up_person_by_person() -> None:
     """Three devices give 2, 1, 0 and 1, 2, 2 answers: nobody more than 3 in all, at the larger loss of one."""
-    setup = set_up(RunOptions(method="ldp-fedavg", out=None, **SMALL))
+    setup = prepare(RunOptions(method="ldp-fedavg", out=None, **SMALL))
     both = [_trained(30, 5, Loss(0.5, 0.5, 2e-6), [2, 1, 0]), _trained(30, 5, Loss(1.0, 1.0, 1e-6), [1, 2, 2])]
-    guarantee = run_of(setup.method).guarantee_of(setup, both)
+    guarantee = kind_of(setup.method).guarantee(setup, both)
     for name in ("user", "vector", "label", "bit_feature"):
         level = guarantee.holds[name]
         assert (level.value, level.delta) == (updates_epsilon(3, 1.0, 2e-6), pytest.approx(6e-6))
     assert guarantee.collections == 2
     for certain in ((True, False), (False, True), (False, False)):  # one ledger that cannot be read is enough
         unsure = [dataclasses.replace(one, certain=sure) for one, sure in zip(both, certain, strict=True)]
-        held = run_of(setup.method).guarantee_of(setup, unsure).holds
+        held = kind_of(setup.method).guarantee(setup, unsure).holds
         assert {name: held[name].status for name in ("user", "vector", "bit_adjacency", "central_node")} == {
             "user": "unprotected", "vector": "unprotected", "bit_adjacency": "not asked", "central_node": "not asked",
         }  # fmt: skip
@@ -178,20 +180,20 @@ def test_a_devices_answers_in_several_trainings_add_up_person_by_person() -> Non
 
 def test_the_models_of_several_trainings_lose_what_the_worst_division_of_people_loses() -> None:
     """5 models in all, with 30 training people in one repeat and 5 in the other, whose delta is .1 and not .01."""
-    setup = set_up(RunOptions(method="dp-fedavg", out=None, **{**SMALL, "settings": {"noise_multiplier": "3"}}))
+    setup = prepare(RunOptions(method="dp-fedavg", out=None, **{**SMALL, "settings": {"noise_multiplier": "3"}}))
     both = [_trained(30, 3, UNPROTECTED, []), _trained(5, 2, UNPROTECTED, [])]
     of = {people: central_epsilon(Rounds(5, people, people, delta), 3.0) for people, delta in ((30, 0.01), (5, 0.1))}
     assert of[30] > 1.1 * of[5]
     for trained in (both, both[::-1]):
-        level = run_of(setup.method).guarantee_of(setup, trained).holds["central_node"]
+        level = kind_of(setup.method).guarantee(setup, trained).holds["central_node"]
         assert (level.value, level.delta) == (of[30], 0.01)
 
 
 def test_what_is_claimed_before_a_training_counts_the_people_who_train() -> None:
     """80 of 160 people train, and a round draws 40 of them: delta is the largest power of ten below 1 / 80."""
     settings = {"noise_multiplier": "3", "rounds": "3", "fraction": "0.5"}
-    setup = set_up(RunOptions(method="dp-fedavg", out=None, **{**SMALL, "clients": 160, "settings": settings}))
-    level = run_of(setup.method).guarantee_before(setup, setup.repeats[0].split).holds["central_node"]
+    setup = prepare(RunOptions(method="dp-fedavg", out=None, **{**SMALL, "clients": 160, "settings": settings}))
+    level = guarantee_before(setup).holds["central_node"]
     assert (level.value, level.delta) == (central_epsilon(Rounds(3, 80, 40, 0.01), 3.0), 0.01)
 
 
@@ -201,7 +203,7 @@ def test_a_device_that_trains_alone_learns_its_own_label_and_is_scored_on_the_ot
     np.savez(tmp_path / "people.npz", x=np.ones((100, 2)), edge_index=np.zeros((2, 0), np.int64), labels=labels,
              num_classes=3)  # fmt: skip
     options = RunOptions(method="isolate", dataset=str(tmp_path / "people.npz"), out=None, reference=False, nulls=False)
-    split = set_up(options).repeats[0].split
+    split = prepare(options).plans[0].split
     accuracy = simulate(options).record["accuracy"]
     for part, figure in ((split.test, accuracy["test"]), (split.val, accuracy["val"])):
         right = [np.mean(labels[part] == label) for label in labels[split.train]]
@@ -214,7 +216,7 @@ def test_the_noise_of_a_server_is_that_for_the_people_who_train(
     """80 of 160 train: for all of them delta would be a tenth, and the noise larger."""
     plans: list[TrainingPlan] = []
     monkeypatch.setattr(
-        "ldpsim.strategies.runs.training.strategy_for",
+        "ldpsim.strategies.runs.kinds.training.strategy_for",
         lambda method, plan: plans.append(plan) or strategy_for(method, plan),
     )
     record = run(tmp_path, "dp-fedavg", clients=160, settings={"rounds": "2"}, epsilon=4.0)
@@ -256,7 +258,7 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
 
 def test_who_trains_in_a_round_and_who_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training people alone train, drawn anew in each round; validation people alone judge."""
-    monkeypatch.setattr(in_rounds, "Training", Watched)
+    monkeypatch.setattr(kinds, "Training", Watched)
     run(tmp_path / "a", "fedavg-mlp", settings={"fraction": "0.5", "evaluate_every": "2"})
     seen: Watched = Watched.last  # type: ignore[attr-defined]
     train, val = (set((part + 1).tolist()) for part in (seen.split.train, seen.split.val))
@@ -365,8 +367,8 @@ def test_silos_learn_from_training_people_alone(tmp_path: Path) -> None:
     folder = result.folder
     silos = [Members.load(folder / "silos" / f"silo-{number}") for number in range(3)]
     learners = np.concatenate([silo.members[silo.training] for silo in silos])
-    setup = set_up(options)
-    assert np.array_equal(np.sort(learners), setup.repeats[0].split.train)
+    setup = prepare(options)
+    assert np.array_equal(np.sort(learners), setup.plans[0].split.train)
     everybody = np.concatenate([silo.members for silo in silos])
     assert np.array_equal(np.sort(everybody), np.arange(40))
     section, edges = result.record["federated"], setup.population.edges

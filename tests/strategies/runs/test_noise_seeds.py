@@ -1,6 +1,6 @@
 """Draws behind a guarantee: from the noise seed or the operating system, and nothing in a finished folder predicts one.
 
-A device's own draws come from its secret, in the folder ``state``. All others come from ``RepeatContext.noise_seed``.
+A device's own draws come from its secret, in the folder ``state``. All others come from ``Repeat.noise_seed``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ldpsim.curator.owner.teachers import answering
 from ldpsim.strategies import RunOptions, RunResult, simulate
 from ldpsim.strategies import federated as flower_strategies
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.runs import graph_owner, training
+from ldpsim.strategies.runs.kinds import graph_owner, training
 
 OS = {"noise": None}
 LEFT = {"result.json", "config.toml", "log.txt", "model.safetensors", "state"}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ldpsim.curator.methods import find
 from ldpsim.curator.nulls.models import NullEvidence
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.facts import Split
@@ -30,9 +31,10 @@ def found(
     known: NullEvidence | None, *taken: str, verb: str = "reported", volunteers: bool = False, state: Any = "enrolled",
     bundles: Any = None,
 ) -> dict[str, str]:  # fmt: skip
-    scene: Any = SimpleNamespace(setup=SimpleNamespace(budget=SimpleNamespace(volunteers=volunteers)), state=state)
-    run: Any = SimpleNamespace(verb=lambda setup: verb)
-    return reasons(run, scene, known, taken, bundles)
+    method = find({"reported": "hogs", "read": "raw", "public": "gap"}[verb])()
+    setup = SimpleNamespace(method=method, budget=SimpleNamespace(volunteers=volunteers))
+    repeat: Any = SimpleNamespace(setup=setup, state=state)
+    return reasons(repeat, known, taken, bundles)
 
 
 def test_what_was_taken_has_no_reason() -> None:

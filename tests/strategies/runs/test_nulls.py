@@ -20,14 +20,14 @@ from ldpsim.devices.prediction import Bundle
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.people.owner_graphs import sparse_features
 from ldpsim.strategies.people.shuffled import shuffled
-from ldpsim.strategies.progress import quiet
 from ldpsim.strategies.results.outcome import Score
 from ldpsim.strategies.results.rows import row_of
-from ldpsim.strategies.runs import nulls as module
-from ldpsim.strategies.runs import run as run_module
-from ldpsim.strategies.runs.nulls import models_at_once
-from ldpsim.strategies.runs.run import RepeatContext, ask_devices
-from ldpsim.strategies.runs.set_up import set_scene, set_up
+from ldpsim.strategies.runs import judging as module
+from ldpsim.strategies.runs.asking import ask
+from ldpsim.strategies.runs.judging import models_at_once
+from ldpsim.strategies.runs.kinds import local
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import Repeat, start_repeat
 
 pytestmark = pytest.mark.usefixtures("short_perceptron")
 CLEAR = {"method": "lpgnn", "eps_features": float("inf"), "eps_labels": float("inf")}
@@ -45,36 +45,35 @@ def nulls_of(**given: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[RepeatContext]:
-    """A run's scene, its collection open; parametrised by options."""
-    setup = set_up(options(tmp_path, **request.param))
-    found = set_scene(setup, 0, tmp_path, tmp_path / "state", quiet)
+def repeat(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Repeat]:
+    """A run's repeat, its collection open; parametrised by options."""
+    setup = prepare(options(tmp_path, **request.param))
+    found = start_repeat(setup, 0, tmp_path, tmp_path / "state")
     yield found
     found.end_collection()
     open_state.cache_clear()
 
 
-def reports_of(scene: RepeatContext) -> Reports:
-    questions, collected = ask_devices(scene)
-    return Reports.from_bytes(scene.setup.population.facts, questions, collected.answers)
+def reports_of(repeat: Repeat) -> Reports:
+    reports = ask(repeat).decoded
+    assert reports is not None
+    return reports
 
 
-def asked(scene: RepeatContext, attributes: Iterable[str], silent: frozenset[int] = frozenset()) -> Reports:
-    with module._others(scene, None, attributes, silent) as other:
+def asked(repeat: Repeat, attributes: Iterable[str], silent: frozenset[int] = frozenset()) -> Reports:
+    with module._others(repeat, attributes, silent) as other:
         return reports_of(other)
 
 
 # ---- the law of the shuffled reports -------------------------------------------------
 
 
-@pytest.mark.parametrize("scene", [CLEAR], indirect=True)
+@pytest.mark.parametrize("repeat", [CLEAR], indirect=True)
 @pytest.mark.parametrize("attribute", ["features", "label"])
-def test_reports_with_one_attribute_of_others_are_those_of_shuffled_people(
-    scene: RepeatContext, attribute: str
-) -> None:
+def test_reports_with_one_attribute_of_others_are_those_of_shuffled_people(repeat: Repeat, attribute: str) -> None:
     """Without noise both are equal: the answers of people in whose records this attribute alone is shuffled."""
-    real, strangers = reports_of(scene), asked(scene, ("features", "label"))
-    composed, exact = real.with_answers_of(strangers, attribute), asked(scene, (attribute,))
+    real, strangers = reports_of(repeat), asked(repeat, ("features", "label"))
+    composed, exact = real.with_answers_of(strangers, attribute), asked(repeat, (attribute,))
     assert np.array_equal(composed.features.toarray(), exact.features.toarray())
     assert np.array_equal(composed.labels, exact.labels)
     changed = real.features.toarray() if attribute == "features" else real.labels
@@ -116,7 +115,7 @@ def test_the_reference_learns_from_all_who_are_asked_for_a_label(labels: bool, m
     given = options(None, method="vote", volunteers=0.2, private_labels=labels, reference=True, nulls=False,
                     all_nulls=False, settings={})  # fmt: skip
     simulate(given)
-    split = set_up(given).repeats[0].split
+    split = prepare(given).plans[0].split
     assert len(learned) == 1 and len(split.ordinary)
     expected = np.concatenate([split.train, split.ordinary]) if labels else split.train
     assert np.array_equal(learned[0], np.sort(expected))
@@ -140,9 +139,9 @@ def test_everybody_but_volunteers_is_somebody_else_in_a_shuffle(labels: bool, mo
 
     monkeypatch.setattr(module, "shuffled", noted)
     given = {"method": "vote", "volunteers": 0.2, "private_labels": labels, "all_nulls": False}
-    setup = set_up(options(None, settings={}, **given))
+    setup = prepare(options(None, settings={}, **given))
     nulls_of(settings={}, **given)
-    split = setup.repeats[0].split
+    split = setup.plans[0].split
     people, attributes, made = seen[-1]
     assert attributes == {"adjacency", "features"} | ({"label"} if labels else set())
     others = np.setdiff1d(np.arange(60), split.labelled)
@@ -199,12 +198,12 @@ def test_beside_volunteers_answers_about_the_list_and_about_features_alone_are_n
 def test_nobody_of_a_state_folder_is_asked_for_a_null(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     homes: list[tuple[Path, bytes]] = []
 
-    def noted(setup: Any, number: int, folder: Path, home: Path, tell: Any) -> RepeatContext:
-        found = set_scene(setup, number, folder, home, tell)
+    def noted(setup: Any, number: int, folder: Path, home: Path) -> Repeat:
+        found = start_repeat(setup, number, folder, home)
         homes.append((home, (home / "secrets.bin").read_bytes()))
         return found
 
-    monkeypatch.setattr(module, "set_scene", noted)
+    monkeypatch.setattr(module, "start_repeat", noted)
     found = {}
     for taken in (True, False):
         state = tmp_path / f"state-{taken}"
@@ -225,15 +224,15 @@ def test_nobody_of_a_state_folder_is_asked_for_a_null(tmp_path: Path, monkeypatc
 def test_the_same_devices_are_silent_among_the_other_people(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[frozenset[int]] = []
 
-    def noted(setup: Any, number: int, *given: Any) -> RepeatContext:
-        seen.append(setup.repeats[number].silent)
-        return set_scene(setup, number, *given)
+    def noted(setup: Any, number: int, *given: Any) -> Repeat:
+        seen.append(setup.plans[number].silent)
+        return start_repeat(setup, number, *given)
 
-    monkeypatch.setattr(module, "set_scene", noted)
+    monkeypatch.setattr(module, "start_repeat", noted)
     settings = {"rounds": "2"} if method == "fedavg-mlp" else {"epochs": "2"}
     given = options(None, method=method, settings=settings, dropout=0.3, all_nulls=False)
     simulate(given)
-    assert seen == [set_up(given).repeats[0].silent] and seen[0]
+    assert seen == [prepare(given).plans[0].silent] and seen[0]
 
 
 def rows_in(state: Path) -> int:
@@ -285,23 +284,23 @@ def test_a_device_after_the_reports_and_one_alone_have_the_scores_of_their_own_b
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "people.npz", x=np.zeros((60, 1)), edge_index=np.zeros((2, 0), np.int64),
              labels=rng.permutation(np.repeat([0, 1, 2], [30, 20, 10])), num_classes=3)  # fmt: skip
-    setup = set_up(options(tmp_path, method="hogs", dataset=str(tmp_path / "people.npz"), clients=None))
-    scene = set_scene(setup, 0, tmp_path, tmp_path / "state", quiet)
-    labels, nobody = setup.population.labels[scene.split.test], np.zeros((60, 3))
+    setup = prepare(options(tmp_path, method="hogs", dataset=str(tmp_path / "people.npz"), clients=None))
+    repeat = start_repeat(setup, 0, tmp_path, tmp_path / "state")
+    labels, nobody = setup.population.labels[repeat.split.test], np.zeros((60, 3))
     table = score_table(nobody, np.eye(3))
     first, second = (Bundle.of(table, shares, saturation=10) for shares in np.array([[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]))
-    scores = module.devices_scores(scene, (first, second))
+    scores = module.devices_scores(repeat, (first, second))
     for found, named in zip(scores, (0, 2), strict=True):
         assert found is not None and found.test == np.mean(labels == named)
         assert found.right.tolist() == (labels == named).tolist()
     assert scores[0] != scores[1] and scores[0].test != scores[1].test
-    assert module.devices_scores(scene, (first, None))[1] is None is module.devices_scores(scene, None)[0]
-    scene.end_collection()
+    assert module.devices_scores(repeat, (first, None))[1] is None is module.devices_scores(repeat, None)[0]
+    repeat.end_collection()
 
 
 def test_both_scores_of_devices_stand_in_their_places_in_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     given = iter([(Score(0.9), Score(0.2)), (Score(0.7), Score(0.4))])
-    monkeypatch.setattr("ldpsim.strategies.runs.simulate.devices_scores", lambda *_: next(given))
+    monkeypatch.setattr("ldpsim.strategies.runs.judging.devices_scores", lambda *_: next(given))
     record = simulate(options(None, method="hogs", repeats=2, all_nulls=False)).record
     assert record["accuracy"]["device"] == pytest.approx(0.8)
     assert record["nulls"]["device_alone"]["test"] == pytest.approx(0.3)
@@ -356,8 +355,8 @@ def test_null_models_that_ask_nobody_and_the_labels_they_learn_from(
 ) -> None:
     """They are those of public data, and the method on data of others; they learn from the same labels as it does."""
     seen: list[Any] = []
-    monkeypatch.setattr(run_module, "features_alone", lambda known, **_: seen.append(known) or np.zeros(60, np.int64))
-    monkeypatch.setattr(run_module, "graph_alone", lambda known: None if known.edges is None else np.zeros(60))
+    monkeypatch.setattr(module, "features_alone", lambda known, **_: seen.append(known) or np.zeros(60, np.int64))
+    monkeypatch.setattr(module, "graph_alone", lambda known: None if known.edges is None else np.zeros(60))
     record = simulate(
         options(None, **{"settings": {} if given["method"] == "vote" else {"epochs": "3"}, **given})
     ).record
@@ -386,10 +385,10 @@ def test_what_may_draw_from_torchs_own_state_trains_alone(monkeypatch: pytest.Mo
     """A network of a person's own, a method of another package, and what is not trained by the curator."""
     monkeypatch.setattr(module, "trainings_at_once", lambda size: 3)
     setup, in_rounds = (
-        set_up(options(None, method="hogs")),
+        prepare(options(None, method="hogs")),
         options(None, method="fedavg-mlp", settings={"rounds": "2"}),
     )
-    assert [models_at_once(setup), models_at_once(set_up(in_rounds))] == [3, 1]
+    assert [models_at_once(setup), models_at_once(prepare(in_rounds))] == [3, 1]
     for known in ("NETWORKS", "BUILT_IN"):
         with monkeypatch.context() as nothing:
             nothing.setattr(module, known, {})
@@ -411,8 +410,8 @@ def test_the_accuracy_is_there_before_null_models_and_reference(
         early.append(accuracy)
         there.set()
 
-    for name in ("features_alone", "without_noise"):
-        monkeypatch.setattr(run_module, name, slow)
+    monkeypatch.setattr(module, "features_alone", slow)
+    monkeypatch.setattr(local, "without_noise", slow)
     monkeypatch.setattr("ldpsim.strategies.runs.simulate.models_at_once", lambda setup: workers)
     record = simulate(
         options(None, method="hogs", reference=True, all_nulls=False, repeats=repeats), on_accuracy=hear
@@ -436,15 +435,15 @@ def test_own_features_are_scored_without_lists(tmp_path: Path) -> None:
     labels = np.random.default_rng(0).permutation(np.repeat([0, 1], 30))
     ends = np.stack([np.flatnonzero(labels == 0), np.flatnonzero(labels == 1)])
     np.savez(tmp_path / "people.npz", x=np.eye(2)[labels], edge_index=ends, labels=labels, num_classes=2)
-    setup = set_up(options(tmp_path, method="hogs", dataset=str(tmp_path / "people.npz"), clients=None))
-    scene = set_scene(setup, 0, tmp_path, tmp_path / "state", quiet)
+    setup = prepare(options(tmp_path, method="hogs", dataset=str(tmp_path / "people.npz"), clients=None))
+    repeat = start_repeat(setup, 0, tmp_path, tmp_path / "state")
     alone: Any = FakeBundle()
-    found = module.own_features_score(scene, alone)
+    found = module.own_features_score(repeat, alone)
     assert found is not None and found.test == 1.0 and found.right is not None
-    assert len(found.right) == len(scene.split.test) and found.right.all()
+    assert len(found.right) == len(repeat.split.test) and found.right.all()
     without_features: Any = SimpleNamespace(columns=0)
-    assert module.own_features_score(scene, None) is None is module.own_features_score(scene, without_features)
-    scene.end_collection()
+    assert module.own_features_score(repeat, None) is None is module.own_features_score(repeat, without_features)
+    repeat.end_collection()
 
 
 def test_the_own_features_of_a_device_alone_are_in_a_result() -> None:

@@ -19,9 +19,14 @@ from ldpsim.strategies import Refused, RunOptions, simulate
 from ldpsim.strategies.people.owner_graphs import divide, handed_lists
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.rounds.batches import read_records
-from ldpsim.strategies.runs import graph_owner, nulls, owner
-from ldpsim.strategies.runs import set_up as set_up_module
-from ldpsim.strategies.runs.set_up import run_of, set_up, temporary_scene
+from ldpsim.strategies.runs import judging
+from ldpsim.strategies.runs import prepare as preparing
+from ldpsim.strategies.runs.asking import ask
+from ldpsim.strategies.runs.kind import kind_of
+from ldpsim.strategies.runs.kinds import graph_owner, owner
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import temporary_repeat
+from ldpsim.strategies.runs.spent import is_attained
 
 QUICK = {"queries": "45", "K": "15", "epochs": "6", "hidden": "8"}
 
@@ -61,7 +66,7 @@ def test_the_student_learns_from_the_released_labels_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     """With other true labels of the people asked about, the teachers, their labels and the student stay the same."""
-    plain = set_up_module.load_population
+    plain = preparing.load_population
     moved = []
 
     def relabelled(given: RunOptions) -> Population:
@@ -74,7 +79,7 @@ def test_the_student_learns_from_the_released_labels_alone(
 
     settings = {"teachers": "3"} if method == "pate-g" else {}
     first = simulate(options(tmp_path / "a", method, settings=settings))
-    monkeypatch.setattr(set_up_module, "load_population", relabelled)
+    monkeypatch.setattr(preparing, "load_population", relabelled)
     again = simulate(options(tmp_path / "b", method, settings=settings))
     assert first.folder is not None and again.folder is not None and moved == [48]
     labels = "pseudo_label_accuracy"
@@ -128,11 +133,11 @@ def test_null_models_of_an_owner_know_the_released_labels_of_those_asked_about(
 
     monkeypatch.setattr(owner, "query_order", ordered)
     monkeypatch.setattr(PrivGnn, "labels", lambda self, values, **_: truth[-1][: len(values)])
-    setup = set_up(replace(options(None, nulls=True), clients=None, dataset=str(tmp_path / "people.npz")))
-    with temporary_scene(setup, 0) as scene:
-        outcome = run_of(setup.method).work(scene)
+    setup = prepare(replace(options(None, nulls=True), clients=None, dataset=str(tmp_path / "people.npz")))
+    with temporary_repeat(setup, 0) as repeat:
+        outcome = kind_of(setup.method).work(repeat, ask(repeat))
     assert outcome.evidence is not None and outcome.extra["teachers"]["pseudo_label_accuracy"] == 1.0
-    known, division = outcome.evidence.labels.labels, scene.split
+    known, division = outcome.evidence.labels.labels, repeat.split
     asked = np.flatnonzero(known >= 0)
     assert len(asked) == 45 and np.isin(asked, division.candidates).all()
     assert np.array_equal(known[asked], labels[asked])
@@ -141,9 +146,9 @@ def test_null_models_of_an_owner_know_the_released_labels_of_those_asked_about(
 
 def test_an_account_before_a_release_is_about_the_private_people() -> None:
     """Of 240 people 96 are private and 144 public: delta is the largest power of ten below 1 / 96."""
-    setup = set_up(replace(options(None), clients=240))
-    split = setup.repeats[0].split
-    account = run_of(setup.method).released_before(setup, split)
+    setup = prepare(replace(options(None), clients=240))
+    split = setup.plans[0].split
+    account = setup.plans[0].released
     assert (len(split.private), len(split.public), account.release.delta) == (96, 144, 0.01)
 
 
@@ -151,13 +156,13 @@ def test_finished_teachers_are_counted_by_query(tmp_path: Path) -> None:
     """45 queries are chunks of 20, 20 and 5."""
     nothing = PlainGraph.build(np.zeros((45, 1)), np.zeros((2, 0), np.int64), np.zeros(45, np.int64))
     teaching = Teaching(classes=3, noise_seed=0, training_seed=0)
-    room = owner.Classroom.open(tmp_path, nothing, nothing, teaching, np.arange(45))
+    files = owner.TeacherFiles.open(tmp_path, nothing, nothing, teaching, np.arange(45))
     for chunks, first, most in (((), 0, 0), ((2,), 0, 5), ((0,), 20, 20), ((0, 2), 20, 25), ((0, 1, 2), 30, 45)):
         for chunk in range(3):
-            room.path(chunk).unlink(missing_ok=True)
+            files.path(chunk).unlink(missing_ok=True)
         for chunk in chunks:
-            room.path(chunk).touch()
-        assert (room.trained(30), room.trained(45)) == (first, most)
+            files.path(chunk).touch()
+        assert (files.trained(30), files.trained(45)) == (first, most)
 
 
 def test_private_people_alone_are_others_in_a_shuffle(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,13 +171,13 @@ def test_private_people_alone_are_others_in_a_shuffle(monkeypatch: pytest.Monkey
     def noted(people: Population, *given: Any, **more: Any) -> Population:
         made = shuffled(people, *given, **more)
         seen.append((people.labels, made.labels))
-        assert np.array_equal(more["among"], set_up(asked).repeats[0].split.private)
+        assert np.array_equal(more["among"], prepare(asked).plans[0].split.private)
         return made
 
-    monkeypatch.setattr(nulls, "shuffled", noted)
+    monkeypatch.setattr(judging, "shuffled", noted)
     asked = options(None, "pate-g", settings={"teachers": "3"}, nulls=True, reference=False)
     simulate(asked)
-    division = set_up(asked).repeats[0].split
+    division = prepare(asked).plans[0].split
     ((before, after),) = seen
     assert np.array_equal(before[division.public], after[division.public])
     assert (before[division.private] != after[division.private]).mean() > 0.5
@@ -182,10 +187,10 @@ def test_private_people_alone_are_others_in_a_shuffle(monkeypatch: pytest.Monkey
 def test_losses_are_attained_by_somebody_who_is_in_all_repeats(method: str, settings: dict[str, str]) -> None:
     """Repeats on one division have the same people; of others nobody says that one person is in each."""
     for vary, attained in (("noise", True), ("split", False), ("all", False)):
-        setup = set_up(RunOptions(method=method, clients=160, out=None, repeats=2, repeats_vary=vary,
+        setup = prepare(RunOptions(method=method, clients=160, out=None, repeats=2, repeats_vary=vary,
                                   settings=settings, seeds={"noise": None}))  # fmt: skip
-        assert run_of(setup.method).attains(setup, [0, 1]) is attained
-        assert run_of(setup.method).attains(setup, [1]) is True
+        assert is_attained(setup, [0, 1]) is attained
+        assert is_attained(setup, [1]) is True
 
 
 def divide_of(out: Path) -> Any:
@@ -221,10 +226,9 @@ def test_everybody_hands_over_and_the_levels_stand_beside_the_claim() -> None:
 
 
 def test_the_owners_lists_are_those_that_were_handed_over() -> None:
-    setup = set_up(owned())
-    with temporary_scene(setup, 0) as scene:
-        _, collected = graph_owner.ask_devices(scene)
-        answers = read_records(setup.population.facts, collected)
+    setup = prepare(owned())
+    with temporary_repeat(setup, 0) as repeat:
+        answers = read_records(setup.population.facts, ask(repeat))
         del answers[5]
         data, whole = handed_lists(setup.population.facts, answers), graph_owner._raw(setup)
     assert data.labels[5] == -1 and not data.features[[5]].nnz and 5 not in data.senders

@@ -14,7 +14,7 @@ from ldpsim.curator.steps import track
 from ldpsim.devices.curator_key import generate
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import Refused, RunOptions, simulate
-from ldpsim.strategies.runs.nulls import side_by_side
+from ldpsim.strategies.runs.judging import side_by_side
 
 QUICK = {"epochs": "3"}
 

@@ -16,11 +16,11 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.collect import Connection
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.results.in_words import privacy_in_words
 from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.runs.run import public_knowledge
+from ldpsim.strategies.runs.repeat import public_knowledge
 
 PEOPLE = 120
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -114,11 +114,11 @@ def _whole(options: RunOptions, people: Population, monkeypatch: pytest.MonkeyPa
     """Return the questions, the digest of the reports and the predictions of a run on these people."""
     sent: list[bytes] = []
     predicted: list[list[int]] = []
-    train = Vote.train
+    train, asking = Vote.train, Connection.ask
 
-    def ask(folder: Path, questions: Sequence[Question], **given: Any) -> Collected:
+    def ask(self: Connection, questions: Sequence[Question], **given: Any) -> Collected:
         sent.extend(question.query.fingerprint(name) for question in questions for name in question.query.attributes)
-        return collect(folder, questions, engine="local", **given)
+        return asking(self, questions, **given)
 
     def note(self: Vote, *args: Any, **named: Any) -> Any:
         trained = train(self, *args, **named)
@@ -128,7 +128,8 @@ def _whole(options: RunOptions, people: Population, monkeypatch: pytest.MonkeyPa
     with monkeypatch.context() as patched:
         patched.setattr("ldpsim.strategies.setup.run_setup.datasets.load", lambda *_, **__: people)
         patched.setattr(Vote, "train", note)
-        digest = simulate(options, collect=ask).record["devices"]["reports_sha256"]
+        patched.setattr(Connection, "ask", ask)
+        digest = simulate(options).record["devices"]["reports_sha256"]
     return sent, digest, predicted
 
 

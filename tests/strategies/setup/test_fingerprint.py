@@ -20,7 +20,7 @@ from ldpsim.strategies.experiments.sweep import run_sweep
 from ldpsim.strategies.experiments.sweep_file import Cell
 from ldpsim.strategies.results import record
 from ldpsim.strategies.results.folder import write_result
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.runs.simulate import simulate
 from ldpsim.strategies.setup import fingerprint
 from ldpsim.strategies.setup.fingerprint import added_at_default, hashed_options
@@ -49,13 +49,13 @@ def test_an_option_that_can_change_a_result_is_hashed_as_given(given: dict[str, 
 )  # fmt: skip
 def test_an_option_in_force_is_hashed_by_what_follows_from_it(given: dict[str, Any]) -> None:
     options = RunOptions(clients=60)
-    assert set_up(replace(options, **given)).digest != set_up(options).digest
+    assert prepare(replace(options, **given)).digest != prepare(options).digest
 
 
 @pytest.mark.parametrize("given", [{"engine": "local"}, {"workers": 3}, {"out": None}, {"reference": False}])
 def test_where_a_run_happens_is_not_hashed(given: dict[str, Any]) -> None:
     options = RunOptions(clients=60)
-    assert set_up(replace(options, **given)).digest == set_up(options).digest
+    assert prepare(replace(options, **given)).digest == prepare(options).digest
 
 
 def test_a_new_field_is_hashed_only_where_it_is_given() -> None:
@@ -109,9 +109,9 @@ def test_another_version_of_the_program_finds_the_cells_of_a_sweep(
 
 
 def test_another_format_is_another_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = set_up(RUN).digest
+    before = prepare(RUN).digest
     monkeypatch.setattr(fingerprint, "FORMAT", fingerprint.FORMAT + 1)
-    assert set_up(RUN).digest != before
+    assert prepare(RUN).digest != before
 
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
@@ -154,5 +154,5 @@ def _same(rows: Sequence[tuple[RunOptions, str]], data_dir: Path) -> Iterator[st
         given = RunOptions(**{**vars(options), "data_dir": data_dir})
         if options.dataset not in people:
             people[options.dataset] = load_population(given)
-        assert set_up(given, population=people[options.dataset]).digest == digest, options
+        assert prepare(given, population=people[options.dataset]).digest == digest, options
         yield digest

@@ -28,18 +28,19 @@ from ldpsim.curator.methods.local.solitude import Solitude
 from ldpsim.curator.methods.owner.owner import PrivGnn
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.attacks.stress.campaign import StressOptions
-from ldpsim.strategies.experiments.compare import guarantee_before, match
+from ldpsim.strategies.experiments.compare import match
 from ldpsim.strategies.experiments.sweep_file import read_sweep
 from ldpsim.strategies.importing.options import ImportOptions
 from ldpsim.strategies.outputs.shell import command_of
 from ldpsim.strategies.planning.plan import TargetLoss
 from ldpsim.strategies.results.folder import log_file
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.disk_space import check_refused, naming_full_disk
 from ldpsim.strategies.setup.fingerprint import config_hash, configuration
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
-from ldpsim.strategies.setup.run_setup import RunSetup, load_population
+from ldpsim.strategies.setup.run_setup import Setup, load_population
 from ldpsim.strategies.setup.settings import CHOSEN, resolve
 
 
@@ -69,9 +70,9 @@ def test_a_parameter_has_the_name_of_its_paper_and_that_of_its_field() -> None:
     with pytest.raises(ValueError, match=r"^--set lambda_?=3: it has a value already$"):
         RunOptions(settings={"lambda_": 2, "lambda": 3})
     with pytest.raises(ValueError, match=r"^--set lamda: .*did you mean lambda or gamma\?.* lambda, lr"):
-        set_up(replace(of_field, settings={"lamda": "1"}))
+        prepare(replace(of_field, settings={"lamda": "1"}))
     with pytest.raises(ValueError, match="^hogs has no such parameter|^--set lambda: "):
-        set_up(RunOptions(method="hogs", clients=60, settings={"lambda": 2}))
+        prepare(RunOptions(method="hogs", clients=60, settings={"lambda": 2}))
 
 
 def test_caps_have_the_words_of_levels() -> None:
@@ -136,7 +137,7 @@ def test_numpy_values_are_read_wherever_options_are_given() -> None:
     target = TargetLoss(holds=np.float32(4), max_attack=np.float64(0.9))
     assert json.loads(json.dumps([vars(target), stress.clients, stress.asks]))[1:] == [40, [1, 2]]
     assert ImportOptions(feature_range=np.array([0, 2]), ignore=["a"]).feature_range == (0, 2)
-    hashes = {setup.digest for setup in (set_up(RunOptions(clients=40, epsilon=value)) for value in (4, 4.0))}
+    hashes = {setup.digest for setup in (prepare(RunOptions(clients=40, epsilon=value)) for value in (4, 4.0))}
     assert len(hashes) == 1
 
 
@@ -197,12 +198,12 @@ def population() -> Population:
     return load_population(OPTIONS)
 
 
-def made(population: Population, **given: Any) -> RunSetup:
-    return set_up(replace(OPTIONS, **given), population=population)
+def made(population: Population, **given: Any) -> Setup:
+    return prepare(replace(OPTIONS, **given), population=population)
 
 
 def test_a_share_is_chosen_from_public_facts_and_hashed_as_if_it_were_given(population: Population) -> None:
-    facts, split = population.facts, made(population).repeats[0].split
+    facts, split = population.facts, made(population).plans[0].split
     for epsilon in (0.5, 40.0):
         setup = made(population, epsilon=epsilon)
         share = feature_share(facts, len(split.train), epsilon)
@@ -248,7 +249,7 @@ def test_a_match_solves_with_the_share_of_the_budget_that_it_finds(population: P
         found = match(replace(OPTIONS, epsilon=None), population, level, target)
         assert found.holds == pytest.approx(target, rel=0.01) and not found.reason
         assert isinstance(found.options.feature_share, float)
-        held = guarantee_before(set_up(found.options, population=population)).to_dict()["holds"][level]["value"]
+        held = guarantee_before(prepare(found.options, population=population)).to_dict()["holds"][level]["value"]
         assert held == found.holds
     assert match(OPTIONS, population, "relationship", 4.0).options.feature_share == 0.0
 

@@ -12,9 +12,10 @@ import pytest
 from ldpsim.curator.methods import OwnerMethod, Reference, find, table
 from ldpsim.curator.options import ASKING, BUDGET
 from ldpsim.devices.data.population import Population
-from ldpsim.strategies.runs import set_up as setting_up
-from ldpsim.strategies.runs.run import public_knowledge
-from ldpsim.strategies.runs.set_up import run_of, set_up
+from ldpsim.strategies.runs import prepare as setting_up
+from ldpsim.strategies.runs.prepare import prepare
+from ldpsim.strategies.runs.repeat import public_knowledge
+from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.read_options import check_read, read_alone, unread
@@ -58,18 +59,17 @@ def people() -> Population:
 
 def seen(options: RunOptions, people: Population) -> Iterator[Any]:
     """Yield all that a run does after its set-up depends on: questions, policy, what is public, guarantee, training."""
-    setup = set_up(options, population=people)
-    run, repeat = run_of(setup.method), setup.repeats[0]
-    questions = run.questions(setup, repeat.split, "c")
-    yield [(each.query.to_bytes(), None if each.devices is None else each.devices.tolist()) for each in questions]
-    policy = run.policy(setup, questions)
+    setup = prepare(options, population=people)
+    plan = setup.plans[0]
+    yield [(each.query.to_bytes(), None if each.devices is None else each.devices.tolist()) for each in plan.questions]
+    policy = plan.policy
     yield policy and repr(replace(policy, reporting="both"))  # the questions say how lists are reported
     silent = isinstance(setup.method, Reference | OwnerMethod)
-    known = None if silent else public_knowledge(people, repeat.split, options, setup.method)
+    known = None if silent else public_knowledge(people, plan.split, options, setup.method)
     yield known and (known.labels.tolist(), known.features is None, known.edges is None)
-    yield None if setup.method.spec.trained_by == "owner" else run.guarantee_before(setup, repeat.split).to_dict()
-    yield [part.tolist() for part in (repeat.split.train, repeat.split.val)]
-    yield repeat.silent if policy is not None else None
+    yield None if setup.method.spec.trained_by == "owner" else guarantee_before(setup).to_dict()
+    yield [part.tolist() for part in (plan.split.train, plan.split.val)]
+    yield plan.silent if policy is not None else None
     yield setup.settings.training if setup.method.in_force().trains_network else None
 
 
@@ -133,4 +133,4 @@ def test_a_run_without_what_its_method_does_not_read_has_the_hash_of_one_without
     kept, dropped = read_alone(given)
     assert dropped.keys() == {"epsilon", "reporting", "dropout"}
     assert kept == usual("raw", gnn="sage")
-    assert set_up(kept, population=people).digest == set_up(usual("raw", gnn="sage"), population=people).digest
+    assert prepare(kept, population=people).digest == prepare(usual("raw", gnn="sage"), population=people).digest

@@ -22,7 +22,7 @@ from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, ClearFeatures, Mechanism, MultiBit, RandomizedResponse, Window
 from ldpsim.devices.query import Ask
 from ldpsim.strategies import RunOptions
-from ldpsim.strategies.runs.run import public_knowledge
+from ldpsim.strategies.runs.repeat import public_knowledge
 
 N, D, CLASSES = 6, 10, 3
 FACTS = PublicFacts(N, D, CLASSES)

@@ -15,12 +15,12 @@ from ldpsim.curator.owner.privacy.label import label_probabilities
 from ldpsim.curator.owner.teachers.answering import (
     SELECTIONS,
     Teaching,
-    ask,
     ask_all,
     log_posteriors,
     noisy_labels,
     on_simplex,
     pagerank,
+    posterior_of,
     posteriors,
     query_order,
 )
@@ -54,7 +54,7 @@ def test_a_stack_of_teachers_equals_pygs_in_float64(
         theirs = trained_by_pyg(graphs[at], CLASSES, settings, 7 + at)
         with torch.no_grad():
             expected = theirs(torch.from_numpy(target.features), edges_of(public)).exp().numpy()
-        scores = np.stack([ask(networks, target, node)[at] for node in range(len(public))])
+        scores = np.stack([posterior_of(networks, target, node)[at] for node in range(len(public))])
         ours = torch.softmax(torch.from_numpy(scores), 1).numpy()
         np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-8)
         assert np.abs(ours - 1 / CLASSES).max() > 0.1  # something was learned
@@ -75,7 +75,7 @@ def test_asking_one_node_and_asking_all_agree(private: PlainGraph, public: Plain
     network = train([private], [1], CLASSES, SageSettings(hidden=16, epochs=20))
     everybody = ask_all(network, public)
     for node in (0, 10, 49):  # the last has no neighbour
-        np.testing.assert_allclose(ask(network, public, node)[0], everybody[node], atol=1e-5)
+        np.testing.assert_allclose(posterior_of(network, public, node)[0], everybody[node], atol=1e-5)
 
 
 def test_an_array_is_written_whole_for_its_owner_alone(tmp_path: Path, private: PlainGraph) -> None:

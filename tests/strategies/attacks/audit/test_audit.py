@@ -26,7 +26,7 @@ from ldpsim.strategies.attacks.audit.released_model import (
     run_once,
 )
 from ldpsim.strategies.people.owner_graphs import sparse_features
-from ldpsim.strategies.runs.set_up import set_up
+from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.setup.options import RunOptions
 
 CODE = """
@@ -99,22 +99,20 @@ def test_a_network_that_is_overfitted_on_clear_data_leaks() -> None:
 
 def test_a_network_that_never_saw_a_value_publishes_the_same() -> None:
     people = datasets.load("generated", clients=60)
-    setup = set_up(RAW, population=people)
-    split = setup.repeats[0].split
+    setup = prepare(RAW, population=people)
+    split = setup.plans[0].split
     labels = people.labels.copy()
     labels[split.test] = (labels[split.test] + 1) % people.facts.classes
-    others = set_up(RAW, population=replace(people, labels=labels))
-    seen = [published_probabilities(run_once(each, split), each, people) for each in (setup, others)]
+    others = prepare(RAW, population=replace(people, labels=labels), divide=lambda *_: split)
+    seen = [published_probabilities(run_once(each), each, people) for each in (setup, others)]
     assert np.array_equal(*seen)
     labels[split.train] = (labels[split.train] + 1) % people.facts.classes
-    assert not np.array_equal(
-        seen[0], published_probabilities(run_once(others, split), others, people)
-    )  # it does see these
+    assert not np.array_equal(seen[0], published_probabilities(run_once(others), others, people))  # it does see these
 
 
 def test_a_coin_changes_its_own_target_alone() -> None:
     people = datasets.load("generated", clients=120)
-    targets = draw_targets(people, set_up(RAW, population=people).repeats[0].split, 3)
+    targets = draw_targets(people, prepare(RAW, population=people).plans[0].split, 3)
     true = {level: np.ones(len(getattr(targets, level)), bool) for level in LEVELS}
     assert altered(people, targets, true).digest == people.digest
     everybody = np.concatenate([getattr(targets, level).ravel() for level in LEVELS])

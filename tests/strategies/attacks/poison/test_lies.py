@@ -41,6 +41,7 @@ from ldpsim.strategies.attacks.poison.lies import (
     lying_people,
     with_labels_of,
 )
+from ldpsim.strategies.engines.collect import Connection
 from ldpsim.strategies.setup.run_setup import load_population
 
 N = 60
@@ -155,15 +156,14 @@ def test_only_liars_reports_change(engine: str, tmp_path: Path, monkeypatch: pyt
     folder = simulate(options).folder
     honest = Reports.load(folder / "reports").adjacency
     seen: list[Any] = []
-    real = cells.collect
+    real = Connection.ask
 
-    def heard(*given: Any, **more: Any) -> Any:
-        more.pop("facts", None)
-        found = real(*given, **more)
-        seen.append((given[1], dict(found.answers)))
+    def heard(self: Connection, questions: Any, *, facts: PublicFacts | None = None, **more: Any) -> Any:
+        found = real(self, questions, **more)
+        seen.append((questions, dict(found.answers)))
         return found
 
-    monkeypatch.setattr(cells, "collect", heard)
+    monkeypatch.setattr(Connection, "ask", heard)
     plain = replace(options, out=None, save_reports=False)
     cells.run_poison_cell(cells.PoisonCell(plain, 0, "largest-degree", 0.2, 0.2, False))
     (questions, answers), liars = seen[0], draw_liars(60, 0.2, plain.seeds_of(0).split, join=False)

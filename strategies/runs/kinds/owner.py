@@ -25,7 +25,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -47,32 +47,29 @@ from ldpsim.devices.array_types import checked_array
 from ldpsim.devices.atomic_files import close_to_others, write_atomically
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray, Split
-from ldpsim.devices.policy.policy import Mode
 from ldpsim.devices.raw_record import hand_over
 from ldpsim.strategies.engines.pool import on_ray, processes
 from ldpsim.strategies.people.owner_graphs import (
     Division,
-    divide,
     handed_over,
     owned_people,
     public_graph,
     shown_publicly,
 )
 from ldpsim.strategies.progress import Progress, quiet
-from ldpsim.strategies.results.outcome import Outcome
+from ldpsim.strategies.results.outcome import Outcome, Predict
 from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.rounds.collect_once import Collected
-from ldpsim.strategies.runs.run import RepeatContext, Run, ask_devices
-from ldpsim.strategies.setup.options import RunOptions, Seeds
-from ldpsim.strategies.setup.run_setup import RunSetup
-from ldpsim.strategies.setup.settings import check_owner_run
+from ldpsim.strategies.runs.kind import ANY, Others, ReferenceTraining, RunKind, policy_of, work_of_others
+from ldpsim.strategies.runs.repeat import Repeat
+from ldpsim.strategies.setup.run_setup import RepeatPlan, Setup
 
 CHUNK = 20
 FORMAT = 1
 
 
 @dataclass(frozen=True, eq=False)
-class Classroom:
+class TeacherFiles:
     """Folder with the graphs and the posteriors of one set of teachers.
 
     Args:
@@ -91,7 +88,7 @@ class Classroom:
     def open(
         cls, home: Path, private: PlainGraph, public: PlainGraph, teaching: Teaching, order: IntArray, *,
         device: str = "cpu",
-    ) -> Classroom:  # fmt: skip
+    ) -> TeacherFiles:  # fmt: skip
         """Return the folder of exactly these teachers under ``home``; create it if it is missing.
 
         Raises:
@@ -103,16 +100,16 @@ class Classroom:
                 digest.update(np.ascontiguousarray(array).data)
         digest.update(order.tobytes())
         key = digest.hexdigest()
-        room = cls(home / f"teachers-{key[:12]}", teaching, order, device)
+        files = cls(home / f"teachers-{key[:12]}", teaching, order, device)
         home.mkdir(parents=True, exist_ok=True)
-        room.folder.mkdir(exist_ok=True, mode=0o700)
-        if room.folder.stat().st_mode & 0o077:  # a copy may have lost the mode
-            close_to_others(room.folder)
-        if not (room.folder / "task.json").is_file():
-            private.save(room.folder / "private")
-            public.save(room.folder / "public")
-            write_atomically(room.folder / "task.json", json.dumps({"format": FORMAT, "key": key}))
-        return room
+        files.folder.mkdir(exist_ok=True, mode=0o700)
+        if files.folder.stat().st_mode & 0o077:  # a copy may have lost the mode
+            close_to_others(files.folder)
+        if not (files.folder / "task.json").is_file():
+            private.save(files.folder / "private")
+            public.save(files.folder / "public")
+            write_atomically(files.folder / "task.json", json.dumps({"format": FORMAT, "key": key}))
+        return files
 
     def posteriors(
         self, queries: int, *, workers: int | None = None, ray_address: str | None = None, tell: Progress = quiet
@@ -183,101 +180,92 @@ def _graphs(folder: str) -> tuple[PlainGraph, PlainGraph]:
     return PlainGraph.load(Path(folder) / "private"), PlainGraph.load(Path(folder) / "public")
 
 
-class OwnerRun(Run):
-    """Private people hand their records over once; baselines read the owner's graph without asking."""
+def plan(setup: Setup, draft: RepeatPlan) -> RepeatPlan:
+    """Return the plan: the private people are asked for the raw record, unless a baseline reads it without asking."""
+    method, private = _method(setup), _division(draft.split).private
+    questions = (Question(hand_over(ANY), private),) if method.hands_over else ()
+    account = method.account(len(private), setup.facts.classes)
+    return replace(draft, questions=questions, policy=policy_of(setup, questions, "owner"), released=account)
 
-    mode: Mode = "owner"
 
-    def check(self, setup: RunSetup) -> None:
-        """Check options, method and division against one another."""
-        check_owner_run(setup.settings, setup.population, _division(setup.repeats[0].split))
+def guarantee(setup: Setup, released: Sequence[Account | None]) -> Guarantee:
+    """Return the guarantee of releases of labels; a division that varies is taken to keep a person private."""
+    method = setup.method
+    accounts = [account for account in released if account is not None]
+    if not accounts:
+        return method.guarantee(setup.facts, (), setup.budget)
+    worst = max(accounts, key=lambda account: account.label)
+    return cast(LabelAnswers, method).guarantee_of(worst, len(accounts))
 
-    def divide(self, options: RunOptions, population: Population, seeds: Seeds) -> Split:
-        """Return the division into private and public people."""
-        return divide(population, seeds.split)
 
-    def questions(self, setup: RunSetup, split: Split, collection: str) -> tuple[Question, ...]:
-        """Return the request for the raw record, to the private people."""
-        return (Question(hand_over(collection), _division(split).private),) if _method(setup).hands_over else ()
-
-    def released_before(self, setup: RunSetup, split: Split) -> Account | None:
-        """Return the account of the labels that will be released; None of a baseline."""
-        return _method(setup).account(len(_division(split).private), setup.population.facts.classes)
-
-    def guarantee_of(self, setup: RunSetup, released: Sequence[Account | None]) -> Guarantee:
-        """Return the guarantee of releases of labels; a division that varies is taken to keep a person private."""
-        method = setup.method
-        accounts = [account for account in released if account is not None]
-        if not accounts:
-            return method.guarantee(setup.population.facts, (), setup.budget)
-        worst = max(accounts, key=lambda account: account.label)
-        return cast(LabelAnswers, method).guarantee_of(worst, len(accounts))
-
-    def work(self, scene: RepeatContext) -> Outcome:
-        """Collect the records, train teachers or count votes, release labels, train the student."""
-        setup, division, method = scene.setup, _division(scene.split), _method(scene.setup)
-        population, classes = setup.population, setup.population.facts.classes
-        seconds = dict.fromkeys(("collect", "reconstruct"), 0.0)
-        collected = Collected()
-        cost: Account | None
-        extra: dict[str, Any] = {}
-        targets = division.candidates, population.labels[division.candidates]
-        if not method.hands_over:
-            scene.tell("train", None)
-            student = self._baseline(scene, cast(Baseline, method), setup.settings.training)
-            cost = None
-        else:
-            scene.tell("collect", None)
-            _, collected = ask_devices(scene)
-            seconds["collect"] = collected.seconds
-            owned = handed_over(population.facts, division, read_records(population.facts, collected))
-            public = public_graph(population, division, labelled=False)
-            started = time.perf_counter()
-            cost, labels, nodes, section = _release(
-                scene, cast(LabelAnswers, method), private_graph(owned), public, division
-            )
-            scene.tell("train", None)
-            with threads_for(0):
-                settings = sage_settings(setup.settings.training)
-                student = train_network(public, nodes, labels, classes, settings, seed=scene.seeds.training)
-            targets = division.public[nodes], labels
-            extra = {"teachers": section}
-            seconds["reconstruct"] = time.perf_counter() - started - student.seconds
-        return Outcome(
-            guarantee=self.guarantee_of(setup, [cost]),
-            released=cost,
-            seconds={**seconds, "train": student.seconds},
-            predictions=_everybody(student, population, division), model=student.network, collected=collected,
-            evidence=shown_publicly(population, division, *targets, released=bool(extra))
-            if setup.options.nulls else None,
-            extra=extra,
-        )  # fmt: skip
-
-    def reference_settings(self, setup: RunSetup) -> tuple[TrainingSettings, TrainingSettings]:
-        """Return the method's settings twice: they are those of B1 in the paper."""
-        return setup.settings.training, setup.settings.training
-
-    def people_to_shuffle(self, scene: RepeatContext) -> IntArray | None:
-        """Return the private people: the public ones keep their records."""
-        return _division(scene.split).private
-
-    def reference(self, scene: RepeatContext, settings: TrainingSettings) -> IntArray | None:
-        """Return everybody's class by a network that trained on the private people's own labels (B1)."""
-        if not _method(scene.setup).hands_over:
-            return None
-        return _everybody(self._baseline(scene, B1(), settings), scene.setup.population, _division(scene.split))
-
-    def _baseline(self, scene: RepeatContext, method: Baseline, settings: TrainingSettings) -> Student:
-        setup, population, division = scene.setup, scene.setup.population, _division(scene.split)
-        public = public_graph(population, division, labelled=not _method(setup).hands_over)
-        candidates = np.searchsorted(division.public, division.candidates)
+def work(repeat: Repeat, collected: Collected) -> Outcome:
+    """Train teachers on the records or count votes, release labels, train the student."""
+    setup, division, method = repeat.setup, _division(repeat.split), _method(repeat.setup)
+    population, classes = setup.population, setup.facts.classes
+    seconds = dict.fromkeys(("collect", "reconstruct"), 0.0)
+    cost: Account | None
+    extra: dict[str, Any] = {}
+    targets = division.candidates, population.labels[division.candidates]
+    if not method.hands_over:
+        repeat.tell("train", None)
+        student = _baseline(repeat, cast(Baseline, method), setup.settings.training)
+        cost = None
+    else:
+        seconds["collect"] = collected.seconds
+        owned = handed_over(population.facts, division, read_records(population.facts, collected))
+        public = public_graph(population, division, labelled=False)
+        started = time.perf_counter()
+        cost, labels, nodes, section = _release(
+            repeat, cast(LabelAnswers, method), private_graph(owned), public, division
+        )
+        repeat.tell("train", None)
         with threads_for(0):
-            return method.predictions(owned_people(population, division), public, candidates,
-                                      sage_settings(settings), classes=population.facts.classes,
-                                      seed=scene.seeds.training)  # fmt: skip
+            settings = sage_settings(setup.settings.training)
+            student = train_network(public, nodes, labels, classes, settings, seed=repeat.seeds.training)
+        targets = division.public[nodes], labels
+        extra = {"teachers": section}
+        seconds["reconstruct"] = time.perf_counter() - started - student.seconds
+    return Outcome(
+        released=cost,
+        seconds={**seconds, "train": student.seconds},
+        predictions=_everybody(student, population, division), model=student.network, collected=collected,
+        evidence=shown_publicly(population, division, *targets, released=bool(extra))
+        if setup.options.nulls else None,
+        extra=extra,
+    )  # fmt: skip
 
 
-def _method(setup: RunSetup) -> OwnerMethod:
+def reference(repeat: Repeat) -> ReferenceTraining | None:
+    """Return the training of a network on the private people's own labels (B1 in the paper, with its settings)."""
+    if not _method(repeat.setup).hands_over:
+        return None
+    training, division = repeat.setup.settings.training, _division(repeat.split)
+
+    def train(settings: TrainingSettings) -> IntArray:
+        return _everybody(_baseline(repeat, B1(), settings), repeat.setup.population, division)
+
+    return ReferenceTraining(training, training, train)
+
+
+def shuffled(repeat: Repeat, outcome: Outcome, others: Others) -> Iterator[tuple[str, Predict]]:
+    """Yield the same work on the data of other private people: the public ones keep their records."""
+    return work_of_others(work, repeat, others, _division(repeat.split).private)
+
+
+OWNER = RunKind(plan, work, guarantee, reference, shuffled)
+
+
+def _baseline(repeat: Repeat, method: Baseline, settings: TrainingSettings) -> Student:
+    setup, population, division = repeat.setup, repeat.setup.population, _division(repeat.split)
+    public = public_graph(population, division, labelled=not _method(setup).hands_over)
+    candidates = np.searchsorted(division.public, division.candidates)
+    with threads_for(0):
+        return method.predictions(owned_people(population, division), public, candidates,
+                                  sage_settings(settings), classes=population.facts.classes,
+                                  seed=repeat.seeds.training)  # fmt: skip
+
+
+def _method(setup: Setup) -> OwnerMethod:
     return cast(OwnerMethod, setup.method)
 
 
@@ -287,25 +275,27 @@ def _division(split: Split) -> Division:
 
 
 def _release(
-    scene: RepeatContext, method: LabelAnswers, private: PlainGraph, public: PlainGraph, division: Division
+    repeat: Repeat, method: LabelAnswers, private: PlainGraph, public: PlainGraph, division: Division
 ) -> tuple[Account, IntArray, IntArray, dict[str, Any]]:
     """Return the cost of the release, the noisy labels, their public nodes, and the section of the record."""
-    setup, seeds = scene.setup, scene.seeds
-    options, classes = setup.options, setup.population.facts.classes
-    noise_seed = scene.noise_seed
+    setup, seeds = repeat.setup, repeat.seeds
+    options, classes = setup.options, setup.facts.classes
+    noise_seed = repeat.noise_seed
     candidates = np.searchsorted(division.public, division.candidates)
     order = query_order(public, candidates, method.query_selection, seed=seeds.split)
     nodes = order[: method.queries]
-    scene.tell("teachers", 0.0)
+    repeat.tell("teachers", 0.0)
     cost = method.account(len(private), classes)
     training = setup.settings.training
     teaching = method.teaching(training, classes=classes, noise_seed=noise_seed, training_seed=seeds.training)
     counts: dict[str, Any] = {"trained": method.trained}
     if teaching is not None:
-        room = Classroom.open(scene.folder, private, public, teaching, order, device=choose_device(options.device).type)
-        reused = room.trained(method.queries)
-        values = room.posteriors(
-            method.queries, workers=options.workers, ray_address=options.ray_address, tell=scene.tell
+        files = TeacherFiles.open(
+            repeat.folder, private, public, teaching, order, device=choose_device(options.device).type
+        )
+        reused = files.trained(method.queries)
+        values = files.posteriors(
+            method.queries, workers=options.workers, ray_address=options.ray_address, tell=repeat.tell
         )
         counts["reused"] = reused
     else:

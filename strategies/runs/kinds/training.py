@@ -25,13 +25,13 @@ from ldpsim.devices.network import FloatArray
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.federated import TrainingPlan, strategy_for
 from ldpsim.strategies.results.lifetime import TrainingAnswers
-from ldpsim.strategies.rounds.checkpoint import CheckpointFile, Standing, run_rounds
+from ldpsim.strategies.rounds.checkpoint import CheckpointFile, TrainingState, run_rounds
 from ldpsim.strategies.rounds.replies import Replies
 from ldpsim.strategies.rounds.training_grid import TrainingGrid, draw_nodes, exchange_sums
 from ldpsim.strategies.runs.errors import Refused, RunFailed
 
 if TYPE_CHECKING:
-    from ldpsim.strategies.runs.run import RepeatContext
+    from ldpsim.strategies.runs.repeat import Repeat
 
 log = logging.getLogger("ldpsim")
 
@@ -57,7 +57,7 @@ class Training:
     """The rounds of one repeat.
 
     Args:
-        scene: The repeat; its seeds draw the initial weights, samples, dropouts and the server's noise.
+        repeat: The repeat; its seeds draw the initial weights, samples, dropouts and the server's noise.
         task: The task of the parties.
         inner: Grid that takes messages to them.
         file: The checkpoint.
@@ -71,35 +71,37 @@ class Training:
     """
 
     def __init__(
-        self, scene: RepeatContext, task: Task, inner: Grid, file: CheckpointFile, before: int | None, *,
+        self, repeat: Repeat, task: Task, inner: Grid, file: CheckpointFile, before: int | None, *,
         nodes: Sequence[int] | None = None, learners: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
-        setup, method = scene.setup, cast(Federated, scene.setup.method)
-        self.setup, self.method, self.task, self.tell, self.file = setup, method, task, scene.tell, file
-        self.split, self.seeds, self.before, self.people = scene.split, scene.seeds, before, len(setup.population)
+        setup, method = repeat.setup, cast(Federated, repeat.setup.method)
+        self.setup, self.method, self.task, self.tell, self.file = setup, method, task, repeat.tell, file
+        self.split, self.seeds, self.before, self.people = repeat.split, repeat.seeds, before, len(setup.population)
         self.nodes = list(range(1, self.people + 1)) if nodes is None else nodes
-        self.learners = (scene.split.train + 1).tolist() if learners is None else learners
-        standing = file.load(task.shape.size)
-        self.resumed = standing is not None
-        self.start = self._start(standing)
+        self.learners = (repeat.split.train + 1).tolist() if learners is None else learners
+        kept = file.load(task.shape.size)
+        self.resumed = kept is not None
+        self.start = self._start(kept)
         # Seed of the server's noise and sample, another one for each time that a round was begun again.
-        self._private = derive(scene.noise_seed, "attempt", self.start.again) if method.spec.central_noise else None
+        self._private = derive(repeat.noise_seed, "attempt", self.start.again) if method.spec.central_noise else None
         self.notes: dict[str, Any] = method.notes(len(self.learners), setup.budget)
         self.exchange_seconds = 0.0
-        silent = frozenset[int]() if task.of_silos else frozenset(device + 1 for device in scene.silent)
-        self.grid = TrainingGrid(inner, train=self.sample, evaluate=self._judges, dropping=method.dropping,
-                                 seed=scene.seeds.split, silent=silent, replies=Replies(task, self.people))  # fmt: skip
+        silent = frozenset[int]() if task.of_silos else frozenset(device + 1 for device in repeat.plan.silent)
+        self.grid = TrainingGrid(
+            inner, train=self.sample, evaluate=self._judges, dropping=method.dropping, seed=repeat.seeds.split,
+            silent=silent, replies=Replies(task, self.people),
+        )  # fmt: skip
 
-    def _start(self, standing: Standing | None) -> Standing:
+    def _start(self, kept: TrainingState | None) -> TrainingState:
         """Return the state of the checkpoint, or a new one."""
-        start = standing or Standing(self.task.shape.initial(self.seeds.training))
-        if standing is not None:
+        start = kept or TrainingState(self.task.shape.initial(self.seeds.training))
+        if kept is not None:
             log.info("going on after round %d of %d", start.done, self.method.rounds)
         if self.before is None:
-            if standing is not None and start.done < self.method.rounds:
+            if kept is not None and start.done < self.method.rounds:
                 start.again += 1  # it is not known whether the silos had answered; nothing is promised
             return start
-        if standing is None and self.before and self.method.spec.central_noise:
+        if kept is None and self.before and self.method.spec.central_noise:
             raise ValueError(
                 f"{self.method.spec.name}: its devices gave {self.before:,} answers in a run that was stopped, and its "
                 "checkpoint is gone; how many noisy models were made is not known: enrol new devices with another "

@@ -1,0 +1,318 @@
+"""Judging a repeat: null models, references and devices, with less than the run had, with more, and for themselves.
+
+``chance``, ``graph_alone`` and ``features_alone`` read the curator's knowledge
+(:mod:`ldpsim.curator.nulls`). ``shuffled_ATTRIBUTE`` is the run's own work on the private data of other
+people: the same question, noise level, split and training seed. Devices that are enrolled for it
+live in a folder of their own, which is removed afterwards. Nobody of the run is asked.
+Given the reports, all of them can be trained side by side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+
+from ldpsim.curator.learning.networks import NETWORKS
+from ldpsim.curator.learning.training import TrainingSettings, choose_device
+from ldpsim.curator.linear.processor import trainings_at_once
+from ldpsim.curator.methods import BUILT_IN
+from ldpsim.curator.nulls.models import chance, features_alone, graph_alone, graph_learned
+from ldpsim.curator.steps import on_progress
+from ldpsim.devices.data.population import records_of
+from ldpsim.devices.facts import IntArray
+from ldpsim.devices.prediction import Bundle
+from ldpsim.strategies.engines.pool import available_cores
+from ldpsim.strategies.people.shuffled import shuffled
+from ldpsim.strategies.results import evaluation
+from ldpsim.strategies.results.evaluation import auc, is_skewed
+from ldpsim.strategies.results.lifetime import nothing_known, read_ledgers
+from ldpsim.strategies.results.outcome import Outcome, Predict, Predictions, RepeatScores, Score
+from ldpsim.strategies.results.verdict import (
+    CHANCE,
+    FEATURES_ALONE,
+    GRAPH_ALONE,
+    GRAPH_LEARNED,
+    SHUFFLED,
+    asks_nobody,
+)
+from ldpsim.strategies.runs.kind import RunKind
+from ldpsim.strategies.runs.not_taken import reasons
+from ldpsim.strategies.runs.repeat import Repeat, start_repeat
+from ldpsim.strategies.setup.run_setup import Setup
+
+Start = Callable[[Callable[[], Any]], Callable[[], Any]]  # starts work, and returns what waits for its result
+References = tuple[Score | None, Score | None]  # of a training without noise: with the method's settings, with its own
+
+
+def judge(
+    kind: RunKind, repeat: Repeat, outcome: Outcome, start: Start, reference: Callable[[], References] | None,
+    on_accuracy: Callable[[float], None] | None = None,
+) -> Outcome:  # fmt: skip
+    """Return the outcome of a repeat with its scores against the truth, and those of its null models.
+
+    Args:
+        kind: The kind of run.
+        repeat: The repeat.
+        outcome: Outcome of its work; what the null models alone need of it is dropped.
+        start: Starts a training (:func:`side_by_side`).
+        reference: Waits for the references (:func:`references`); None: they are trained here.
+        on_accuracy: Called with the method's test accuracy, before anything else is made.
+    """
+    setup, state = repeat.setup, repeat.state
+    if outcome.predictions is None:
+        assert outcome.accuracy is not None
+        accuracy, own = outcome.accuracy, Score(outcome.accuracy["test"])
+    else:
+        accuracy = evaluation.accuracy(outcome.predictions, setup.population, repeat.split, outcome.class_scores)
+        own = score(repeat, outcome.predictions)
+    if on_accuracy is not None and own.test is not None:
+        on_accuracy(own.test)
+    making = None if outcome.make_bundles is None else start(outcome.make_bundles)
+    lifetime = outcome.lifetime
+    if lifetime is None:
+        nobody = setup.options.from_reports is None
+        lifetime = nothing_known(complete=nobody) if state is None else read_ledgers(state, None)[0]
+    if reference is None:
+        reference = start(partial(references, kind, repeat))
+    started = time.perf_counter()
+    nulls = {}
+    if setup.options.nulls:
+        repeat.tell("nulls", None)
+        waiting = {name: start(predict) for name, predict in null_models(kind, repeat, outcome)}
+        # The last ones take longest: this thread does those that no other thread has begun.
+        made = {name: waiting[name]() for name in reversed(waiting)}
+        nulls = {name: score(repeat, classes) for name in waiting if (classes := made[name]) is not None}
+    null_seconds = time.perf_counter() - started
+    with_method_settings, with_own_settings = reference()
+    bundles = None if making is None else making()
+    device, alone = devices_scores(repeat, bundles)
+    reported = () if outcome.evidence is None else outcome.evidence.reported
+    shuffled_ones = [name for name in nulls if name.startswith(SHUFFLED)]
+    scores = RepeatScores(
+        accuracy=accuracy,
+        score=own,
+        reference=with_method_settings,
+        reference_own=None if with_own_settings is None else with_own_settings.test,
+        nulls=nulls,
+        ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported) or shuffled_ones == [name]),
+        device=device,
+        alone=alone,
+        own_features=own_features_score(repeat, bundles[1]) if bundles else None,
+        not_taken=reasons(repeat, outcome.evidence, nulls, bundles),
+        null_seconds=null_seconds,
+    )
+    seeded = None if state is None else bool(state.head["simulation_seeded"])
+    return replace(outcome, scores=scores, bundles=bundles, lifetime=lifetime, seeded=seeded, class_scores=None,
+                   evidence=None, reports=None, nulls={}, make_bundles=None)  # fmt: skip
+
+
+def without_truth(outcome: Outcome) -> Outcome:
+    """Return the outcome of a deployment with the one figure that is known there: that of validation labels in public.
+
+    Nobody knows the truth, and no device answers twice: there are no null models, no reference and no ledgers.
+    """
+    assert outcome.accuracy is not None
+    scores = RepeatScores(
+        accuracy=outcome.accuracy, score=Score(None), reference=None, reference_own=None, nulls={}, ask_nobody=(),
+        device=None, alone=None, own_features=None, not_taken={}, null_seconds=0.0,
+    )  # fmt: skip
+    bundles = None if outcome.make_bundles is None else outcome.make_bundles()
+    return replace(outcome, scores=scores, bundles=bundles, lifetime=nothing_known(complete=False), class_scores=None,
+                   evidence=None, reports=None, make_bundles=None)  # fmt: skip
+
+
+def null_models(kind: RunKind, repeat: Repeat, outcome: Outcome) -> Iterator[tuple[str, Predict]]:
+    """Yield name and work of each null model, chance first; the work gives None where it does not fit the run.
+
+    A name that comes again stands in place of the first. Other people are asked when the next one is drawn. The
+    calls ask nobody and do not depend on one another.
+
+    Args:
+        kind: The kind of run.
+        repeat: The repeat, after its work; without devices, those null models that ask nobody else.
+        outcome: Outcome of its work.
+    """
+    evidence, seed, device = outcome.evidence, repeat.seeds.training, repeat.setup.options.device
+    if evidence is not None:
+        yield CHANCE, lambda: np.full(len(evidence.labels.labels), chance(evidence))
+        own = {
+            GRAPH_ALONE: lambda: graph_alone(evidence),
+            GRAPH_LEARNED: lambda: graph_learned(evidence, seed=seed, device=device),
+            FEATURES_ALONE: lambda: features_alone(evidence, seed=seed, device=device),
+        }
+        yield from (own | dict(outcome.nulls)).items()
+    if repeat.state is not None:
+        yield from kind.shuffled(repeat, outcome, partial(_others, repeat))
+
+
+@contextmanager
+def side_by_side(workers: int) -> Iterator[Start]:
+    """Offer a function that starts a training and returns what waits for its result, or raises its error.
+
+    A training that has not begun when its result is needed runs in the thread that waits: that is one of the workers.
+    Trainings that still run at the end of the block are stopped at their next step.
+
+    Args:
+        workers: How many run at a time, this thread among them; 1: each one runs when it is started, in this thread.
+    """
+    stop = threading.Event()
+
+    def check(share: float) -> None:
+        if stop.is_set():
+            raise CancelledError
+
+    def until_stopped(work: Callable[[], Any]) -> Any:
+        with on_progress(check):  # nobody sees steps of several trainings: each only looks whether to go on
+            check(0)
+            return work()
+
+    def at_once(work: Callable[[], Any]) -> Callable[[], Any]:
+        result = work()
+        return lambda: result
+
+    if workers == 1:
+        yield at_once
+        return
+
+    def beside(work: Callable[[], Any]) -> Callable[[], Any]:
+        future = pool.submit(until_stopped, work)
+        return lambda: work() if future.cancel() else future.result()
+
+    pool = ThreadPoolExecutor(workers - 1, initializer=torch.set_num_threads, initargs=(1,))
+    # A thread of NumPy's BLAS that waits for work keeps a core busy, which another training has.
+    with threadpool_limits(max(1, available_cores() // workers), user_api="blas"):
+        try:
+            yield beside
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def score(repeat: Repeat, predictions: Predictions) -> Score:
+    """Return the score of predictions on the test people."""
+    right = predictions[repeat.split.test] == repeat.setup.population.labels[repeat.split.test]
+    return Score(float(np.mean(right)) if len(right) else None, right)
+
+
+def devices_scores(repeat: Repeat, bundles: tuple[Bundle, Bundle | None] | None) -> tuple[Score | None, Score | None]:
+    """Return the scores of the test people's devices: from the published bundle, and from one that needs no report."""
+    people, test = repeat.setup.population, repeat.split.test
+    if bundles is None or not len(test):
+        return None, None
+    records = records_of(people, test.tolist())
+
+    def of(bundle: Bundle | None) -> Score | None:
+        if bundle is None:
+            return None
+        scores = bundle.scores(records, test)
+        right, truth = scores.argmax(axis=1) == people.labels[test], people.labels
+        return Score(float(right.mean()), right, auc(scores, truth[test]) if is_skewed(truth) else None)
+
+    return of(bundles[0]), of(bundles[1])
+
+
+def own_features_score(repeat: Repeat, alone: Bundle | None) -> Score | None:
+    """Return the score of the test people's devices without their lists, from the bundle that needs no report.
+
+    None where that has no model of features.
+    """
+    people, test = repeat.setup.population, repeat.split.test
+    if alone is None or not alone.columns or not len(test):
+        return None
+    scores = alone.scores(records_of(people, test.tolist()), test, lists=False)
+    right = scores.argmax(axis=1) == people.labels[test]
+    return Score(float(right.mean()), right)
+
+
+def references(kind: RunKind, repeat: Repeat, *, aloud: bool = True) -> References:
+    """Train the references of a repeat, and return the scores with the method's settings and with their own.
+
+    None where the run has no reference, or none is asked for. Settings of their own that differ need ``all_nulls``.
+
+    Args:
+        kind: The kind of run.
+        repeat: The repeat.
+        aloud: Whether the share that is done is told; not from a thread beside the run's own.
+    """
+    options = repeat.setup.options
+    if not options.reference:
+        return None, None
+    if aloud:
+        repeat.tell("reference", None)
+    reference = kind.reference(repeat)
+    if reference is None:
+        return None, None
+    wanted = (reference.settings, reference.own_settings)
+    different = list(dict.fromkeys(wanted if options.all_nulls else wanted[:1]))
+    scores: dict[TrainingSettings, Score] = {}
+    for number, settings in enumerate(different):
+        share_of = partial(_tell_share, repeat, number, len(different))
+        with on_progress(share_of) if aloud else nullcontext():
+            scores[settings] = score(repeat, reference.train(settings))
+    return scores[wanted[0]], scores.get(wanted[1])
+
+
+def _tell_share(repeat: Repeat, done: int, total: int, share: float) -> None:
+    repeat.tell("reference", (done + share) / total)
+
+
+def models_at_once(setup: Setup) -> int:
+    """Return how many references and null models of a run train at a time, in threads of this process.
+
+    Each uses one thread and has a random state of its own, so it gives the same bytes as alone. It is one where a
+    training uses more threads or a GPU, where torch was limited to one thread, and where the training of another
+    package, or a network of a person's own, may draw from torch's global state.
+    """
+    facts, method = setup.facts, setup.method
+    foreign = method.spec.name not in BUILT_IN or setup.settings.training.gnn not in NETWORKS
+    alone = method.spec.trained_by != "curator" or foreign
+    if alone or choose_device(setup.options.device).type != "cpu":
+        return 1
+    return trainings_at_once(facts.n * facts.d)
+
+
+@contextmanager
+def _others(
+    repeat: Repeat, attributes: Iterable[str], silent: frozenset[int], among: IntArray | None = None
+) -> Iterator[Repeat]:
+    """Enrol people with shuffled data; their devices are removed at the end.
+
+    A process that was killed may have left the folder: it is made again.
+    """
+    setup, seeds, number = repeat.setup, repeat.seeds, repeat.number
+    seed = _derived("permutation", seeds.population, seeds.split, seeds.noise or 0, seeds.training)
+    noise = None if seeds.noise is None else _derived("noise", seeds.noise)
+    options = replace(setup.options, out=None, state=None, save_reports=False, caps={}, nulls=False)
+    plan = replace(setup.plans[number], seeds=replace(seeds, noise=noise), silent=silent)
+    altered = replace(
+        setup,
+        options=options,
+        people=shuffled(setup.population, attributes, seed, among=among),
+        plans=(*setup.plans[:number], plan, *setup.plans[number + 1 :]),
+    )
+    folder = repeat.place("nulls")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        with closing(start_repeat(altered, number, folder, folder / "state")) as other:
+            yield other
+            other.end_collection()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _derived(name: str, *seeds: int) -> int:
+    """Return a seed for the shuffled people; each name has a stream of its own."""
+    text = " ".join(map(str, ("ldpsim nulls", name, *seeds)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "little")
