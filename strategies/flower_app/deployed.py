@@ -396,7 +396,8 @@ def run_deployed(
     print(", ".join(f"{name} {number}" for name, number in counts.items()), dict(collected.refused), flush=True)
     folder.mkdir(parents=True, exist_ok=True)
     outcome = without_truth(kind.work(repeat, collected))
-    assert outcome.predictions is not None
+    predictions = outcome.predictions
+    assert predictions is not None
     claims = {str(device): [str(node) for node in nodes] for device, nodes in refused_claims.items()}
     outcome = replace(
         outcome, extra={**outcome.extra, "deployment": {"collection": collection, "refused_claims": claims}}
@@ -404,7 +405,7 @@ def run_deployed(
     seconds = {"population": 0.0, "total": time.perf_counter() - started, "cpu": cpu_seconds() - cpu}
     record = assemble(setup, [outcome], seconds, *spent(kind, setup, [outcome]))
     run_folder.write_outcome(folder, outcome)
-    np.save(folder / "predictions.npy", outcome.predictions, allow_pickle=False)
+    np.save(folder / "predictions.npy", predictions, allow_pickle=False)
     run_folder.write_result(folder, record)
     print(f"result: {folder}/result.json", flush=True)
     return folder
