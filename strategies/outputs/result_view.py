@@ -1,4 +1,4 @@
-"""One result as rows, for the terminal, a notebook, ``print`` and pages.
+"""One result as rows, for the terminal, a notebook and ``print``.
 
     record -> group of one (:mod:`ldpsim.strategies.outputs.groups`) -> sections of rows -> terminal, notebook, text
 

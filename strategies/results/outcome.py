@@ -80,7 +80,7 @@ class Outcome:
 
     Args:
         seconds: ``collect``, ``reconstruct`` and ``train``.
-        released: What its guarantee is computed from (:attr:`ldpsim.strategies.runs.kind.Kind.guarantee`).
+        released: What its guarantee is computed from (:attr:`ldpsim.strategies.runs.kind.RunKind.guarantee`).
         predictions: int64 (n,), everybody's class, -1 for people without one; None without a single network.
         class_scores: float (n, classes), everybody's score of each class; None where the method gives none.
         accuracy: Given without a single network; else it follows from ``predictions``.

@@ -1,1 +1,1 @@
-"""Kinds of run, by who trains: each is a :class:`ldpsim.strategies.runs.kind.Kind`, of five functions."""
+"""Kinds of run, by who trains: each is a :class:`ldpsim.strategies.runs.kind.RunKind`, of five functions."""
