@@ -56,7 +56,8 @@ class RunKind:
     Args:
         plan: Completes the plan of a repeat: what is asked, the devices' policy, and what will be released if
             everybody answers. ValueError for parameters that do not fit.
-        work: Trains on what was collected; a training in rounds asks its devices here. RunFailed if it cannot be finished.
+        work: Trains on what was collected; a training in rounds asks its devices here. RunFailed if that cannot be
+            finished.
         guarantee: Returns the guarantee of collections that ask the same people, each with fresh noise, from what each
             of them releases (:attr:`RepeatPlan.released`, :attr:`Outcome.released`).
         reference: Returns the training without noise; None if the run has none.
