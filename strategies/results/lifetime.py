@@ -71,19 +71,6 @@ def nothing_known(*, complete: bool) -> Losses:
     return Losses(dict.fromkeys(ledger_levels(), value), dict.fromkeys(ledger_levels(), np.zeros(1)), complete)
 
 
-def lifetime(state: State) -> dict[str, Any]:
-    """Return ``{LEVEL: {max, mean}, complete}`` over the devices of a state folder.
-
-    The levels are those of :func:`ledger_levels`; ``user`` counts all that the device ever
-    released. A device that released nothing counts with 0. ``max`` and ``mean`` are None if a
-    device's loss is unbounded. A level whose losses have a delta has ``delta`` as well, the largest
-    sum of a device; the sums of losses are then an upper bound (basic composition).
-    ``complete`` is False if a ledger could not be read whole, so that more may have been released
-    than is known.
-    """
-    return read_ledgers(state, None)[0].figures()
-
-
 @dataclass(frozen=True, eq=False)
 class Losses:
     """Losses of the devices of some ledgers, by level.
@@ -105,7 +92,15 @@ class Losses:
         return Losses(levels, deltas, self.complete and other.complete)
 
     def figures(self) -> dict[str, Any]:
-        """Return ``{LEVEL: {max, mean}, complete}``."""
+        """Return ``{LEVEL: {max, mean}, complete}`` over the devices.
+
+        The levels are those of :func:`ledger_levels`; ``user`` counts all that the device ever
+        released. A device that released nothing counts with 0. ``max`` and ``mean`` are None if a
+        device's loss is unbounded. A level whose losses have a delta has ``delta`` as well, the largest
+        sum of a device; the sums of losses are then an upper bound (basic composition).
+        ``complete`` is False if a ledger could not be read whole, so that more may have been released
+        than is known.
+        """
         by_level = {name: extremes(self.levels[name], self.deltas[name]) for name in self.levels}
         return {**by_level, "complete": self.complete}
 

@@ -20,7 +20,7 @@ from ldpsim.devices.mechanisms.feature_model import UNIT, FeatureModel
 from ldpsim.devices.policy.policy import Cap, Policy, policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
 from ldpsim.devices.report import Report, unpack_report
-from ldpsim.strategies.results.lifetime import lifetime
+from ldpsim.strategies.results.lifetime import read_ledgers
 from tests.fleets import Untouchable, lone_device
 
 N, D, CLASSES = 12, 10, 3
@@ -145,12 +145,12 @@ def test_it_is_refused_where_one_of_both_was_released(state: State, before: Quer
 def test_the_loss_counts_once_for_the_person_and_fully_for_each_attribute(state: State) -> None:
     for index in range(N):
         assert isinstance(state.device(index).answer(question()), Report)
-    known = lifetime(state)
+    known = read_ledgers(state, None)[0].figures()
     assert {name: known[name]["max"] for name in ("bit_adjacency", "bit_feature", "vector", "user")} == {
         "bit_adjacency": 4.0, "bit_feature": 4.0, "vector": 4.0, "user": 4.0,
     }  # fmt: skip
     assert isinstance(state.device(5).answer(LABEL), Report)
-    assert lifetime(state)["user"]["max"] == 5.0
+    assert read_ledgers(state, None)[0].figures()["user"]["max"] == 5.0
 
 
 @pytest.mark.parametrize(("cap", "allowed"), [(5.0, True), (4.9, False)])

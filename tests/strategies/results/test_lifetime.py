@@ -20,7 +20,6 @@ from ldpsim.strategies.engines.collect import collect
 from ldpsim.strategies.results.lifetime import (
     Losses,
     ledger_levels,
-    lifetime,
     losses_of,
     nothing_known,
     read_ledgers,
@@ -34,9 +33,9 @@ Enrolled = Callable[..., State]
 
 def test_the_ledgers_say_what_was_released(enrolled: Enrolled, ask: Ask) -> None:
     state = enrolled()
-    assert lifetime(state) == nothing_known(complete=True).figures()
+    assert read_ledgers(state, None)[0].figures() == nothing_known(complete=True).figures()
     collect(state.folder, ask(), devices=40, silent=frozenset(range(20)))
-    found = lifetime(state)
+    found = read_ledgers(state, None)[0].figures()
     d = state.policy.facts.d
     assert found["bit_adjacency"] == {"max": pytest.approx(7.2), "mean": pytest.approx(3.6)}
     assert found["vector"]["max"] == pytest.approx(0.8 * d)
@@ -44,7 +43,7 @@ def test_the_ledgers_say_what_was_released(enrolled: Enrolled, ask: Ask) -> None
     assert found["label"] == {"max": 0, "mean": 0}
     assert read_ledgers(state, "first")[1].total == 0  # answers to a query are none of a training of that name
     collect(state.folder, ask("again"), devices=40, silent=frozenset(range(20)))
-    assert lifetime(state) == found
+    assert read_ledgers(state, None)[0].figures() == found
 
 
 def test_losses_of_both_ledgers_add_and_are_known_where_both_are() -> None:
@@ -79,7 +78,7 @@ def test_one_end_rows_cost_each_device_its_own_loss(
 ) -> None:
     state = enrolled(reporting="one-end", caps={"bit": 10.0, "vector": 1e9, "user": 1e9})
     collect(state.folder, ask(reporting="one-end"), devices=40)
-    user = lifetime(state)["user"]
+    user = read_ledgers(state, None)[0].figures()["user"]
     d = state.policy.facts.d
     assert user["max"] == pytest.approx(39 * 7.2 + 0.8 * d)
     assert user["mean"] == pytest.approx(39 / 2 * 7.2 + 0.8 * d)
@@ -97,11 +96,11 @@ def test_the_only_row_of_a_device_that_is_not_sound_counts_for_nothing(
 ) -> None:
     state = enrolled()
     collect(state.folder, ask(), devices=40, silent=frozenset(range(30, 40)))
-    whole = lifetime(State(state.folder))
+    whole = read_ledgers(State(state.folder), None)[0].figures()
     open_state.cache_clear()
     with sqlite3.connect(state.folder / "ledger.sqlite") as database:
         database.execute(damage)
-    found = lifetime(State(state.folder))
+    found = read_ledgers(State(state.folder), None)[0].figures()
     assert found["complete"] is False and whole["complete"] is True
     assert found["user"]["mean"] == pytest.approx(whole["user"]["mean"] * 29 / 30)
 

@@ -29,7 +29,7 @@ from ldpsim.devices.report import Report, unpack_parts
 from ldpsim.devices.wire import TEXTS, read_reply
 from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator, Release, Target
 from ldpsim.strategies.attacks.adversaries.questions import every_mechanism, rebudgeted
-from ldpsim.strategies.results.lifetime import lifetime
+from ldpsim.strategies.results.lifetime import read_ledgers
 from tests.strategies.attacks.adversaries.conftest import loss_of
 from tests.strategies.attacks.adversaries.malformed import hostile_bytes, hostile_shot
 from tests.strategies.attacks.adversaries.other_attacks import ATTACKS, two_stages
@@ -68,7 +68,7 @@ def test_nobody_gets_a_second_answer(target_for: Callable[..., Target], name: st
     assert outcome.distinct_releases == 1
     assert outcome.answers["LEDGER_DAMAGED"] == 0
     state = State(target.folder)  # type: ignore[arg-type]
-    known = lifetime(state)
+    known = read_ledgers(state, None)[0].figures()
     assert known["complete"]
     if not wide:
         for learned, bound in losses(outcome, target).values():

@@ -15,7 +15,7 @@ from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.federated.wire import round_content, weights_record
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
-from ldpsim.strategies.results.lifetime import lifetime
+from ldpsim.strategies.results.lifetime import read_ledgers
 from tests.fleets import fleet_of
 from tests.strategies.attacks.adversaries.other_attacks import crafted_models
 
@@ -89,4 +89,4 @@ def test_one_evaluation_of_each_constant_model_is_the_label(
             found[person, number] = reply.content["metrics"]["accuracy"]  # type: ignore[index]
     assert np.array_equal(found.argmax(axis=1), people.labels) and (found.sum(axis=1) == 1).all()
     # The ledger says so too: nothing bounds what was released.
-    assert lifetime(State(tmp_path / "federated"))["user"] == {"max": None, "mean": None}
+    assert read_ledgers(State(tmp_path / "federated"), None)[0].figures()["user"] == {"max": None, "mean": None}

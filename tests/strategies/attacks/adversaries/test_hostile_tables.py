@@ -16,7 +16,7 @@ from ldpsim.devices.mechanisms import NeighbourhoodVote
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.attacks.adversaries.curator import Target
-from ldpsim.strategies.results.lifetime import lifetime
+from ldpsim.strategies.results.lifetime import read_ledgers
 from tests.strategies.attacks.adversaries.conftest import loss_of
 from tests.strategies.attacks.adversaries.other_attacks import ATTACKS
 
@@ -41,7 +41,7 @@ def test_a_vote_is_answered_once_whoever_asks(tmp_path: Path, people: Population
     outcome = ATTACKS[name].attack(target, asks=25)
     assert outcome.distinct_releases == 1 and outcome.unasked == 0
     assert max(loss_of(outcome, device, "adjacency") for device in range(len(people))) <= EPS
-    known = lifetime(State(tmp_path / "s"))
+    known = read_ledgers(State(tmp_path / "s"), None)[0].figures()
     assert known["user"]["max"] <= EPS and known["complete"]
 
 
