@@ -116,6 +116,8 @@ def checked(record: Any) -> Mapping[str, Any]:
     other = next((command for key, command in _OTHERS.items() if key in record), None)
     if other is not None:
         raise ValueError(f"a result of `ldpsim {other}`; the page shows runs, sweeps and comparisons")
+    if "deployment" in record:
+        raise ValueError("a result of a deployment, whose accuracy nobody knows; the page shows runs")
     if record.get("schema") != SCHEMA or isinstance(record.get("schema"), bool):
         raise ValueError(f"schema {text(record.get('schema'))}, this version reads schema {SCHEMA}")
     try:

@@ -15,6 +15,7 @@ import pytest
 from flwr.app import Context, Message, RecordDict
 from rich.console import Console
 
+from ldpsim.cli.report.gather import checked
 from ldpsim.cli.summary import first_screen
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import find
@@ -105,6 +106,8 @@ def test_a_deployment_writes_the_record_of_a_run_without_what_it_cannot_know(tmp
     with screen.capture() as shown:
         screen.print(first_screen(record, folder=folder))
     assert "Simulated" not in shown.get() and "epsilon = 8" in shown.get()
+    with pytest.raises(ValueError, match="a result of a deployment, whose accuracy nobody knows"):
+        checked(record)
 
 
 def test_the_id_of_a_collection_names_no_other_folder(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
