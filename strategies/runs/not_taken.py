@@ -43,15 +43,15 @@ def reasons(
     }
     for name, reason in missing.items():
         if name not in taken:
-            found[name] = f"not taken: {reason or NO_LABEL}"
+            found[name] = f"not run: {reason or NO_LABEL}"
     if GRAPH_LEARNED in taken and (part := _family(evidence)):
         found[GRAPH_LEARNED] = part
     if repeat.state is None:
-        found[f"{SHUFFLED}all"] = "not taken: nobody is asked"
+        found[f"{SHUFFLED}all"] = "not run: there are no reports"
     if bundles is not None and bundles[1] is None:
-        found |= dict.fromkeys((DEVICE_ALONE, DEVICE_FEATURES), "not taken: no label is in clear")
+        found |= dict.fromkeys((DEVICE_ALONE, DEVICE_FEATURES), "not run: no label is public")
     elif bundles is not None and bundles[1] is not None and not bundles[1].columns:
-        found[DEVICE_FEATURES] = "not taken: no features are in clear"
+        found[DEVICE_FEATURES] = "not run: no features are public"
     return found
 
 

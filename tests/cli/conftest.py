@@ -56,7 +56,7 @@ RECORD: dict[str, Any] = {
         },
         "why_they_differ": [
             "Theorem 4 adds one bit of a list and one feature of one person; Definition 1 (any two inputs) needs the "
-            "whole record, the row 'user'",
+            "whole record, the row 'a person'",
             "an undirected edge stands in both ends' lists: its loss is what both ends spend on it",
         ],
     },

@@ -205,7 +205,7 @@ class HoGS(LocalMethod):
         eps_a, eps_f = split_budget(budget)
         reasons: tuple[str, ...] = (
             "Theorem 4 adds one bit of a list and one feature of one person; Definition 1 (any two inputs) "
-            "needs the whole record, the row 'user'",
+            "needs the whole record, the row 'a person'",
             of_an_edge(budget),
         )
         if self.topology == "blink":

@@ -167,7 +167,7 @@ class Solitude(LocalMethod):
         total = eps_a + (eps_f or 0)
         return Claim(
             f"epsilon-LDP for every user, epsilon = {shown_loss(total)} ({self.theorem})", total,
-            (f"{self.added}; the whole record is the row 'user'", BOTH_ENDS),
+            (f"{self.added}; the whole record is the row 'a person'", BOTH_ENDS),
         )  # fmt: skip
 
     def _features(self, eps_x: float, facts: PublicFacts) -> Mechanism:

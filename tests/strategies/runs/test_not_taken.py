@@ -43,22 +43,22 @@ def test_what_was_taken_has_no_reason() -> None:
 
 @pytest.mark.parametrize("verb", ["reported", "read", "public"])
 def test_what_the_curator_does_not_have_is_the_reason(verb: str) -> None:
-    graph = f"not taken: no graph is {verb}"
+    graph = f"not run: no graph is {verb}"
     assert found(evidence(edges=None), "features_alone", verb=verb) == {"graph_alone": graph, "graph_learned": graph}
     # an answer about the graph alone stands for it where people volunteer
     assert found(evidence(edges=None), "features_alone", "graph_alone", verb=verb) == {"graph_learned": graph}
-    features = {"features_alone": f"not taken: no features are {verb}"}
+    features = {"features_alone": f"not run: no features are {verb}"}
     assert found(evidence(features=None), *GRAPH, verb=verb) == features
 
 
 def test_other_reasons() -> None:
     volunteers = found(evidence(features=None), *GRAPH, volunteers=True)
-    assert volunteers == {"features_alone": "not taken: volunteers alone give features"}
+    assert volunteers == {"features_alone": "not run: volunteers alone give features"}
     nothing = found(evidence(features=np.ones((4, 0))), *GRAPH)
-    assert nothing == {"features_alone": "not taken: the people have no features"}
+    assert nothing == {"features_alone": "not run: the people have no features"}
     unlabelled = found(evidence(labels=(-1, -1, 0, -1)))
-    assert unlabelled == dict.fromkeys(BARS, "not taken: no label of a training person is known")
-    assert found(evidence(), *BARS, state=None) == {"shuffled_all": "not taken: nobody is asked"}
+    assert unlabelled == dict.fromkeys(BARS, "not run: no label of a training person is known")
+    assert found(evidence(), *BARS, state=None) == {"shuffled_all": "not run: there are no reports"}
 
 
 def test_a_part_of_a_family_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,9 +73,9 @@ def test_a_part_of_a_family_says_what_is_missing(monkeypatch: pytest.MonkeyPatch
 def test_devices_need_labels_and_features_in_clear() -> None:
     plain, model = SimpleNamespace(columns=0), SimpleNamespace(columns=2)
     assert found(evidence(), *BARS, bundles=(model, None)) == dict.fromkeys(
-        ("device_alone", "device_features"), "not taken: no label is in clear"
+        ("device_alone", "device_features"), "not run: no label is public"
     )
-    without = {"device_features": "not taken: no features are in clear"}
+    without = {"device_features": "not run: no features are public"}
     assert found(evidence(), *BARS, bundles=(model, plain)) == without
     assert found(evidence(), *BARS, bundles=(plain, model)) == {}
 
@@ -99,5 +99,5 @@ NOBODY = "nobody is asked"
 def test_each_bar_of_a_run_has_a_figure_or_a_reason(given: dict[str, Any], missing: dict[str, str]) -> None:
     usual = {"clients": 60, "settings": {"epochs": "2"}, "reference": False, "device": "cpu", "out": None}
     record = simulate(RunOptions(**{**usual, **given})).record  # type: ignore[arg-type]
-    assert record["nulls_not_taken"] == {name: f"not taken: {reason}" for name, reason in missing.items()}
+    assert record["nulls_not_taken"] == {name: f"not run: {reason}" for name, reason in missing.items()}
     assert {name for name in BARS if record["nulls"].get(name) is None} == missing.keys() & BARS
