@@ -80,17 +80,17 @@ def test_devices_need_labels_and_features_in_clear() -> None:
     assert found(evidence(), *BARS, bundles=(plain, model)) == {}
 
 
-NOBODY = "nobody is asked"
+NO_REPORTS = "there are no reports"
 
 
 @pytest.mark.parametrize(
     ("given", "missing"),
     [
-        ({"method": "hogs"}, {"device_features": "no features are in clear"}),
-        ({"method": "lpgnn"}, dict.fromkeys(("device_alone", "device_features"), "no label is in clear")),
+        ({"method": "hogs"}, {"device_features": "no features are public"}),
+        ({"method": "lpgnn"}, dict.fromkeys(("device_alone", "device_features"), "no label is public")),
         ({"method": "vote", "volunteers": 0.3, "settings": {}}, {"graph_learned": "no graph is reported"}),
-        ({"method": "featfree"}, {"features_alone": "no features are read", "shuffled_all": NOBODY}),
-        ({"method": "mlp"}, {**dict.fromkeys(GRAPH, "no graph is read"), "shuffled_all": NOBODY}),
+        ({"method": "featfree"}, {"features_alone": "no features are read", "shuffled_all": NO_REPORTS}),
+        ({"method": "mlp"}, {**dict.fromkeys(GRAPH, "no graph is read"), "shuffled_all": NO_REPORTS}),
         ({"method": "fedavg-mlp", "settings": {"rounds": "1"}},
          {**dict.fromkeys(GRAPH, "no graph is reported"), "features_alone": "no features are reported"}),
         ({"method": "gap"}, dict.fromkeys(GRAPH, "no graph is public")),
