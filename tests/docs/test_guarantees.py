@@ -15,7 +15,7 @@ from ldpsim.devices.training_task import CLEAR, NOISY
 PAGE = (ROOT / "docs" / "guarantees.md").read_text()
 FIGURES = ("float", "Account", "Guarantee")  # what a function that accounts returns
 MODULES = [*sorted((ROOT / "curator").glob("**/privacy/*.py")), ROOT / "devices" / "mechanisms" / "gaussian.py"]
-LEDGERS = {"lifetime", "read_ledgers", "best_guess"}
+LEDGERS = {"read_ledgers", "best_guess"}
 NO_LOSS = {"variance", "log_probability"}  # of the Gaussian law
 
 
