@@ -229,7 +229,7 @@ def show_groups(
         screen.print(f"[bold]{escape(found)}[/bold]")
     screen.print(
         f"[dim]In %. {ABOVE}: the best simpler model is above the method. device (alone): without any reports. "
-        "Last: the epsilon of the paper, and the epsilon that holds for a friendship, ...[/dim]"
+        "claimed: the epsilon of the paper; beside it the epsilon that holds.[/dim]"
     )
     show_sums(screen, sums)
     show_warning(groups)
