@@ -120,11 +120,11 @@ def _read(policy: Policy, question: bytes | Query, read: Callable[[bytes], Query
         return Refusal.COLLECTOR_REFUSED
     try:
         query = read(query_of(data))
+        if not (policy.collector and signed):
+            return PermittedQuery(query, None)
+        people = people_asked(signed[0].terms, query, policy.facts.n)
     except InvalidQuery:
         return Refusal.UNKNOWN_QUERY
-    if not (policy.collector and signed):
-        return PermittedQuery(query, None)
-    people = people_asked(signed[0].terms, query, policy.facts.n)
     return PermittedQuery(query, people) if people.any() else Refusal.COLLECTOR_REFUSED
 
 
@@ -242,7 +242,7 @@ def answering(state: Home, devices: Sequence[int], question: bytes | Query | Ref
         answers |= dict.fromkeys(error.devices & answers.keys(), Refusal.COUNTER_MISMATCH)
     except (LedgerDamaged, ValueError, OSError):  # nothing was entered
         answers = dict.fromkeys(devices, Refusal.LEDGER_DAMAGED)
-    except Exception:  # nor here: a mechanism of another package may raise anything when its loss is judged
+    except Exception:  # nor here: what a mechanism of another package states as its loss is no number
         answers = dict.fromkeys(devices, Refusal.UNKNOWN_QUERY)
     # Reply.
     return list(answers.values())
@@ -265,8 +265,12 @@ def _decide(
     query = permit.query
     if not permit.includes(device):
         return Refusal.COLLECTOR_REFUSED
-    if not policy.allows(query, device=device):
-        return Refusal.POLICY_REFUSED
+    try:
+        if not policy.allows(query, device=device):
+            return Refusal.POLICY_REFUSED
+        total = query.total(device=device)  # of stage 0, which all stages' losses are entered with
+    except Exception:  # a mechanism of another package may raise anything when it is judged; the ledger is sound
+        return Refusal.UNKNOWN_QUERY
     try:
         decision = decisions.decide(chain, query, replay=policy.on_requery == "replay")
     except LedgerDamaged as error:
@@ -276,7 +280,7 @@ def _decide(
     if isinstance(decision, Replay):
         return Report(pack_report(decision.reports), replayed=True)
     # The loss of later stages was entered with stage 0, and the caps judged it there.
-    if query.stage == 0 and not policy.allows_total(decision.spent, query, device=device):
+    if query.stage == 0 and not policy.allows_total(decision.spent + total, device=device):
         return Refusal.POLICY_REFUSED
     return decision
 

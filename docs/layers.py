@@ -82,6 +82,11 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
 }
 
+# All that the curator imports of devices, by unit; a folder counts with its ``__init__``.
+CURATOR_FROM_DEVICES = (
+    "array_types", "atomic_files", "facts", "foreign", "mechanisms", "prediction", "query", "training_task",
+)  # fmt: skip
+
 
 def modules(root: Path, package: str) -> dict[str, Path]:
     """Return the modules of a package by the name that imports have; a folder's ``__init__`` keeps that word."""
@@ -120,6 +125,13 @@ def module_arrows(root: Path, package: str) -> set[tuple[str, str]]:
             if found is not None and found != name:
                 arrows.add((name, found))
     return arrows
+
+
+def units_imported(root: Path, package: str, of: str) -> set[str]:
+    """Return the units of package ``of`` that modules of a package import; a folder counts with its ``__init__``."""
+    known = modules(root, of)
+    found = {_module(target, known) for name, path in modules(root, package).items() for target in imports(path, name)}
+    return {unit(module).removesuffix(".__init__") for module in found if module is not None}
 
 
 def _module(target: str, known: dict[str, Path]) -> str | None:

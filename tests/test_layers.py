@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import graphlib
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from docs.layers import LAYERS, PACKAGES, ROOT, folder_arrows, module_arrows, modules, unit
+import ldpsim.curator
+from docs.layers import (
+    CURATOR_FROM_DEVICES,
+    LAYERS,
+    PACKAGES,
+    ROOT,
+    folder_arrows,
+    module_arrows,
+    modules,
+    unit,
+    units_imported,
+)
 
 MOST_MODULES, MOST_LINES = 16, 500
 # One file each of many of a kind: no cap, so that one more can be added.
@@ -54,6 +67,27 @@ def test_every_unit_has_its_layer(package: str) -> None:
         n for a in folder_arrows(ROOT, package) for n in a
     }
     assert units - unused == set(placed)
+
+
+def test_the_curator_imports_of_devices_what_it_says_and_reaches_none() -> None:
+    """Arrows run down, so what lies below the draw and the ledger reaches neither them nor a device."""
+    assert units_imported(ROOT, "curator", "devices") == set(CURATOR_FROM_DEVICES)
+    below = next(number for number, names in enumerate(LAYERS["devices"]) if {"draw", "ledger"} <= set(names))
+    assert {name for names in LAYERS["devices"][:below] for name in names} >= set(CURATOR_FROM_DEVICES)
+    named = set(re.findall(r"``(\w+)``", ldpsim.curator.__doc__ or ""))  # paths of files have more than letters
+    assert named == {*CURATOR_FROM_DEVICES, "devices", "strategies", "cli", "draw", "ledger"}
+
+
+def test_an_import_of_a_device_is_seen(tmp_path: Path) -> None:
+    """Inside a function too, and through the folder."""
+    for name, text in {
+        "curator/one.py": "def f():\n    from ldpsim.devices import device\n", "devices/device.py": "",
+        "curator/two.py": "from ldpsim.devices.ledger.ledger import Ledger\n", "devices/ledger/ledger.py": "",
+        "curator/three.py": "import ldpsim.devices.facts\n", "devices/facts.py": "", "devices/factsheet.py": "",
+    }.items():  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert units_imported(tmp_path, "curator", "devices") == {"device", "ledger", "facts"}
 
 
 @pytest.mark.parametrize("package", ["devices", "curator", "strategies"])

@@ -49,6 +49,11 @@ def whole_numbers(values: object, *, least: int) -> bool:
     return isinstance(values, tuple) and all(type(value) is int and value >= least for value in values)
 
 
+def changes(most: int, changed: int | None) -> int:
+    """Return how many of ``most`` entries differ where ``changed`` are said to: all for None, and never more."""
+    return most if changed is None else min(most, changed)
+
+
 class Mechanism:
     """A randomiser: a frozen dataclass of public parameters.
 
@@ -172,7 +177,8 @@ class Mechanism:
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
         """Return the exact loss when so many entries change, None: the whole attribute.
 
-        Of this device, or the largest of any device.
+        Of this device, or the largest of any device. It is 0 where nothing changes, never falls as the number grows,
+        and is never above the loss of the whole (:func:`changes`).
         """
         raise NotImplementedError
 
@@ -330,8 +336,7 @@ class AdjacencyMechanism(Mechanism):
 
     def most_targets(self, device: int | None, changed: int | None = None) -> int:
         """Return how many bits this device's row has, or this number if it is smaller; of the longest row, if None."""
-        size = self.n - 1 if device is None else self.targets(device)
-        return size if changed is None else min(size, changed)
+        return changes(self.n - 1 if device is None else self.targets(device), changed)
 
 
 class AdjacencyBits(AdjacencyMechanism):

@@ -15,7 +15,15 @@ import numpy as np
 
 from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.data.population import Record
-from ldpsim.devices.mechanisms.base import IN_CLEAR, AdjacencyBits, FeatureRange, Grouping, Mechanism, Reporting
+from ldpsim.devices.mechanisms.base import (
+    IN_CLEAR,
+    AdjacencyBits,
+    FeatureRange,
+    Grouping,
+    Mechanism,
+    Reporting,
+    changes,
+)
 from ldpsim.devices.mechanisms.bits import pack_bits, unpack_bits
 from ldpsim.devices.mechanisms.labels import OneCategory
 from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseStack, sparse_one_by_one
@@ -37,7 +45,7 @@ class InClear(Mechanism):
         return report
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
-        return math.inf
+        return math.inf if changes(1, changed) else 0.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ class ClearAdjacency(InClear, AdjacencyBits):
         return IN_CLEAR
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
-        return math.inf if self.most_targets(device) else 0.0
+        return math.inf if self.most_targets(device, changed) else 0.0
 
 
 @dataclass(frozen=True)

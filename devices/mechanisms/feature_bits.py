@@ -29,7 +29,7 @@ import numpy as np
 
 from ldpsim.devices.array_types import BoolArray, FloatArray, Words
 from ldpsim.devices.data.population import Record, records_by_column
-from ldpsim.devices.mechanisms.base import DrawnTogether, FeatureGrid
+from ldpsim.devices.mechanisms.base import DrawnTogether, FeatureGrid, changes
 from ldpsim.devices.mechanisms.bits import check_plain, pack_rows, unpack_many, unpack_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.sampling import places, subset
@@ -102,7 +102,7 @@ class FeatureBits(FeatureGrid, DrawnTogether):
         return math.log((ONE - self.flip) / self.flip)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
-        return log_ratio(ONE - self.flip, self.flip, self.d if changed is None else changed)
+        return log_ratio(ONE - self.flip, self.flip, changes(self.d, changed))
 
 
 @dataclass(frozen=True)
@@ -330,4 +330,4 @@ class MultiBit(FeatureBits):
         return np.asarray(report, np.float64) * self.bit_weight
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
-        return super().loss_of(self.m if changed is None else min(changed, self.m))
+        return super().loss_of(changes(self.m, changed))

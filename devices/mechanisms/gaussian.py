@@ -33,6 +33,8 @@ _PI = Decimal("3.141592653589793238462643383279502884197169399375105820974944592
 
 def delta_of(epsilon: float, *, shift: float, sigma: float) -> float:
     """Return delta(eps) of Gaussian noise of deviation ``sigma`` on values ``shift`` apart (L2)."""
+    if not shift:
+        return 0.0
     a = shift / (2 * sigma) - epsilon * sigma / shift
     b = -shift / (2 * sigma) - epsilon * sigma / shift
     density = math.exp(-a * a / 2) / math.sqrt(2 * math.pi)  # e^eps phi(b) = phi(a), so e^eps never overflows

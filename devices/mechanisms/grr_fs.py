@@ -54,7 +54,7 @@ import numpy as np
 
 from ldpsim.devices.data.population import Record, Records, records_by_column
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import DrawnTogether, Grouping, whole_numbers
+from ldpsim.devices.mechanisms.base import DrawnTogether, Grouping, changes, whole_numbers
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold, round_up
 from ldpsim.devices.mechanisms.sampling import places, subset
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
@@ -231,7 +231,7 @@ class GRRFS(DrawnTogether):
             sizes = sorted(set(self.domains))
             return max(log_ratio((ONE - lie) * (g - 1), lie, self.m) for lie, g in zip(self.lies, sizes, strict=True))
         # of so many features: attained on the largest domains
-        return self.loss_of_domains(sorted(self.domains)[self.d - changed :])
+        return self.loss_of_domains(sorted(self.domains)[self.d - changes(self.d, changed) :])
 
     def loss_of_domains(self, changed: Sequence[int]) -> float:
         """Return the exact loss when features of these domain sizes, and no others, change."""

@@ -35,7 +35,7 @@ import numpy as np
 
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import DrawnTogether, Mechanism
+from ldpsim.devices.mechanisms.base import DrawnTogether, Mechanism, changes
 from ldpsim.devices.mechanisms.bits import unpack_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack, one_by_one
@@ -186,7 +186,7 @@ class GRR(OneCategory, DrawnTogether):
         return math.log(self.truth_probability / self.other_probability)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
-        return log_ratio((ONE - self.lie) * (self.categories - 1), self.lie)
+        return log_ratio((ONE - self.lie) * (self.categories - 1), self.lie, changes(1, changed))
 
 
 @dataclass(frozen=True)
@@ -325,4 +325,5 @@ class SubsetSelection(LabelMechanism, DrawnTogether):
         return (np.asarray(report, np.float64) - q) / (p - q)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
-        return log_ratio((ONE - self.miss) * (self.categories - self.size), self.miss * self.size)
+        right, wrong = (ONE - self.miss) * (self.categories - self.size), self.miss * self.size
+        return log_ratio(right, wrong, changes(1, changed))

@@ -289,4 +289,4 @@ class NeighbourhoodVote(DrawnTogether):
         return self._response.estimate(report)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
-        return self._response.loss_of()
+        return self._response.loss_of(changed)

@@ -30,7 +30,7 @@ import numpy as np
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import discrete_laplace, gaussian
-from ldpsim.devices.mechanisms.base import FeatureGrid
+from ldpsim.devices.mechanisms.base import FeatureGrid, changes
 from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.exact_loss import Loss, check_delta
 from ldpsim.devices.noise import NoiseStream
@@ -111,7 +111,7 @@ class Laplace(NoisySteps):
         return discrete_laplace.evidence(report, self.t, self.s, shift=self.grid)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
-        return discrete_laplace.loss(self.t, self.s, shift=(changed or self.d) * self.grid)
+        return discrete_laplace.loss(self.t, self.s, shift=changes(self.d, changed) * self.grid)
 
 
 @dataclass(frozen=True)
@@ -177,10 +177,14 @@ class AnalyticGaussian(NoisySteps):
 
     def delta_of(self, epsilon: float, *, changed: int | None = None) -> float:
         """Return delta(eps) when ``changed`` features (None: all) go from one end of the range to the other."""
-        return gaussian.delta_of(epsilon, shift=self.grid * math.sqrt(changed or self.d), sigma=self.sigma)
+        return gaussian.delta_of(epsilon, shift=self._shift(changed), sigma=self.sigma)
 
     def loss(self, *, device: int | None = None) -> Loss:
         return replace(super().loss(), delta=self.delta)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
-        return gaussian.printed_epsilon(self.delta, shift=self.grid * math.sqrt(changed or self.d), sigma=self.sigma)
+        return gaussian.printed_epsilon(self.delta, shift=self._shift(changed), sigma=self.sigma)
+
+    def _shift(self, changed: int | None) -> float:
+        """L2 distance of two people of whom so many features are at opposite ends of the range."""
+        return self.grid * math.sqrt(changes(self.d, changed))

@@ -32,7 +32,7 @@ import numpy as np
 
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import FeatureGrid
+from ldpsim.devices.mechanisms.base import FeatureGrid, changes
 from ldpsim.devices.mechanisms.bits import check_plain
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.sampling import subset
@@ -251,8 +251,7 @@ class Window(FeatureGrid):
         return np.where(values > 0, ratio * (high.astype(np.float64) - low), 0.0)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
-        features = self.m if changed is None else min(changed, self.m)
-        return log_ratio(self.near * self._room, (ONE - self.near) * self.window, features)
+        return log_ratio(self.near * self._room, (ONE - self.near) * self.window, changes(self.m, changed))
 
     @property
     def _inner(self) -> float:

@@ -112,11 +112,9 @@ class Policy:
             verdict = self._verdicts[key] = self._judge(query, device if key[1] >= 0 else None, key[2])
         return verdict
 
-    def allows_total(self, spent: float, query: Query, *, device: int) -> bool:
-        """Return whether a query fits under the cap of the whole person, after ``spent``."""
-        if math.isinf(self.user_cap) or self._volunteers(device):
-            return True
-        return round_up(spent + query.total(device=device)) <= self.user_cap
+    def allows_total(self, total: float, *, device: int) -> bool:
+        """Return whether all releases of this device may add up to a loss of ``total``."""
+        return math.isinf(self.user_cap) or self._volunteers(device) or round_up(total) <= self.user_cap
 
     def allows_round(self, task: Task, kind: AnswerKind, spent: Loss) -> bool:
         """Return whether an answer in a federated training stays inside the policy, after ``spent`` in earlier ones."""

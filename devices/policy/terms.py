@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from ldpsim.devices.array_types import BoolArray, IntArray
-from ldpsim.devices.query import Query, canonical
+from ldpsim.devices.query import InvalidQuery, Query, canonical, malformed
 
 FORMAT = 1
 _LEVELS = ("bit", "vector", "delta")
@@ -77,7 +77,11 @@ def facts_of(terms: bytes) -> str | None:
 
 
 def people_asked(terms: bytes, query: Query, people: int) -> BoolArray:
-    """bool (people,): who may be asked this query; nobody where it is outside the terms, or they cannot be read."""
+    """bool (people,): who may be asked this query; nobody where it is outside the terms, or they cannot be read.
+
+    Raises:
+        InvalidQuery: where a mechanism of another package fails on its loss.
+    """
     who = query.people_by_terms.get((terms, people))
     if who is None:
         who = query.people_by_terms[terms, people] = _people_asked(terms, query, people)
@@ -92,8 +96,14 @@ def _people_asked(terms: bytes, query: Query, people: int) -> BoolArray:
         if (values["v"], values["collection"], values["people"]) != (FORMAT, query.collection, people):
             return nobody
         for agreed in values["questions"]:
-            if canonical(agreed["plan"]) == canonical(_fixed(query)) and _within(_loss(query), agreed["loss"]):
+            if canonical(agreed["plan"]) != canonical(_fixed(query)):
+                continue
+            with malformed("the question's loss"):
+                loss = _loss(query)
+            if _within(loss, agreed["loss"]):
                 who |= _from_ranges(agreed["devices"], people)
+    except InvalidQuery:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         return nobody  # signed, but of another version
     return who

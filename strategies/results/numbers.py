@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ldpsim.curator.shown import shown_loss
+from ldpsim.curator.shown import rounded_up, shown_loss
 
 NONE = "–"
 IN_CLEAR = "in clear"  # the word for the status ``unprotected``
@@ -81,13 +81,12 @@ def epsilon(value: float | None) -> str:
 def short_loss(value: float) -> str:
     """A loss in the few digits of a column, rounded up: two decimals, from 1,000 on none.
 
-    >>> short_loss(11.2), short_loss(5.22073), short_loss(3727.7334), short_loss(0.0041)
+    >>> short_loss(11.2), short_loss(5.220000004), short_loss(3727.7334), short_loss(0.0041)
     ('11.2', '5.23', '3,728', '0.0041')
     """
     if math.isinf(value) or value < 0.1:
         return epsilon(value)
-    digits = 0 if value >= 1000 else 2
-    return epsilon(math.ceil(round(value * 10**digits, 6)) / 10**digits)
+    return rounded_up(value, 0 if value >= 1000 else 2)
 
 
 def word_of(status: str) -> str:
@@ -105,10 +104,10 @@ def planned_loss(entry: Mapping[str, Any]) -> str:
 def guessed(chance: float) -> str:
     """The chance of a right guess: one decimal, rounded up; what is below certainty does not look certain.
 
-    >>> guessed(0.99991), guessed(0.73106), guessed(0.75)
+    >>> guessed(0.99991), guessed(0.7310000004), guessed(0.75)
     ('>99.9 %', '73.2 %', '75 %')
     """
-    return ">99.9 %" if chance > 0.999 else f"{math.ceil(round(chance * 1000, 6)) / 10:g} %"
+    return ">99.9 %" if chance > 0.999 else f"{rounded_up(100 * chance, 1)} %"
 
 
 def share(entry: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import re
 from dataclasses import replace
@@ -17,8 +18,9 @@ from ldpsim.curator.learning.training import TrainingSettings, train
 from ldpsim.curator.names import check_known
 from ldpsim.curator.observer import is_watched, log_metric, watched
 from ldpsim.curator.setting_error import SettingError
-from ldpsim.curator.shown import loss_in_table, shown_bound, shown_loss
+from ldpsim.curator.shown import loss_in_table, rounded_up, shown_bound, shown_loss
 from ldpsim.curator.steps import on_progress, track
+from ldpsim.devices.mechanisms import OneBit
 from tests.curator.worlds import labelled_graph
 
 
@@ -50,18 +52,35 @@ def test_a_listener_hears_about_a_hundred_shares_and_the_items_are_the_same() ->
     assert (len(shares), outer) == (100, [0.0, 0.5])  # the outer one is back after an error
 
 
-LOSSES = (1e-8, 0.04996, 0.25948, 1.1, 1.339761, 2.0, 5.528685, 9.99991, 9.999999, 10.0, 10.72, 14.400001, 195.353,
-          999.91, 2193.6, 19_762.1, 1.2e9)  # fmt: skip
+LOSSES = (1e-13, 1e-9, 1e-8, 0.04996, 0.25948, 0.412300004, 1.1, 1.339761, 2.0, 5.528685, 9.99991, 9.999999, 10.0,
+          10.72, 14.400001, 195.353, 516.600000001, 999.91, 2193.6, 19_762.1, 1.2e9, 3 * 0.1)  # fmt: skip
 
 
 @pytest.mark.parametrize("value", LOSSES)
 def test_a_loss_is_never_rounded_down_and_a_bound_from_below_never_up(value: float) -> None:
     """Every formatter of a loss is this one: tables of papers had 1.976e+04 for 19,762.1, and a page 1.3 for 1.34."""
     up = float(shown_loss(value).replace(",", ""))
-    assert value * (1 - 1e-9) <= up + 5e-9 <= value + 1.01e-4
+    noise = 1.001e-9 + 8 * math.ulp(value)  # one unit of the last place of stored losses
+    assert value - noise <= up <= value + 1e-4 and up > 0
     assert float(loss_in_table(value)) == up and "," not in loss_in_table(value)
-    assert value - 1.01e-4 <= float(shown_bound(value).replace(",", "")) <= value * (1 + 1e-9) + 1e-8
+    assert value - 1e-4 <= float(shown_bound(value).replace(",", "")) <= value + noise
+    for digits in (0, 1, 2):
+        assert value - noise <= float(rounded_up(value, digits).replace(",", "")) <= value + 10**-digits
     assert float(loss_of({"status": "bounded", "value": value, "delta": 0.0})) == up
+
+
+def test_noise_of_a_float_sum_is_no_loss() -> None:
+    """0.8000000000000002 is 0.8, and so is 0.800000001, which a budget with such noise is stored as. More is a loss."""
+    noisy = (0.8000000000000002, 3 * 0.1, sum([0.1] * 23), 1e6 + 2e-10)
+    assert [shown_loss(value) for value in noisy] == ["0.8", "0.3", "2.3", "1,000,000"]
+    assert [shown_bound(value) for value in (0.7999999999999998, -0.8000000000000002)] == ["0.8", "-0.8"]
+    stored = OneBit.from_epsilon(6 * 0.1, d=600).loss()
+    assert (stored.bit, shown_loss(stored.bit), shown_loss(stored.vector)) == (0.600000001, "0.6", "360")
+    for tenths in range(1, 60_000, 997):
+        assert shown_loss(tenths / 10 + 1e-9) == shown_loss(tenths / 10)
+        for excess in (2e-9, 4e-9, 1e-8):
+            up = float(shown_loss(tenths / 10 + excess).replace(",", ""))
+            assert up == pytest.approx(tenths / 10 + 1e-4, abs=1e-6)
 
 
 def test_no_other_module_rounds_a_loss_to_the_nearest() -> None:

@@ -14,7 +14,9 @@ from ldpsim.devices import curator_key
 from ldpsim.devices.curator_key import CuratorKey, SignedModel, SignedTerms, query_of, read_public, split_question
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
+from ldpsim.devices.mechanisms import GRR
 from ldpsim.devices.policy.policy import Policy, policy_for
+from ldpsim.devices.query import _parse
 from ldpsim.devices.raw_record import hand_over
 from ldpsim.devices.report import Report
 from tests.devices.conftest import DOORS, N, ask_for
@@ -141,6 +143,23 @@ def test_only_the_right_curator_spends_the_answer(
     assert devices.ask(terms.ask(honest.to_bytes())) == Report(first.data, replayed=True)
     assert devices.ask(honest) is Refusal.COLLECTOR_REFUSED  # the stored bytes are the collector's too
     assert devices.ask(signed(key, ask_for("again"), N)) is Refusal.REPORT_COLLECTED
+
+
+def test_a_mechanism_that_fails_on_its_loss_is_no_question_outside_the_terms(
+    enrolled: Callable[..., Any], key: CuratorKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is one that the device cannot judge: the terms name the very question."""
+    devices, asked = enrolled(collector=key.public), signed(key, ask_for(), N)
+    _parse.cache_clear()  # a question keeps its losses
+
+    def fail(*_: object, **__: object) -> float:
+        raise ValueError("no table for so many categories")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GRR, "loss_of", fail)
+        assert devices.ask(asked) is Refusal.UNKNOWN_QUERY
+    assert devices.rows() == []
+    assert isinstance(devices.ask(asked), Report)
 
 
 def test_nothing_is_computed_for_a_stranger(

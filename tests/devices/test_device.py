@@ -15,14 +15,14 @@ import pytest
 import ldpsim.devices.device
 import ldpsim.devices.draw
 from ldpsim.devices.data.population import Population, Record
-from ldpsim.devices.device import Refusal
+from ldpsim.devices.device import Refusal, answer
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import GRR, GroupDegrees, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import Cap
-from ldpsim.devices.query import Ask, Query
+from ldpsim.devices.query import Ask, Query, _parse
 from ldpsim.devices.report import Report, unpack_report
-from tests.devices.conftest import DOORS, ask_for, flipped, policy_of, stage_plan
+from tests.devices.conftest import DOORS, ask_for, flipped, people, policy_of, stage_plan
 from tests.fleets import Untouchable, lone_device
 
 
@@ -219,6 +219,48 @@ def test_an_answer_is_all_attributes_or_none(enrolled: Callable[..., Any], monke
         assert devices.ask(ask_for()) is Refusal.UNKNOWN_QUERY
     assert devices.rows() == []
     assert isinstance(devices.ask(ask_for()), Report)
+
+
+@pytest.mark.parametrize("error", [ValueError, UnicodeError, OSError, MemoryError, sqlite3.Error, KeyError])
+def test_a_mechanism_that_fails_on_its_loss_is_an_unknown_question(
+    enrolled: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """A mechanism of another package may raise anything. The ledger is sound, and a damaged one still says so."""
+
+    def fail(*_: object, **__: object) -> float:
+        raise error("no table for so many categories")
+
+    devices = enrolled(on_requery="replay")
+    assert isinstance(devices.ask(ask_for(attributes="f"), 5), Report)
+    _parse.cache_clear()  # a question keeps its losses
+    with monkeypatch.context() as patch:
+        patch.setattr(GRR, "loss_of", fail)
+        for asked in (ask_for(), ask_for("second"), ask_for(attributes="l")):
+            assert devices.ask(asked) is Refusal.UNKNOWN_QUERY
+        spoil(devices, "row", 5)
+        assert devices.ask(ask_for(), 5) is Refusal.LEDGER_DAMAGED
+    assert devices.rows() == []
+    assert isinstance(devices.ask(ask_for("third")), Report)
+
+
+def test_it_fails_for_one_device_of_a_batch_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of one end has a loss for each device."""
+    one_end = RandomizedResponse.from_epsilon(1.0, n=12, reporting="one-end")
+    asked = Query("first", ((Ask("adjacency", (one_end,)),),))
+    exact = RandomizedResponse.loss_of
+
+    def fail(self: Any, changed: int | None = None, *, device: int | None = None) -> float:
+        if device == 4:
+            raise ValueError("a row of 4")
+        return exact(self, changed, device=device)
+
+    population = people()
+    state = enrol(tmp_path / "s", population, policy_of(population, reporting="one-end"), seed=1)
+    monkeypatch.setattr(RandomizedResponse, "loss_of", fail)
+    answers = answer(state, [3, 4, 5, 99], asked.to_bytes())
+    assert answers[1::2] == [Refusal.UNKNOWN_QUERY, Refusal.LEDGER_DAMAGED]
+    assert all(isinstance(one, Report) for one in answers[::2])
+    state.close()
 
 
 PACKAGE = str(Path(ldpsim.devices.device.__file__).parent)

@@ -66,6 +66,18 @@ def test_a_volunteer_gives_label_and_features_and_answers_nothing_else(state: St
     assert all(part.loss.vector == np.inf for part in parts)
 
 
+def test_what_is_given_in_clear_is_judged_too(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No cap bounds it, but its loss is entered: a mechanism that fails on it is found before the ledger is touched."""
+
+    def fail(*_: object, **__: object) -> float:
+        raise UnicodeError("no loss")
+
+    monkeypatch.setattr(ClearLabel, "loss_of", fail)
+    asked = replace(IN_CLEAR, collection="first")  # it keeps its losses
+    assert ask(state, VOLUNTEER, asked) is Refusal.UNKNOWN_QUERY
+    assert not state.ledger(VOLUNTEER).answers(VOLUNTEER)
+
+
 @pytest.mark.parametrize("answered", [False, True])
 def test_nobody_else_gives_anything_in_clear(state: State, answered: bool) -> None:
     if answered:
@@ -82,7 +94,7 @@ def test_what_volunteers_give_raises_nobody_s_cap(population: Population) -> Non
     assert only.allows(IN_CLEAR, device=VOLUNTEER) and not only.allows(IN_CLEAR, device=ORDINARY)
     # A cap of the whole person is about what is not given in clear.
     capped = policy_for([IN_CLEAR, vote()], population.facts, volunteers=[VOLUNTEER], caps={"user": 2.0})
-    assert capped.allows_total(0.0, IN_CLEAR, device=VOLUNTEER)
+    assert capped.allows_total(IN_CLEAR.total(), device=VOLUNTEER)
     assert not capped.allows(vote(), device=ORDINARY)
 
 

@@ -20,14 +20,17 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import (
     GRR,
     GRRFS,
+    AnalyticGaussian,
     ClearAdjacency,
     ClearFeatures,
     Degree,
+    Laplace,
     Mechanism,
     MultiBit,
     OneBit,
     RandomizedResponse,
     SubsetSelection,
+    Window,
 )
 from ldpsim.devices.mechanisms.base import IN_CLEAR
 from ldpsim.devices.mechanisms.stacked_reports import stacked
@@ -191,6 +194,28 @@ def test_losses_are_ordered_and_rounded_up(mechanism: Mechanism) -> None:
     for device in range(N):
         own = mechanism.loss(device=device)
         assert own.bit <= loss.bit and own.vector <= loss.vector
+
+
+MORE: list[Mechanism] = [
+    OneBit.from_epsilon(0.3, d=3), Laplace.from_epsilon(2.0, d=4), MultiBit.from_epsilon(4.0, d=4, m=2),
+    Window.from_epsilon(2.0, d=3, m=3, kind="sw"), AnalyticGaussian.from_epsilon(0.5, delta=1e-6, d=1),
+    GRRFS.from_epsilon(1.0, facts=PublicFacts(N, D, 2, domains=(3, 2, 6, 2)), m=2), GRR.from_epsilon(3.0, categories=5),
+    *(replace(m, reporting="one-end") for m in LISTS),  # type: ignore[type-var]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", [*EXAMPLES, *MORE], ids=lambda m: m.name)
+@pytest.mark.parametrize("device", [None, 0, 1, 4, N - 1])
+def test_a_loss_is_0_at_no_change_never_falls_and_ends_at_that_of_the_whole(
+    mechanism: Mechanism, device: int | None
+) -> None:
+    """For every number of entries that somebody may ask about, beyond the last one too."""
+    losses = [mechanism.loss_of(changed, device=device) for changed in (*range(2 * D + 2), 10**6)]
+    whole = mechanism.loss_of(device=device)
+    assert losses[0] == 0 and losses == sorted(losses) and losses[-1] <= whole
+    assert (losses[1], whole) == (mechanism.loss(device=device).bit, mechanism.loss(device=device).vector)
+    if not isinstance(mechanism, GRRFS):  # its bound of the whole is one of all choices of features
+        assert losses[-1] == whole
 
 
 @pytest.mark.parametrize("mechanism", LISTS, ids=lambda m: m.name)

@@ -117,10 +117,11 @@ def test_the_cap_of_a_user_bounds_the_sum_of_all_releases() -> None:
     adjacency, features = (both.loss(name).vector for name in ("adjacency", "features"))
     policy = policy_for([both], population.facts, caps={"user": adjacency + features - 0.5})
     assert policy.allows(both, device=3)  # each attribute is below its own cap
-    assert not policy.allows_total(0.0, both, device=3)
-    one = ask_for(attributes="f", eps=1.0)
-    assert policy.allows_total(0.0, one, device=3)
-    assert policy.allows_total(adjacency - 0.5, one, device=3) and not policy.allows_total(adjacency, one, device=3)
+    assert both.total(device=3) == adjacency + features
+    assert not policy.allows_total(both.total(device=3), device=3)
+    one = ask_for(attributes="f", eps=1.0).total(device=3)
+    assert policy.allows_total(one, device=3)
+    assert policy.allows_total(adjacency - 0.5 + one, device=3) and not policy.allows_total(adjacency + one, device=3)
 
 
 # --- rounds of a federated training -----------------------------------------------------
