@@ -57,7 +57,7 @@ def measure(flags: argparse.Namespace) -> dict[str, Any]:
     from ldpsim.devices.query import Ask, Query
     from ldpsim.strategies.engines.collect import collect
     from ldpsim.strategies.engines.usage import cpu_seconds, forget_peak, peak_rss
-    from ldpsim.strategies.results.lifetime import lifetime
+    from ldpsim.strategies.results.lifetime import read_ledgers
 
     population = generate(people, seed=flags.seed)
     facts = population.facts
@@ -91,7 +91,7 @@ def measure(flags: argparse.Namespace) -> dict[str, Any]:
             raise SystemExit("the replays are other bytes than the reports")
         result["digest"], result["uplink"] = collected.reports_sha256, collected.uplink_bytes
     began = cpu_seconds()
-    if not lifetime(state := State(folder))["complete"]:
+    if not read_ledgers(state := State(folder), None)[0].figures()["complete"]:
         raise SystemExit("a ledger cannot be read whole")
     result["lifetime"] = cpu_seconds() - began
     state.close()
