@@ -268,7 +268,7 @@ def _decide(
     try:
         if not policy.allows(query, device=device):
             return Refusal.POLICY_REFUSED
-        total = query.total(device=device)  # of stage 0, which all stages' losses are entered with
+        total = query.total(device=device)  # of all stages, for the cap below and for the ledger
     except Exception:  # a mechanism of another package may raise anything when it is judged; the ledger is sound
         return Refusal.UNKNOWN_QUERY
     try:
