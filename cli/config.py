@@ -49,7 +49,7 @@ def check_places(context: click.Context | None) -> None:
         if context is None or context.get_parameter_source(name) is not ParameterSource.DEFAULT_MAP:
             continue
         value = str(context.params[name])
-        what = "a place on the machine" if spec.place else "code" if name == "gnn" and ":" in value else ""
+        what = "a place on the machine" if spec.is_path else "code" if name == "gnn" and ":" in value else ""
         if what and value != str(spec.default):
             raise ValueError(
                 f"--config {context.params['config']}: {name} is {what} of whoever wrote the file; "

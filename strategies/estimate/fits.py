@@ -19,7 +19,7 @@ from ldpsim.strategies.estimate.asked import (
     questions_on_paper,
     random_split,
 )
-from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before
+from ldpsim.strategies.estimate.graph_facts import GraphFacts, facts_without_people
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import parameters_of
 from ldpsim.strategies.setup.settings import Settings, divided
@@ -89,7 +89,7 @@ def check_fits(
     Raises:
         ValueError: one line with the numbers.
     """
-    facts = known_before(options) if facts is None else facts
+    facts = facts_without_people(options) if facts is None else facts
     if options.force or facts is None:
         return
     try:

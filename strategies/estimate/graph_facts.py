@@ -69,7 +69,7 @@ class GraphFacts:
         return asdict(self)
 
 
-def known_before(options: RunOptions) -> GraphFacts | None:
+def facts_without_people(options: RunOptions) -> GraphFacts | None:
     """Return the facts that are known before the people are made or read; None for a file that is not read yet."""
     n = options.clients
     if options.dataset == "generated":
@@ -83,7 +83,7 @@ def known_before(options: RunOptions) -> GraphFacts | None:
     return GraphFacts(people, max(entry.features, 1), max(2, entry.classes), degree, words=1.0)
 
 
-def measured(population: Population) -> GraphFacts:
+def facts_of_people(population: Population) -> GraphFacts:
     """Return the facts of people who are there: of published data, not of anybody who is asked.
 
     Where no edge joins two people with a label, the homophily is that of chance among classes of one size.

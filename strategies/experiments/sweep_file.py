@@ -89,7 +89,7 @@ def read_sweep(path: Path | None, grid: Mapping[str, Sequence[Any]] | None = Non
             document = {**document, "fixed": rest, "grid": {**own, **values}}
         cells = cells_of_document(document)
         for cell, (name, spec) in itertools.product(cells, _OPTIONS.items()):
-            if spec.place and getattr(cell.options, name) is not None:
+            if spec.is_path and getattr(cell.options, name) is not None:
                 raise ValueError(
                     f"{name} is a place on the machine of whoever wrote the file, so a file does not name it: "
                     "--data-dir names the data, and Python's ldpsim.sweep takes the others"

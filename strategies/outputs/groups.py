@@ -38,7 +38,7 @@ from ldpsim.strategies.setup.options import RunOptions
 OPTIONS = {
     name: spec
     for name, spec in declared(RunOptions).items()
-    if not spec.personal and name not in ("method", "dataset", "clients", "seed", "seeds")
+    if not spec.local and name not in ("method", "dataset", "clients", "seed", "seeds")
 }
 BUDGETS = tuple(name for name, spec in OPTIONS.items() if spec.panel == BUDGET and spec.types == (float,))
 DATASET, PEOPLE = "dataset", "people"  # in the options of a group, where groups differ in their data

@@ -37,7 +37,7 @@ def command_of(record: Mapping[str, Any]) -> str:
     if not isinstance(dataset, str):
         dataset = data.get("name", "") if isinstance(data, Mapping) else ""
     words = ["ldpsim", "run", "--method", text(record.get("method", "")), "--dataset", text(dataset)]
-    return _quoted(words, options, lambda spec: not spec.personal and spec.name not in ("method", "dataset"))
+    return _quoted(words, options, lambda spec: not spec.local and spec.name not in ("method", "dataset"))
 
 
 def comparison_of(options: RunOptions, record: Mapping[str, Any] | None = None) -> str:
@@ -79,7 +79,7 @@ def comparison(methods: Sequence[str], options: RunOptions, match: tuple[str, fl
 
     def wanted(spec: OptionSpec) -> bool:
         elsewhere = spec.name in ("method", "tuned") or str(config[spec.name]) == os.environ.get(spec.envvar or "")
-        return not elsewhere and spec.panel != DEVICES and (not spec.personal or spec.name in _PLACES)
+        return not elsewhere and spec.panel != DEVICES and (not spec.local or spec.name in _PLACES)
 
     matching = [] if match is None else ["--match", _level_word(match[0]), _word(match[1])]
     return _quoted(["ldpsim", "compare", *methods, *matching], config, wanted)

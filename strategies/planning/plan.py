@@ -25,7 +25,7 @@ from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.query import MAX_BYTES
 from ldpsim.strategies.estimate.asked import largest_question, mechanisms_asked, questions_on_paper
 from ldpsim.strategies.estimate.fits import class_of_memory, memory_bytes
-from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before, measured
+from ldpsim.strategies.estimate.graph_facts import GraphFacts, facts_of_people, facts_without_people
 from ldpsim.strategies.estimate.traffic import expected_traffic, training_traffic
 from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.outputs.deployment import SETTING, given_settings
@@ -204,10 +204,10 @@ def planned_people(options: RunOptions) -> GraphFacts:
         ValueError: one line, for data that cannot be read.
     """
     if options.dataset in datasets.GENERATED:
-        facts = known_before(options)
+        facts = facts_without_people(options)
         assert facts is not None
         return facts
-    facts = measured(datasets.load(options.dataset, data_dir=options.data_dir, option="--like"))
+    facts = facts_of_people(datasets.load(options.dataset, data_dir=options.data_dir, option="--like"))
     return facts if options.clients is None else replace(facts, n=options.clients)
 
 

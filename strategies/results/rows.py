@@ -21,7 +21,7 @@ Row = dict[str, Any]
 MEASURED = ("seconds_population", "seconds_collect", "seconds_reconstruct", "seconds_train", "seconds_nulls",
             "seconds_total", "seconds_cpu", "peak_rss_bytes")  # fmt: skip
 _LAST = ("folder", "error")
-_COLUMNS = {name: spec for name, spec in declared(RunOptions).items() if spec.column and not spec.personal}
+_COLUMNS = {name: spec for name, spec in declared(RunOptions).items() if spec.column and not spec.local}
 _ACCURACY = ("test", "val", "macro_f1", "std", "curator", "device", "device_std")
 _OPTIONS = sorted(_COLUMNS, key=lambda name: _COLUMNS[name].panel != BUDGET)  # budgets come first
 _GIVEN = {"cell", *_OPTIONS, *(f"{name}_seed" for name in declared(Seeds))}

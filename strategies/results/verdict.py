@@ -171,7 +171,7 @@ def standing_among(standing: str, nulls: Collection[str]) -> str:
     return "unjudged" if standing == "above" and missing else standing
 
 
-_BOUGHT = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data"}
+_SHUFFLED_DATA = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data"}
 YES, NO, OPEN = "yes", "no", "not measurable"
 GAINS = "asking gains "
 _HINT = re.compile(r" \(--repeats \d+ would show 3 points\)")
@@ -240,9 +240,9 @@ def _as_object(name: str) -> str:
     return f"the {heading}" if name in (CHANCE, DEVICE_ALONE) else heading
 
 
-def words_of_gains(bought: Mapping[str, _Interval | None]) -> str:
+def gains_text(differences: Mapping[str, _Interval | None]) -> str:
     """Return what the private data gained, attribute by attribute; empty where nothing was shuffled."""
-    gains = {_BOUGHT[name]: each for name, each in bought.items() if each is not None}
+    gains = {_SHUFFLED_DATA[name]: each for name, each in differences.items() if each is not None}
     if len(gains) == 2:
         gains.pop("data", None)  # it is the one attribute
     return ", ".join(f"private {what} gained {difference(each)}" for what, each in gains.items())
@@ -359,7 +359,7 @@ def verdict_of(own: Sequence[Score], scores: Mapping[str, Sequence[Score]], free
         },
         "ask_nobody": list(free),
     }
-    words = gain_of(section, scores), words_of_gains(section["bought"])
+    words = gain_of(section, scores), gains_text(section["bought"])
     return {**section, "text": "; ".join(filter(None, words))}
 
 

@@ -12,7 +12,7 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.facts import Split
 from ldpsim.strategies.estimate.fits import check_fits
-from ldpsim.strategies.estimate.graph_facts import known_before, measured
+from ldpsim.strategies.estimate.graph_facts import facts_of_people, facts_without_people
 from ldpsim.strategies.people.owner_graphs import divide as divide_for_owner
 from ldpsim.strategies.runs.kind import kind_of
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_parameters
@@ -48,8 +48,8 @@ def prepare(
     if population is None:
         check_fits(options, parameters=(settings, budget))
         population = load_population(options)
-        if known_before(options) is None:
-            check_fits(options, measured(population), (settings, budget))
+        if facts_without_people(options) is None:
+            check_fits(options, facts_of_people(population), (settings, budget))
     choose_device(options.device)
     check_gnn(settings, population.facts)
     kind = kind_of(settings.method)

@@ -58,9 +58,9 @@ class OptionSpec:
         hashed: Form in which ``config_hash`` covers the option.
         column: Whether a sweep's table has a column for it.
         label: Word for it in a report's row labels; empty for the name.
-        personal: Whether it is the reader's own business: no row label and no shell command says it.
+        local: Whether it is the reader's own business: no row label and no shell command says it.
         flower: Whether the Flower app reads it from the run's configuration.
-        idle: Values beside the default that ask for nothing.
+        no_effect: Values beside the default that ask for nothing.
         unread: Returns why nothing reads it, of the other options and the method; empty if something does.
         excludes: Options that nothing reads beside it, and why.
         name, kind, default: Of the field; :func:`declared` fills them in.
@@ -79,9 +79,9 @@ class OptionSpec:
     hashed: Hashed = "unless default"
     column: bool = True
     label: str = ""
-    personal: bool = False
+    local: bool = False
     flower: bool = False
-    idle: tuple[Any, ...] = ()
+    no_effect: tuple[Any, ...] = ()
     unread: Unread | None = None
     excludes: tuple[frozenset[str], str] = (frozenset(), "")
     name: str = ""
@@ -99,7 +99,7 @@ class OptionSpec:
         return self.name.replace("_", "-")
 
     @property
-    def place(self) -> bool:
+    def is_path(self) -> bool:
         """Whether it names a place of the reader's own, a path or an address.
 
         A file of options may come from somebody else, so it does not set such an option.
@@ -134,7 +134,7 @@ class OptionSpec:
 
     def is_given(self, value: Any) -> bool:
         """Return whether a value asks for something."""
-        return value != self.default and value not in self.idle
+        return value != self.default and value not in self.no_effect
 
     def words(self, value: Any) -> str:
         """Return the option with a value as a message names it."""

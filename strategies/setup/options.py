@@ -45,7 +45,7 @@ _PART: dict[str, Any] = {
     "must": f"a budget must be a number above 0 and at most {MOST_EPSILON:,.0f} (or inf, where a method has it)",
     "hashed": "in force",
 }  # fmt: skip
-_MINE: dict[str, Any] = {"hashed": "never", "personal": True}
+_MINE: dict[str, Any] = {"hashed": "never", "local": True}
 
 
 def _most_people() -> int:
@@ -270,7 +270,7 @@ class RunOptions:
         hashed="in force", column=False, flower=True,
     )  # fmt: skip
     device: str = option(
-        "auto", "Where the network trains", MODEL, values=("auto", "cpu", "cuda"), hashed="always", personal=True
+        "auto", "Where the network trains", MODEL, values=("auto", "cpu", "cuda"), hashed="always", local=True
     )
     defence: str = option("none", "Check of reports: none, all, duplicates, ...", MODEL, "NAME", several=True)
     false_alarm: float = option(
@@ -296,7 +296,7 @@ class RunOptions:
         hashed="always", unread=_repeats_vary,
     )  # fmt: skip
     engine: str = option(
-        "auto", "Runner of devices: local or ray", RUNNING, "NAME", idle=("local",),
+        "auto", "Runner of devices: local or ray", RUNNING, "NAME", no_effect=("local",),
         values=("auto", "local", "ray"), **_MINE,
     )  # fmt: skip
     workers: int | None = option(

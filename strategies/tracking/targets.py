@@ -53,7 +53,7 @@ def texts_of(setup: Setup) -> tuple[str, Texts, Texts]:
     """
     options, people = setup.options, setup.population
     data = name_of_data(people.name)
-    values = {name: getattr(options, name) for name, spec in declared(RunOptions).items() if not spec.personal}
+    values = {name: getattr(options, name) for name, spec in declared(RunOptions).items() if not spec.local}
     values |= {"dataset": data, "nodes": len(people), "parameters": setup.settings.parameters(),
                "budget": asdict(setup.budget)}  # fmt: skip
     tags = {"ldpsim_version": ldpsim_version(), "method": options.method, "dataset": data,
@@ -75,7 +75,7 @@ def tags_of(record: Mapping[str, Any]) -> dict[str, str]:
 def without_places(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return result.json's content without the folders, files and addresses of the person who ran it."""
     config = {**record["config"], "dataset": name_of_data(record["config"]["dataset"])}
-    config |= {name: None for name, spec in declared(RunOptions).items() if spec.place and name in config}
+    config |= {name: None for name, spec in declared(RunOptions).items() if spec.is_path and name in config}
     return {**record, "config": config, "dataset": {**record["dataset"], "name": config["dataset"]}}
 
 

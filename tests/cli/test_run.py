@@ -342,7 +342,7 @@ def test_a_config_file_gives_defaults_and_the_command_line_wins(
     assert record["config"]["data_dir"] == str(tmp_path) and record["config"]["out"] == str(tmp_path / "runs")
 
 
-@pytest.mark.parametrize("name", [name for name, spec in declared(RunOptions).items() if spec.place])
+@pytest.mark.parametrize("name", [name for name, spec in declared(RunOptions).items() if spec.is_path])
 def test_a_config_file_names_no_place_of_its_reader(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LDPSIM_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -358,8 +358,8 @@ def test_a_config_file_names_no_place_of_its_reader(name: str, tmp_path: Path, m
 def test_the_options_of_a_run_that_are_places_are_declared_as_places() -> None:
     """Every path and every address is one; a file's name in ``--dataset`` is the data, which a config repeats."""
     for name, spec in declared(RunOptions).items():
-        assert spec.place == (Path in spec.types or name.endswith("address")), name
-        assert not spec.place or spec.personal, name
+        assert spec.is_path == (Path in spec.types or name.endswith("address")), name
+        assert not spec.is_path or spec.local, name
 
 
 def test_secrets_from_the_operating_system(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from ldpsim.strategies.estimate.asked import (
     random_split,
 )
 from ldpsim.strategies.estimate.fits import asked_of, check_fits, in_gib, memory_bytes, memory_of
-from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before, measured
+from ldpsim.strategies.estimate.graph_facts import GraphFacts, facts_of_people, facts_without_people
 from ldpsim.strategies.estimate.row_sizes import bytes_of_bits, expected_bytes, expected_ones
 from ldpsim.strategies.estimate.traffic import expected_traffic, miniature
 from ldpsim.strategies.importing.graph_import import import_graph
@@ -36,8 +36,8 @@ from ldpsim.strategies.setup.run_setup import parameters_of
 
 @pytest.mark.parametrize("name", ["generated"])
 def test_the_facts_of_a_generated_graph_are_those_of_the_graph(name: str) -> None:
-    known = known_before(RunOptions(dataset=name, clients=800))
-    found = measured(datasets.load(name, clients=800))
+    known = facts_without_people(RunOptions(dataset=name, clients=800))
+    found = facts_of_people(datasets.load(name, clients=800))
     assert (known.n, known.features, known.classes) == (found.n, found.features, found.classes)
     assert known.mean_degree == pytest.approx(found.mean_degree, rel=0.05)
     assert known.homophily == pytest.approx(found.homophily, abs=0.05)
@@ -54,12 +54,14 @@ def test_import_plan_and_result_have_one_homophily(tmp_path: Path) -> None:
     found = import_graph([path], tmp_path / "imported.npz")["homophily"]
     options = RunOptions(method="lp-and", dataset=str(path), nulls=False, reference=False, out=None)
     record = simulate(options, keep_graph=False).record["dataset"]["homophily"]
-    assert (found, measured(datasets.load(str(path))).homophily, record) == (wanted, wanted, wanted)
+    assert (found, facts_of_people(datasets.load(str(path))).homophily, record) == (wanted, wanted, wanted)
 
 
 def test_without_labelled_neighbours_the_homophily_is_that_of_chance() -> None:
     people = datasets.load("generated", clients=400)
-    assert measured(replace(people, labels=np.full(400, -1))).homophily == pytest.approx(1 / people.facts.classes)
+    assert facts_of_people(replace(people, labels=np.full(400, -1))).homophily == pytest.approx(
+        1 / people.facts.classes
+    )
 
 
 LOCAL = ("hogs", "rgnn", "lpgnn", "solitude", "blink", "symrr", "ldpgen", "vote")
@@ -158,7 +160,7 @@ def test_bytes_are_within_two_per_cent_of_a_run(method: str) -> None:
     settings = {} if method == "vote" else {"epochs": "2"}  # vote trains no network
     options = RunOptions(method=method, dataset="generated", clients=400, out=None, reference=False, nulls=False,
                          device="cpu", engine="local", settings=settings)  # fmt: skip
-    facts = known_before(options)
+    facts = facts_without_people(options)
     paper = expected_traffic(asked_of(options, facts), facts)
     sent = simulate(options, keep_graph=False).record["communication"]
     assert paper.up == pytest.approx(sent["uplink_bytes_per_device"], rel=0.02)
@@ -168,7 +170,7 @@ def test_bytes_are_within_two_per_cent_of_a_run(method: str) -> None:
 
 
 def test_a_miniature_has_the_facts() -> None:
-    facts = known_before(RunOptions(clients=50_000))
+    facts = facts_without_people(RunOptions(clients=50_000))
     people = miniature(replace(facts, homophily=0.4, mean_degree=9.0, features=80, words=6.0), 900, seed=2)
     assert people.degrees.mean() == pytest.approx(9.0, rel=0.1)
     assert people.homophily == pytest.approx(0.4, abs=0.1)

@@ -16,7 +16,7 @@ from ldpsim.cli.main import app
 from ldpsim.curator.methods import find
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.datasets.npz_file import write_npz_file
-from ldpsim.strategies.estimate.graph_facts import GraphFacts, known_before, measured
+from ldpsim.strategies.estimate.graph_facts import GraphFacts, facts_of_people, facts_without_people
 from ldpsim.strategies.estimate.traffic import miniature
 from ldpsim.strategies.planning.on_paper import OnPaper
 from ldpsim.strategies.planning.plan import PlanRow, TargetLoss, make_plan, planned_people
@@ -138,8 +138,8 @@ def test_people_are_given_facts_or_those_of_data(tmp_path: Path) -> None:
 
 def test_generated_people_have_the_facts_that_are_given() -> None:
     options = RunOptions(clients=900, mean_degree=9.0, homophily=0.4, classes=4, features=80, feature_rate=0.1)
-    people, facts = load_population(options), known_before(options)
-    found = measured(people)
+    people, facts = load_population(options), facts_without_people(options)
+    found = facts_of_people(people)
     assert (found.n, found.features, found.classes) == (facts.n, facts.features, facts.classes) == (900, 80, 4)
     assert found.mean_degree == pytest.approx(9.0, rel=0.1) and found.homophily == pytest.approx(0.4, abs=0.1)
     assert found.words == pytest.approx(8.0, rel=0.15)

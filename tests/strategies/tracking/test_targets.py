@@ -67,7 +67,7 @@ def test_a_run_is_logged_from_its_options_to_its_result(
     name, options, _ = next(given for name, given in recorder.calls if name == "start")
     assert result.folder is not None and name == result.folder.name
     assert options["parameters.epochs"] == "3" and options["method"] == "hogs" and "out" not in options
-    given = {name for name, spec in declared(RunOptions).items() if not spec.personal and not spec.is_table}
+    given = {name for name, spec in declared(RunOptions).items() if not spec.local and not spec.is_table}
     assert given <= set(options)
     told = [given for name, given in recorder.calls if name == "metric"]
     assert ("repeat/test", result.record["accuracy"]["test"], 0) in told
