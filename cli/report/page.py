@@ -50,6 +50,7 @@ TRUST = {
     "trusted curator": "a curator is trusted with what devices send",
     "none": "no protection: a reference on raw data",
 }
+_OTHERS = " and others"
 _CLOSE_LINES = 2.5  # points between two lines of a chart that have labels of their own
 _IN_CLEAR = {"relationship": "edges", "vector": "features"}
 
@@ -214,7 +215,7 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, m
 
 
 def _simpler_models(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Return the lines of simpler models: the best figure of each over methods that protect; close ones have one label.
+    """Return the lines of simpler models: the best figure of each over methods that protect; of close ones the best has a label.
 
     A simpler model of a reference reads the true data, so that it is no bar for a method.
     """
@@ -225,7 +226,7 @@ def _simpler_models(groups: Sequence[Group]) -> list[dict[str, Any]]:
     for name, value in sorted(((name, value) for name, value in best.items() if value is not None),
                               key=lambda item: -item[1]):  # fmt: skip
         if lines and lines[-1]["y"] - value < _CLOSE_LINES:
-            lines[-1]["name"] += f", {NULLS[name].heading} {value:.1f}"
+            lines[-1]["name"] = lines[-1]["name"].removesuffix(_OTHERS) + _OTHERS
         else:
             lines.append({"y": value, "name": f"{NULLS[name].heading} {value:.1f}"})
     return lines
