@@ -217,7 +217,8 @@ def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, m
 def _simpler_models(groups: Sequence[Group]) -> list[dict[str, Any]]:
     """Return the lines of simpler models: the best figure of each over methods that protect.
 
-    Of close lines the best has a label. A simpler model of a reference reads the true data, so that it is no bar for a method.
+    Of close lines the best has a label. A simpler model of a reference reads the true data, so that it is no bar for a
+    method.
     """
     groups = [group for group in groups if group.records[0]["privacy"]["trust"] != "none"] or groups
     best = {name: max((100 * group.nulls[name]["test"] for group in groups if name in group.nulls), default=None)
