@@ -77,9 +77,9 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
     started = time.perf_counter()
     repeat, defended, graph = rebuilt(repeat, reports)
     seconds = {"collect": collected.seconds, "reconstruct": time.perf_counter() - started}
-    heard = defended.reports if defended else reports
-    evidence = null_evidence(repeat, heard) if nulls or heard is not None else None
-    parts = None if heard is None or evidence is None else bundle_parts(heard, repeat.knowledge, evidence)
+    accepted = defended.reports if defended else reports  # without those that a defence excludes
+    evidence = null_evidence(repeat, accepted) if nulls or accepted is not None else None
+    parts = None if accepted is None or evidence is None else bundle_parts(accepted, repeat.knowledge, evidence)
     extra: dict[str, Mapping[str, Any]] = {}
     if defended is not None:
         assert reports is not None
@@ -87,7 +87,7 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
         reports = silenced(reports, defended.flagged)
     own_features = "features" in setup.method.spec.reads if reports is None else reports.features is None
     null_reports = reports if nulls and repeat.state is not None else None
-    del reports, defended, heard  # they are large, and the training needs memory
+    del reports, defended, accepted  # they are large, and the training needs memory
     if parts is not None:
         extra["device_model"] = {"homophily": parts.friends.homophily, "source": parts.friends.source}
     repeat.tell("train", None)
