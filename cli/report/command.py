@@ -26,6 +26,9 @@ def report(
     latex: Annotated[
         Path | None, o.in_panel(OUTPUT, "--latex", "Write a LaTeX table of means, too", "FILE.tex")
     ] = None,
+    figure: Annotated[
+        Path | None, o.in_panel(OUTPUT, "--figure", "Write the first chart for a paper, too", "FILE.pdf|.svg|.png")
+    ] = None,
     registry: Annotated[
         bool, o.in_panel(OUTPUT, "--registry", "Draft records for OpenDP's Deployments Registry")
     ] = False,
@@ -39,17 +42,24 @@ def report(
     """
     with Progress(shown=not (quiet or as_json)) as progress:
         progress("reading", None)
+        from ldpsim.cli.report.figure import chart_file, check_format
         from ldpsim.cli.report.gather import gather
         from ldpsim.cli.report.page import write_page
+        from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
 
         results = gather(folders)
         page = out or (folders[0] / "report.html" if len(folders) == 1 else Path("report.html"))
-        _check_files({"--out": page, **({} if latex is None else {"--latex": latex})})
+        wanted = {"latex": latex, "figure": figure}
+        more = {name: file for name, file in wanted.items() if file is not None}
+        _check_files({"--out": page, **{f"--{name}": file for name, file in more.items()}})
+        if figure is not None:
+            check_format(figure)
         drafts = _registry_drafts(list(results.records.values())) if registry else {}
         progress("drawing", None)
         write_page(page, results)
+        if figure is not None:
+            write_atomically(figure, chart_file(results, figure.suffix), mode=PASSED_AROUND)
         if latex is not None:
-            from ldpsim.devices.atomic_files import write_atomically
             from ldpsim.strategies.outputs.paper import latex_table
             from ldpsim.strategies.setup.fingerprint import ldpsim_version
 
@@ -59,11 +69,10 @@ def report(
             from ldpsim.cli.report.registry import write_registry
 
             write_registry(drafts, page.parent)
-    others = [*([] if latex is None else [latex]), *(page.parent / name for name in drafts)]
+    others = [*more.values(), *(page.parent / name for name in drafts)]
 
     if as_json:
-        written = {"html": page, **({} if latex is None else {"latex": latex})}
-        files: dict[str, Any] = {name: str(file.absolute()) for name, file in written.items()}
+        files: dict[str, Any] = {name: str(file.absolute()) for name, file in {"html": page, **more}.items()}
         if drafts:
             files["registry"] = [str((page.parent / name).absolute()) for name in drafts]
         print_json({"results": list(results.records.values()), **files})
@@ -77,6 +86,8 @@ def report(
         echo(f"failed: {entry.what}: {entry.why}")
     for entry in results.left_out:
         echo(f"not shown: {entry.what}: {entry.why}")
+    if figure is not None and len(data) > 1:
+        echo(f"{figure.name} shows {next(iter(data))} alone: name folders of one data set for another figure.")
     echo(f"Written to {page}")
     for file in others:
         echo(f"       and {file}")

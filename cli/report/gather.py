@@ -137,9 +137,9 @@ def _try(record: Mapping[str, Any]) -> None:
         if not isinstance(value, str) or not value.strip():
             raise ValueError("a name that is no text")
     (group,) = groups_of([record])
-    row = row_of(group, shown_cells(group, shown_levels(2)))
     (
-        chart([row], group.data, "privacy", WHOLE),
+        row_of(group, shown_cells(group, shown_levels(2))),
+        chart([group], group.data, "privacy", WHOLE),
         differently_scored([group]),
         finding([group], None),
         finding([group, group], None),

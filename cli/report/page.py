@@ -65,8 +65,7 @@ def render(gathered: Gathered) -> str:
     groups, made = gathered.groups, environment()
     rows = [row_of(group, cells) for group, cells in zip(groups, table_of(groups), strict=True)]
     panels = _panels(groups)
-    matched = gathered.match["level"] if gathered.match else WHOLE
-    charts = [chart(rows, data, kind, matched) for kind in ("privacy", "bytes") for data in panels]
+    charts = [chart(groups, data, kind, matched_level(gathered)) for kind in ("privacy", "bytes") for data in panels]
     figures = csv_text(data_frame([{"label": group.label, **group.row} for group in groups]))
     return made.get_template("page.html").render(
         rows=rows, panels=panels, results=len(gathered.records), levels=shown_levels(),
@@ -143,19 +142,24 @@ def _headline(groups: Sequence[Group], panels: Mapping[Any, Mapping[str, Any]]) 
     return {"title": title, "about": about, "means": means}
 
 
-def chart(rows: Sequence[Mapping[str, Any]], data: tuple[str, int], kind: str, matched: str) -> dict[str, Any]:
-    """Return a chart of accuracy as Vega-Lite; a row without a figure is a dashed line over the whole width.
+def matched_level(gathered: Gathered) -> str:
+    """Return the level at which a comparison made losses equal; a person without one."""
+    return str(gathered.match["level"]) if gathered.match else WHOLE
+
+
+def chart(groups: Sequence[Group], data: tuple[str, int], kind: str, matched: str) -> dict[str, Any]:
+    """Return a chart of accuracy as Vega-Lite; a group without a figure is a dashed line over the whole width.
 
     Args:
-        rows: The rows of the page.
+        groups: The groups of the page.
         data: The data set.
         kind: ``privacy``, with a choice among the claim and the levels, or ``bytes``.
         matched: A level that the switch offers beside a person and a friendship.
     """
-    groups = [row["group"] for row in rows if row["group"].data == data and row["group"].mean is not None]
+    groups = [group for group in groups if group.data == data and group.mean is not None]
     bounded = {name for name in shown_levels() for group in groups if group.row[f"holds_{name}"]}
     levels = list(dict.fromkeys([WHOLE, EDGE, matched, *sorted(bounded & {OWNED})]))
-    opening = next((name for name in levels if name in bounded), WHOLE)
+    opening = next((name for name in (matched, *levels) if name in bounded), WHOLE)
     losses = {**{name: f"holds_{name}" for name in levels}, CLAIMED: "claimed"}
     values = []
     for group in groups:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 from ldpsim.cli.main import app, version
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.strategies.palette import SERIES
 
 
 def report(*arguments: object) -> Result:
@@ -51,6 +53,57 @@ def test_a_table_for_a_paper(comparison: Path, tmp_path: Path) -> None:
     rows = [line.partition(" ")[0] for line in lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]]
     document = json.loads(report(comparison, "--json", "--latex", file).stdout)
     assert sorted(rows) == [record["method"] for record in document["results"]] and document["latex"] == str(file)
+
+
+def test_a_table_of_a_comparison_has_the_rows_of_its_last_command_alone(comparison: Path, tmp_path: Path) -> None:
+    (comparison / "compare.json").write_text(json.dumps({"folders": ["raw-0", "hogs-0"], "match": None}))
+    assert report(comparison, "--latex", tmp_path / "t.tex").exit_code == 0
+    body = (tmp_path / "t.tex").read_text().partition(r"\midrule")[2].partition(r"\bottomrule")[0]
+    assert [line.partition(" ")[0] for line in body.strip().splitlines()] == ["raw", "hogs"]
+
+
+def test_a_figure_is_as_wide_as_a_column_and_has_colours_of_its_own(comparison: Path, tmp_path: Path) -> None:
+    for end in ("svg", "pdf", "PNG"):
+        file = tmp_path / f"accuracy.{end}"
+        shown = report(comparison, "--figure", file)
+        assert shown.exit_code == 0 and shown.stdout.endswith(f"       and {file}\n"), shown.output
+    width = 8.5 / 2.54 * 72  # points
+    svg = (tmp_path / "accuracy.svg").read_text()
+    (found,) = re.findall(r'<svg [^>]*width="([\d.]+)pt"', svg)
+    assert float(found) == pytest.approx(width)
+    assert "var(" not in svg and SERIES[0] in svg and "epsilon for a person (log scale)" in svg
+    for name in ("dp-fedavg", "hogs", "lpgnn", "mlp", "raw", "graph alone 78.8"):
+        assert f">{name}</text>" in svg, name
+    pdf = (tmp_path / "accuracy.pdf").read_bytes()
+    (box,) = re.findall(rb"MediaBox \[0 0 ([\d.]+)", pdf)
+    assert pdf.startswith(b"%PDF") and float(box) == pytest.approx(width, abs=0.1)
+    png = (tmp_path / "accuracy.PNG").read_bytes()
+    assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20]) == pytest.approx(8.5 / 2.54 * 300, abs=1)
+    assert json.loads(report(comparison, "--json", "--figure", file).stdout)["figure"] == str(file)
+
+
+def test_a_figure_has_the_level_of_a_match_and_names_the_data_set_it_shows(
+    tmp_path: Path, write_result: Callable[..., Path]
+) -> None:
+    folder = tmp_path / "c"
+    write_result(folder, "a")
+    match = {"level": "relationship", "target": 14.4, "unmatched": {}}
+    (folder / "compare.json").write_text(json.dumps({"folders": ["a"], "match": match}))
+    write_result(tmp_path / "d", "b", {"dataset/name": "other"})
+    assert report(folder, "--figure", tmp_path / "f.svg").stdout.count("alone") == 0
+    assert ">epsilon for a friendship (log scale)</text>" in (tmp_path / "f.svg").read_text()
+    shown = report(folder, tmp_path / "d", "--figure", tmp_path / "f.svg", "--out", tmp_path / "p.html")
+    assert "f.svg shows generated alone" in shown.stdout
+
+
+def test_a_figure_of_no_known_format_is_one_line(
+    comparison: Path, tmp_path: Path, listing: Callable[[Path], dict[str, str]]
+) -> None:
+    before = listing(tmp_path)
+    for name in ("f.jpg", "f"):
+        shown = report(comparison, "--figure", tmp_path / name)
+        assert (shown.exit_code, shown.stdout, len(shown.stderr.splitlines())) == (2, "", 1)
+        assert ".pdf, .svg or .png" in shown.stderr and listing(tmp_path) == before
 
 
 def test_registry_records_of_a_run(tmp_path: Path, write_result: Callable[..., Path]) -> None:

@@ -146,6 +146,28 @@ def test_a_table_by_hand() -> None:
     assert " & 1 & 2 & not asked & " in rows[1] and " & in clear & " in rows[3]
 
 
+def test_a_table_of_several_data_sets_has_a_column_for_them() -> None:
+    def rows(*records: dict[str, Any]) -> list[list[str]]:
+        table = latex_table(groups_of(records), command="x", version="1")
+        return [line.split(" & ")[:3] for line in table.splitlines() if line.endswith(r"\\")]
+
+    one, other = result("hogs", 0.5, 0), result("hogs", 0.6, 0, data="citeseer", nodes=90)
+    assert rows(one, other) == [
+        ["method", "data set", "accuracy"],
+        ["hogs", "cora", "50.0"],
+        ["hogs", "citeseer", "60.0"],
+    ]
+    budgets = [
+        result("hogs", 0.5, 0, epsilon=epsilon, data=data) for data in ("cora", "pubmed") for epsilon in (2.0, 8.0)
+    ]
+    assert [row[:2] for row in rows(*budgets)[1:]] == [
+        [rf"hogs, $\varepsilon$ {epsilon}", data] for data in ("cora", "pubmed") for epsilon in (2, 8)
+    ]
+    sizes = [result("hogs", 0.5, 0, nodes=nodes) for nodes in (60, 90)]
+    assert [row[:2] for row in rows(*sizes)[1:]] == [["hogs", "cora, 60 people"], ["hogs", "cora, 90 people"]]
+    assert rows(one)[0][1] == "accuracy"
+
+
 @pytest.mark.parametrize("sign", ["\\", "&", "%", "$", "#", "_", "{", "}", "~", "^", "[", "*"])
 def test_no_sign_of_a_name_is_one_of_latex(sign: str) -> None:
     (group,) = groups_of([result(f"{sign}b", 0.5, 0)])
