@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ from ldpsim.cli.output import echo, print_json
 from ldpsim.strategies.setup.option_spec import OUTPUT
 
 FILES = ("dossier.html", "dossier.md")
+_WORDS = {"grr": "generalised randomised response", "adjacency": "lists of neighbours"}
 
 
 def dossier(
@@ -109,6 +110,7 @@ def _filled(file: str, record: dict[str, Any], others: Mapping[str, dict[str, An
     from ldpsim.strategies.group_accuracy.section import group_rows
     from ldpsim.strategies.results.in_words import NOT_HIDDEN, PROTECTIONS, held, privacy_in_words
     from ldpsim.strategies.results.numbers import NONE
+    from ldpsim.strategies.results.verdict import DEVICES, NULLS, SHUFFLED, no_reports
 
     holds = record["privacy"]["holds"]
     for level in compared_levels():
@@ -119,10 +121,35 @@ def _filled(file: str, record: dict[str, Any], others: Mapping[str, dict[str, An
         value = follow(of, path)
         return NONE if value is None else FORMS[form](value)
 
+    def null(name: str) -> tuple[str, str]:
+        """Return heading and place of the figure of a null model."""
+        shuffled = name.startswith(SHUFFLED)
+        place = f"shuffled.{name.removeprefix(SHUFFLED)}" if shuffled else name
+        return {**NULLS, **DEVICES}[name].heading, f"nulls.{place}.test"
+
+    best = no_reports(record)
     return markdown(
-        "dossier.md", file=file, record=record, others=others, shown=shown, holds=holds, levels=LEVELS,
-        method=find(str(record["method"])).spec, mechanisms=mechanisms_of_run(record), groups=group_rows(record),
+        "dossier.md", worth=_worth(record), no_reports=best and null(best),
+        simpler=[null(name) for name in (*NULLS, *DEVICES) if follow(record, null(name)[1]) is not None],
+        file=file, record=record, others=others, shown=shown, holds=holds, levels=LEVELS,
+        method=find(str(record["method"])).spec, mechanisms=_plain(mechanisms_of_run(record)),
+        groups=group_rows(record),
         words={level: each.word for each in privacy_in_words(record) for level in each.levels},
         weak=[NOT_HIDDEN, *(each.word for each in PROTECTIONS if each.tone == "bad")],
         left_out=[NOT_COUNTED[name] for name in left_out if name in NOT_COUNTED],
     )  # fmt: skip
+
+
+def _worth(record: Mapping[str, Any]) -> str:
+    """Return what asking gains, in the one sentence of the verdict, or why it is not known."""
+    from ldpsim.strategies.results.verdict import gains_without_options, shown_nulls_of
+
+    if not record.get("verdict"):
+        return "Not known: the run took no simpler models."
+    words = gains_without_options(record["verdict"], shown_nulls_of(record))
+    return f"{words[0].upper()}{words[1:]}." if words else "Not known: the run gives no interval."
+
+
+def _plain(mechanisms: Iterable[str]) -> list[str]:
+    """Return names of mechanisms and what they are on, in words."""
+    return [" ".join(_WORDS.get(word, word) for word in name.replace("_", " ").split()) for name in mechanisms]

@@ -174,7 +174,7 @@ def standing_among(standing: str, nulls: Collection[str]) -> str:
 _SHUFFLED_DATA = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data"}
 YES, NO, OPEN = "yes", "no", "not measurable"
 GAINS = "asking gains "
-_HINT = re.compile(r" \(--repeats \d+ would show 3 points\)")
+_HINT = re.compile(r" \(--repeats (\d+) would show 3 points\)")
 
 
 def gain_text(interval: _Interval, over: str, repeats: int) -> str:
@@ -227,11 +227,24 @@ def gains_in_short(section: Mapping[str, Any], nulls: Collection[str]) -> str:
     Args:
         section, nulls: As for :func:`gain_of`.
     """
+    return _HINT.sub("", _gains(section, nulls))
+
+
+def gains_without_options(section: Mapping[str, Any], nulls: Collection[str]) -> str:
+    """Return both sentences as one for people who do not use the program; empty without any.
+
+    Args:
+        section, nulls: As for :func:`gain_of`.
+    """
+    return _HINT.sub(r" (\1 repeats would show 3 points)", _gains(section, nulls))
+
+
+def _gains(section: Mapping[str, Any], nulls: Collection[str]) -> str:
     curator, device = gain_of(section, nulls), device_gain_of(section)
     if curator and device:
         device = device.removeprefix(GAINS)
     both = [curator, f"on the device {device}" if device else ""]
-    return _HINT.sub("", "; ".join(filter(None, both)))
+    return "; ".join(filter(None, both))
 
 
 def _as_object(name: str) -> str:

@@ -143,6 +143,32 @@ def test_every_figure_of_a_run_is_that_of_its_key_in_both_formats(name: str, tmp
         assert (f"- {spec.term}: not protected" in first) == (holds[level]["status"] == "unprotected")
 
 
+@pytest.mark.parametrize("name", RUNS)
+def test_it_says_whether_asking_is_worth_it_and_has_no_code_names(name: str, tmp_path: Path) -> None:
+    """Names of null models are told in words; keys of a file are in the column of sources alone."""
+    record = json.loads(record_of(name))
+    made = made_of(written(tmp_path, record)).replace("\\", "")
+    (answer,) = re.findall(r"\*\*Is it worth asking\?\*\* (.*) Section 2 has the figures\.", made)
+    found = {cells[0]: cells[1] for cells in rows(made) if cells[0].startswith("no reports")}
+    if record["verdict"]:
+        margin = record["verdict"]["margin"]
+        assert f"Asking gains {100 * margin['value']:+.1f} points over graph alone" in answer
+        assert answer.count("on the device") == bool(record["verdict"]["device"])
+        if margin["low"] <= 0 <= margin["high"]:
+            assert re.search(r": not measurable \(\d+ repeats would show 3 points\)", answer)
+        free = record["verdict"]["ask_nobody"]
+        ((label, share),) = found.items()
+        tests = {each: record["nulls"]["shuffled"]["all"] if each == "shuffled_all" else record["nulls"][each]
+                 for each in free}  # fmt: skip
+        assert share == f"{100 * max(each['test'] for each in tests.values()):.1f} %" and label != "no reports"
+    else:
+        assert answer == "Not known: the run took no simpler models."
+        assert found == {"no reports": "not known: the run took no simpler model that needs no reports"}
+    for line in made.splitlines():
+        told = line.rpartition("|")[0].rpartition("|")[0] if line.startswith("|") else line
+        assert not re.search(r"[a-z]_[a-z]|--[a-z]|null model|\bgrr\b|adjacency", told), told
+
+
 @pytest.mark.usefixtures("cells_in_this_process")
 def test_a_comparison_shows_the_other_methods(tmp_path: Path) -> None:
     options = RunOptions(clients=120, settings={"epochs": "5"}, nulls=False, reference=False, out=tmp_path)

@@ -19,6 +19,7 @@ from ldpsim.strategies.results.verdict import (
     gain_of,
     gain_text,
     gains_in_short,
+    gains_without_options,
     no_reports,
     null_lines,
     nulls_section,
@@ -249,6 +250,8 @@ def test_one_sentence_says_what_asking_gains(low: float, high: float, answer: st
     short = words.partition(" (--")[0]
     both = f"{short}; on the device {short.removeprefix('asking gains ').replace('largest class', 'device alone')}"
     assert gains_in_short(on_device, ["chance", "features_alone"]) == both
+    plain = gains_without_options(on_device, ["chance", "features_alone"])
+    assert "--" not in plain and plain.count(" repeats would show 3 points)") == 2 * answer.count("--")
 
 
 def test_many_repeats_are_not_asked_for_again() -> None:
