@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 
 from docs.layers import ROOT
 from ldpsim.cli.main import app
+from ldpsim.strategies.results.in_words import PROTECTIONS, guess, protection
+from ldpsim.strategies.results.numbers import guessed
 
 PEOPLE = 1200
 
@@ -36,6 +38,21 @@ def _ldpsim(command: str, *more: str) -> Any:
     shown = CliRunner().invoke(app, [*shlex.split(command)[1:], *more])
     assert shown.exit_code == 0, shown.output
     return json.loads(shown.stdout) if more else shown.stdout
+
+
+def test_the_guide_says_which_epsilon_hides_before_it_asks_for_one() -> None:
+    """The figures are those of the one rule for the words, and each word but that of the last degree has a line."""
+    guide = (ROOT / "docs" / "guide-decide.md").read_text()
+    before = guide.partition("--holds")[0]
+    lines = re.findall(r"^\| ([\d.]+) \| ([\d.]+ %) \| ([a-z ]+) \|$", before, re.MULTILINE)
+    assert [word for *_, word in lines] == [each.word for each in PROTECTIONS[:-1]]
+    for epsilon, chance, word in lines:
+        assert (guessed(guess(float(epsilon))), protection(float(epsilon)).word) == (chance, word)
+    (above,) = re.findall(r"Above ([\d.]+) it is \*([a-z ]+)\*", before)
+    assert above[1] == PROTECTIONS[-1].word == protection(float(above[0])).word
+    assert protection(float(above[0]) - 0.1).word == lines[-1][2]
+    asked = re.findall(r"--(?:holds|epsilon|match \w+) ([\d.]+)", guide)
+    assert asked and {float(each) for each in asked} == {4.0} and "The 4 of the commands below hides little" in before
 
 
 @pytest.mark.slow
