@@ -25,7 +25,7 @@ from ldpsim.cli.summary import first_screen, summary
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.attacks.stress.summary import Summary
 from ldpsim.strategies.outputs.shell import comparison_of
-from ldpsim.strategies.palette import SERIES
+from ldpsim.strategies.palette import ON_WHITE, SERIES
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 
@@ -70,15 +70,16 @@ def stress_picture(table: Path) -> bytes:
     counted = frame.found.notna().groupby(frame.asks).transform("all")
     summary = Summary.of(frame[counted].to_dict("records"))
     charts = [chart(summary, attribute, SERIES) for attribute in summary.no_reports]
-    axis = {"labelColor": "#555e69", "titleColor": "#555e69", "gridColor": "#e9ecef", "domainColor": "#d9dde2",
-            "tickColor": "#d9dde2", "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}  # fmt: skip
+    soft, line = ON_WHITE["soft"], ON_WHITE["line"]
+    axis = {"labelColor": soft, "titleColor": soft, "gridColor": ON_WHITE["grid"], "domainColor": line,
+            "tickColor": line, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}  # fmt: skip
     picture = {
         "$schema": SCHEMA,
         "background": "white",
         "padding": 10,
         "hconcat": [{**each, "width": 260, "autosize": "pad"} for each in charts],
         "config": {"view": {"stroke": None}, "axis": axis,
-                   "legend": {"labelColor": "#555e69", "labelFontSize": 12, "title": None, "orient": "bottom"}},
+                   "legend": {"labelColor": soft, "labelFontSize": 12, "title": None, "orient": "bottom"}},
     }  # fmt: skip
     return bytes(vl_convert.vegalite_to_png(json.dumps(picture), scale=2))
 

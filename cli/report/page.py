@@ -30,7 +30,7 @@ from ldpsim.strategies.outputs.comparison import accuracy_interval, columns_of_d
 from ldpsim.strategies.outputs.groups import ABOVE, Group, shown_cells, table_of
 from ldpsim.strategies.outputs.shell import command_of
 from ldpsim.strategies.outputs.sums import of_repeats
-from ldpsim.strategies.palette import SERIES, SERIES_ON_DARK
+from ldpsim.strategies.palette import ON_WHITE, SERIES, SERIES_ON_DARK
 from ldpsim.strategies.results.in_words import (
     NOT_ASKED,
     NOT_HIDDEN,
@@ -283,7 +283,7 @@ def environment() -> Environment:
         loader=PackageLoader("ldpsim.cli.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    made.globals |= {"policy": _policy(), "series": SERIES, "series_on_dark": SERIES_ON_DARK}
+    made.globals |= {"policy": _policy(), "series": SERIES, "series_on_dark": SERIES_ON_DARK, "on_white": ON_WHITE}
     made.filters |= {"points": points, "plus_minus": plus_minus, "bytes": bytes_, "seconds": seconds,
                      "difference": difference, "served": words_of_groups, "line": text}  # fmt: skip
     return made
