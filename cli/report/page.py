@@ -143,8 +143,8 @@ def _headline(groups: Sequence[Group], panels: Mapping[Any, Mapping[str, Any]]) 
 
 
 def matched_level(gathered: Gathered) -> str:
-    """Return the level at which a comparison made losses equal; a person without one."""
-    return str(gathered.match["level"]) if gathered.match else WHOLE
+    """Return the level at which a comparison made losses equal; empty without one."""
+    return str(gathered.match["level"]) if gathered.match else ""
 
 
 def chart(groups: Sequence[Group], data: tuple[str, int], kind: str, matched: str) -> dict[str, Any]:
@@ -154,12 +154,13 @@ def chart(groups: Sequence[Group], data: tuple[str, int], kind: str, matched: st
         groups: The groups of the page.
         data: The data set.
         kind: ``privacy``, with a choice among the claim and the levels, or ``bytes``.
-        matched: A level that the switch offers beside a person and a friendship.
+        matched: A level at which losses are equal: the switch offers it, and the chart opens at another one, because
+            all points would have one place on its axis; empty for none.
     """
     groups = [group for group in groups if group.data == data and group.mean is not None]
     bounded = {name for name in shown_levels() for group in groups if group.row[f"holds_{name}"]}
-    levels = list(dict.fromkeys([WHOLE, EDGE, matched, *sorted(bounded & {OWNED})]))
-    opening = next((name for name in (matched, *levels) if name in bounded), WHOLE)
+    levels = list(dict.fromkeys(filter(None, [WHOLE, EDGE, matched, *sorted(bounded & {OWNED})])))
+    opening = next((name for name in levels if name in bounded - {matched}), matched or WHOLE)
     losses = {**{name: f"holds_{name}" for name in levels}, CLAIMED: "claimed"}
     values = []
     for group in groups:

@@ -82,12 +82,12 @@ def test_a_figure_is_as_wide_as_a_column_and_has_colours_of_its_own(comparison: 
     assert json.loads(report(comparison, "--json", "--figure", file).stdout)["figure"] == str(file)
 
 
-def test_a_figure_has_the_level_of_a_match_and_names_the_data_set_it_shows(
+def test_a_figure_has_another_level_than_that_of_a_match_and_names_the_data_set_it_shows(
     tmp_path: Path, write_result: Callable[..., Path]
 ) -> None:
     folder = tmp_path / "c"
     write_result(folder, "a")
-    match = {"level": "relationship", "target": 14.4, "unmatched": {}}
+    match = {"level": "user", "target": 21797.6, "unmatched": {}}  # all points would have one place
     (folder / "compare.json").write_text(json.dumps({"folders": ["a"], "match": match}))
     write_result(tmp_path / "d", "b", {"dataset/name": "other"})
     assert report(folder, "--figure", tmp_path / "f.svg").stdout.count("alone") == 0
