@@ -5,6 +5,7 @@ networkx reads no GraphML here: of several graphs it takes the first, and it lea
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 from array import array
@@ -20,6 +21,14 @@ import pandas as pd
 
 from ldpsim.devices.array_types import check_growth
 from ldpsim.strategies.foreign_text import from_csv_cell
+from ldpsim.strategies.importing.headings import (
+    column_of,
+    is_data,
+    key_columns,
+    likely_keys,
+    separator,
+    without_nameless,
+)  # fmt: skip
 from ldpsim.strategies.importing.options import REFUSE, ImportOptions, and_more
 
 LABELS = ("label", "y", "class")  # attributes of a graph that hold the class where --label names none
@@ -83,15 +92,9 @@ def read_tables(path: Path, options: ImportOptions, faults: list[str], notes: li
         return _read_graph(path, options, faults)
     if kind == ".tsv":
         with path.open(encoding="utf-8-sig") as file:
-            header = {*file.readline().split()}
-        kind = ".csv" if any({*keys} <= header for keys in _keys(options)) else kind
+            header = [name.strip() for name in file.readline().split("\t")]
+        kind = ".csv" if key_columns(header, options) else kind
     return _read_table(path, options, faults, notes) if kind == ".csv" else _read_edge_list(path, faults, notes)
-
-
-def _keys(options: ImportOptions) -> list[tuple[str, ...]]:
-    """Return the columns that make a table one of edges, or of people."""
-    ends, usual = (options.source or "source", options.target or "target"), ("source", "target")
-    return [ends, usual, (options.id or "id",), ("id",)]
 
 
 def _read_edge_list(path: Path, faults: list[str], notes: list[str]) -> list[Table]:
@@ -124,16 +127,14 @@ def _read_edge_list(path: Path, faults: list[str], notes: list[str]) -> list[Tab
 def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: list[str]) -> list[Table]:
     """Read a table with a first row of names; cells are divided by comma, semicolon or tab."""
     text = path.read_text(encoding="utf-8-sig")
-    first = text.partition("\n")[0]
-    signs = ";\t," if options.decimal == "," else ",;\t"
-    divider = next((sign for sign in signs if sign in first), ",")
-    form: dict[str, Any] = {"sep": divider, "dtype": object, "keep_default_na": False, "encoding": "utf-8-sig"}
+    divider, skipped = separator(text, options)
+    form: dict[str, Any] = {"sep": divider, "dtype": object, "keep_default_na": False, "skiprows": skipped}
     try:
-        header = [name.strip() for name in pd.read_csv(path, header=None, nrows=1, **form).iloc[0]]
+        header = [name.strip() for name in pd.read_csv(io.StringIO(text), header=None, nrows=1, **form).iloc[0]]
         if fault := _wrong_header(path, header, text):
             faults.append(fault)
             return []
-        cells = pd.read_csv(path, skip_blank_lines=False, **form)
+        cells = pd.read_csv(io.StringIO(text), skip_blank_lines=False, **form)
     except pd.errors.EmptyDataError:
         faults.append(f"{path.name}: row 1 must name the columns; the file is empty")
         return []
@@ -142,20 +143,36 @@ def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: li
         faults.append(f"{path.name}: {what}; a cell that holds the dividing sign stands in double quotes")
         return []
     if len(cells) and not isinstance(cells.index, pd.RangeIndex):
-        faults.append(f"{path.name}: row 2 has more cells than the first row; each column needs a name")
+        faults.append(f"{path.name}: row {skipped + 2} has more cells than the first row; each column needs a name")
         return []
-    cells = cells.set_axis(header, axis=1).set_axis(range(2, len(cells) + 2))
+    cells = cells.set_axis(header, axis=1).set_axis(range(skipped + 2, len(cells) + skipped + 2))
     cells = cells[(cells != "").any(axis=1)]
-    keys = next((keys for keys in _keys(options) if {*keys} <= {*header}), None)
-    if keys is None:
-        ends, _, (id,), _ = _keys(options)
-        keys, likely = _likely_keys(cells)
+    keys = key_columns(header, options)
+    if keys is None and is_data(header, cells):
         faults.append(
-            f"{path.name}: row 1 must name the columns {' and '.join(ends)} (edges) or {id} (people), found "
+            f"{path.name}: row 1 holds data ({', '.join(header)[:80]}), not the names of columns; write a first row, "
+            "such as source,target (edges) or id,age,label (people)"
+        )
+        return []
+    if keys is None:
+        ends, own = (options.source or "source", options.target or "target"), options.id or "id"
+        keys, likely = likely_keys(cells)
+        faults.append(
+            f"{path.name}: row 1 must name the columns {' and '.join(ends)} (edges) or {own} (people), found "
             f"{', '.join(header)}; --source NAME --target NAME reads edges, --id NAME reads people{likely}"
         )
         if not keys:
             return []
+    elif "" not in keys:
+        cells = without_nameless(path.name, cells, options, notes)
+        header = list(cells.columns)
+        if len(keys) == 1 and "" in header and "" not in options.ignore:
+            faults.append(
+                f"{path.name}: row 1: column {header.index('') + 1} has no name; write one there, --ignore '' leaves "
+                "it out, --id '' takes it as the names of people"
+            )
+            header = [name for name in header if name]
+            cells = cells[header]
     for key in keys:
         cells[key] = cells[key].str.strip().map(from_csv_cell)
     nameless = cells[[*keys]] == ""
@@ -165,19 +182,22 @@ def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: li
         faults.append(f"{where}: is empty{and_more(int(rows.sum()))}; {_NAMELESS}")
     cells = cells[~nameless.any(axis=1)]
     if len(keys) == 1:
-        label = options.label or "label"
-        own = label if label in header and label not in (*options.ignore, *keys) else None
-        return [Table(path.name, cells, keys, own)]
+        label = column_of("label", header) if options.label is None else options.label
+        return [
+            Table(path.name, cells, keys, label if label in header and label not in (*options.ignore, *keys) else None)
+        ]
     unread = [name for name in header if name not in keys]
     if unread:
-        notes.append(f"{path.name}: not read: {', '.join(unread)} (an edge has no attributes)")
+        notes.append(
+            f"{path.name}: not read: {', '.join(name or repr(name) for name in unread)} (an edge has no attributes)"
+        )
     return [Table(path.name, cells[[*keys]], keys)]
 
 
 def _wrong_header(path: Path, header: list[str], text: str) -> str | None:
     """Return the fault of the names of columns, or of rows that are too short for so many; None where there is none."""
     times = Counter(header)
-    twice = next((name for name in header if times[name] > 1), None)
+    twice = next((name for name in header if name and times[name] > 1), None)
     if twice is not None:
         return f"{path.name}: row 1: the column {twice!r} stands twice; give each column its own name"
     rows = sum(part.count("\n") for part in text.split('"')[::2])  # a line inside of quotes is no row
@@ -186,18 +206,6 @@ def _wrong_header(path: Path, header: list[str], text: str) -> str | None:
     except ValueError as error:
         return f"{error}; a row has a cell for each column"
     return None
-
-
-def _likely_keys(cells: Any) -> tuple[tuple[str, ...], str]:
-    """Return the columns that may hold the names, so that the other faults can be told, and the options in words.
-
-    A table of two columns has edges; in another the first column without a repeated text names people.
-    """
-    if len(cells.columns) == 2:
-        keys = tuple(cells.columns)
-        return keys, f"; here perhaps --source {shlex.quote(keys[0])} --target {shlex.quote(keys[1])}"
-    name = next((name for name in cells if len(cells) and not cells[name].duplicated().any()), None)
-    return ((), "") if name is None else ((name,), f"; here perhaps --id {shlex.quote(name)}")
 
 
 def _read_graph(path: Path, options: ImportOptions, faults: list[str]) -> list[Table]:

@@ -19,7 +19,7 @@ from ldpsim.devices.datasets.npz_file import load_arrays, population_of, split_o
 from ldpsim.devices.datasets.pyg_file import arrays_of, load_plain
 from ldpsim.strategies.importing.files import Table, read_tables
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
-from ldpsim.strategies.importing.people import ImportedGraph, join
+from ldpsim.strategies.importing.people import ImportedGraph, check_cells, join
 from ldpsim.strategies.importing.vaults import names_of_people, write_vaults
 
 _TEXTS = (".txt", ".edges", ".edgelist", ".tsv", ".csv", ".gml", ".graphml")
@@ -104,7 +104,8 @@ def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str],
         WrongFiles: where a file cannot be read.
     """
     tables: list[Table] = []
-    unread = []
+    unread: list[str] = []
+    whole = True
     for path in paths:
         end = path.suffix.lower()
         if end in _PICKLES:
@@ -120,13 +121,17 @@ def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str],
             return _of_arrays(path, options, notes)
         else:
             try:
-                tables += read_tables(path, options, faults, notes)
+                found = read_tables(path, options, faults, notes)
+                tables += found
+                whole = whole and bool(found)
             except UnicodeDecodeError as error:
                 place = f"{error.reason} at byte {error.start}"
                 unread.append(f"{path.name}: is not text in UTF-8 ({place}); save it as UTF-8")
             except ValueError as error:
                 unread.append(str(error))
-    if unread or not tables:
+    if not unread and tables and not whole:  # what a join would miss follows from the file that is not read
+        check_cells(tables, options, faults, notes)
+    if unread or not whole:
         raise WrongFiles([*unread, *faults])
     return join(tables, options, faults, notes)
 
@@ -227,7 +232,8 @@ def _summary(
     if 0 < len(masks) < len(PARTS):
         absent = ", ".join(part for part in PARTS if part not in masks)
         warnings.append(f"masks: {', '.join(masks)} found without {absent}; left out, since --split file needs all")
-    if facts.classes > max(10, facts.n / 2):
+    largest = int(np.unique(labels[labels >= 0], return_counts=True)[1].max(initial=0))
+    if facts.classes > max(10, facts.n / 2) or (largest == 1 and facts.classes > 3):
         warnings.append("most people have a class of their own: --label names the class, --ignore drops a column")
     if unlabelled == facts.n:
         warnings.append(
@@ -241,7 +247,7 @@ def _summary(
                   "repeats_dropped": edges.shape[1] - loops - count},
         "isolated": int(np.sum(population.degrees == 0)),
         "classes": facts.classes,
-        "largest_class": int(np.unique(labels[labels >= 0], return_counts=True)[1].max(initial=0)),
+        "largest_class": largest,
         "without_label": unlabelled,
         "features": facts.d,
         "homophily": population.homophily if np.isfinite(population.homophily) else None,

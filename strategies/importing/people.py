@@ -116,6 +116,13 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
     )  # fmt: skip
 
 
+def check_cells(tables: Sequence[Table], options: ImportOptions, faults: list[str], notes: list[str]) -> None:
+    """Add the faults of each table alone, where another file is not read, so that nothing can be joined."""
+    for table in tables:
+        if not table.of_edges:
+            _by_name(table, options, faults, notes)
+
+
 def _by_name(table: Table, options: ImportOptions, faults: list[str], notes: list[str]) -> tuple[Table, Any]:
     """Return a table with one row a person, and its columns by the names."""
     repeated = table.names.duplicated(keep="last" if options.duplicates == "last" else "first")

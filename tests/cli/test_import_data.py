@@ -133,17 +133,17 @@ def test_messy_files_are_told_in_one_message_and_then_learned_from(desk: Path) -
     (desk / "people.csv").write_text("\n".join(["customer;segment;city;spent;since", *rows]))
     pairs = [pair for pair in rng.integers(0, n, (4000, 2)) if group[pair[0]] == group[pair[1]]][:900]
     edges = [f"C{a};C{b}" for a, b in pairs] + ["C1;stranger"]
-    (desk / "edges.csv").write_text("\n".join(["from;to", *edges]))
+    (desk / "edges.csv").write_text("\n".join(["giver;taker", *edges]))
     refused = ldpsim("import", "edges.csv", "people.csv")
     told = refused.stderr
     assert refused.exit_code == 2 and "Traceback" not in told
     for option in (
-        "--source from --target to", "--id customer", "--label segment", "--one-hot city", "--decimal , --missing zero",
-        "--ignore since", "--without-row drop", "--scale clip, binary or minmax",
+        "--source giver --target taker", "--id customer", "--label segment", "--one-hot city",
+        "--decimal , --missing zero", "--ignore since", "--without-row drop", "--scale clip, binary or minmax",
     ):  # fmt: skip
         assert option in told, option
     cities = 'city="Rome, Lazio",Oslo,Paris'
-    mended = "import edges.csv people.csv --source from --target to --id customer --label segment --decimal , "
+    mended = "import edges.csv people.csv --source giver --target taker --id customer --label segment --decimal , "
     mended += "--missing zero --ignore since --without-row drop --scale minmax --out mine.npz"
     made = ldpsim(*mended.split(), "--one-hot", cities)
     assert made.exit_code == 0, made.output

@@ -1,0 +1,96 @@
+"""Headings of a table: the sign between its cells, the columns of the names, and columns that have no heading."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from ldpsim.strategies.importing.options import ImportOptions
+
+_SIGNS = ",;\t|"
+_SEPARATOR_ROW = re.compile(r'"?sep=(.)"?\s*\n', re.IGNORECASE)  # Excel writes and reads such a row
+_ENDS = (("from", "to"), ("src", "dst"), ("src_id", "dst_id"), ("source_id", "target_id"), ("fromnodeid", "tonodeid"))
+_NAMELESS = re.compile(
+    r"(unnamed: \d+(_level_\d+)?(\.\d+)?)?", re.IGNORECASE
+)  # pandas calls a column without a name so
+_ID = re.compile(r"(.*[ _-])?(id|name|key|number|nr|no)", re.IGNORECASE)
+
+
+def separator(text: str, options: ImportOptions) -> tuple[str, int]:
+    """Return the sign between the cells of a table, and the number of rows before its headings.
+
+    A row ``sep=;`` states the sign; else it is the one that stands most often in the headings, outside of quotes.
+
+    >>> separator("sep=;\\na;b\\n", ImportOptions()), separator('id;"a, b, c";x\\n', ImportOptions())
+    ((';', 1), (';', 0))
+    """
+    if stated := _SEPARATOR_ROW.match(text):
+        return stated[1], 1
+    bare = "".join(text.partition("\n")[0].split('"')[::2])
+    signs = _SIGNS[1:] + "," if options.decimal == "," else _SIGNS
+    return max(signs, key=bare.count), 0
+
+
+def column_of(name: str, header: Sequence[str]) -> str | None:
+    """Return the heading that is a name, in any case where none is the same in case, too; None where there is none.
+
+    >>> column_of("id", ["ID", "x"]), column_of("id", ["Id", "id"]), column_of("id", ["x"])
+    ('ID', 'id', None)
+    """
+    return name if name in header else next((found for found in header if found.lower() == name.lower()), None)
+
+
+def key_columns(header: Sequence[str], options: ImportOptions) -> tuple[str, ...] | None:
+    """Return the headings of an edge's two ends, or of a person's name; None where there is neither.
+
+    Columns that options name come first, then ``source`` and ``target``, ``id``, ``node_id``, and other usual pairs.
+    """
+    ends = options.source or "source", options.target or "target"
+    own = "id" if options.id is None else options.id
+    for names in (ends, ("source", "target"), (own,), ("id",), ("node_id",), *_ENDS):
+        found = tuple(column for name in names if (column := column_of(name, header)) is not None)
+        if len(found) == len(names):
+            return found
+    return None
+
+
+def likely_keys(cells: Any) -> tuple[tuple[str, ...], str]:
+    """Return the columns that may hold the names, so that the other faults can be told, and the options in words.
+
+    The first two columns are an edge's ends where they share a name, and in a table of two where not just one heading
+    says that it is an id; else a column without a repeated text names people, first of all one whose heading says so.
+    """
+    first = tuple(cells.columns[:2])
+    ids = [name for name in cells if _ID.fullmatch(name)]
+    pair = len(cells.columns) == 2 and len(ids) != 1
+    if pair or (len(first) == 2 and {*cells[first[0]]} & {*cells[first[1]]} - {""}):
+        return first, f"; here perhaps --source {shlex.quote(first[0])} --target {shlex.quote(first[1])}"
+    name = next((name for name in [*ids, *cells] if len(cells) and not cells[name].duplicated().any()), None)
+    return ((), "") if name is None else ((name,), f"; here perhaps --id {shlex.quote(name)}")
+
+
+def is_data(header: Sequence[str], cells: Any) -> bool:
+    """Return whether the first row holds data: all numbers, a name of an edge, or a text that its column has again."""
+    if all(re.fullmatch(r"[+-]?\d+([.,]\d+)?", name) for name in header):
+        return True
+    names = {text for column in list(cells)[:2] for text in cells[column]}
+    words = [name for name in header if name and not name.replace(".", "", 1).isdecimal()]
+    return any(name in names for name in header[:2] if name) or any(cells[name].eq(name).any() for name in words)
+
+
+def without_nameless(file: str, cells: Any, options: ImportOptions, notes: list[str]) -> Any:
+    """Return a table without columns that have no heading and are empty or count the rows, each told in a note."""
+    kept = []
+    for place, name in enumerate(cells.columns):
+        column = cells.iloc[:, place].str.strip()
+        nameless = _NAMELESS.fullmatch(name) and name not in (*options.ignore, *options.categories, options.label)
+        filled = column[column != ""]
+        if nameless and len(filled) < len(cells.index) and filled.empty:
+            notes.append(f"{file}: column {place + 1} has no name and no cells: left out")
+        elif nameless and filled.str.fullmatch(r"\d+").all() and not filled.duplicated().any():
+            notes.append(f"{file}: column {place + 1} has no name and counts the rows, as pandas writes: left out")
+        else:
+            kept.append(place)
+    return cells.iloc[:, kept]

@@ -1,0 +1,121 @@
+"""Files of other programs in forms that were once read wrongly or without a telling word, each from a public report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.sparse import csr_array
+
+from ldpsim.strategies.importing.graph_import import read_graph
+from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
+from ldpsim.strategies.importing.people import ImportedGraph
+
+
+def read(folder: Path, texts: dict[str, str], **options: Any) -> tuple[ImportedGraph, list[str]]:
+    """Return the graph of files of these texts, and the notes."""
+    for name, text in texts.items():
+        (folder / name).write_text(text, newline="")
+    faults: list[str] = []
+    notes: list[str] = []
+    graph = read_graph([folder / name for name in texts], ImportOptions(**options), faults, notes)
+    if faults:
+        raise WrongFiles(faults)
+    return graph, notes
+
+
+def faults_of(folder: Path, texts: dict[str, str], **options: Any) -> tuple[str, ...]:
+    """Return the lines that refuse files of these texts, each without a line break."""
+    with pytest.raises(WrongFiles) as caught:
+        read(folder, texts, **options)
+    assert not any("\n" in line for line in caught.value.faults)
+    return caught.value.faults
+
+
+def pairs(graph: ImportedGraph) -> list[tuple[str, str]]:
+    """Return the names of each edge's ends."""
+    assert graph.ids is not None
+    return [(graph.ids[a], graph.ids[b]) for a, b in graph.arrays["edge_index"].T]
+
+
+def dense(graph: ImportedGraph) -> list[list[float]]:
+    """Return the features."""
+    a = graph.arrays
+    parts = (a["values"], a["indices"], a["indptr"])
+    return csr_array(parts, shape=(len(a["labels"]), int(a["num_features"]))).toarray().tolist()
+
+
+@pytest.mark.parametrize(
+    ("heading", "numbers"),
+    [("", "012"), ("", "123"), ('""', "012"), ("Unnamed: 0", "012"), ("", ["5", "0", "17"]), ("", ["", "", ""])],
+    ids=str,
+)
+def test_a_column_of_row_numbers_is_no_feature(tmp_path: Path, heading: str, numbers: Any) -> None:
+    """pandas writes its index in front, without a heading; rows that were left out leave gaps."""
+    rows = ["ann,0,a", "bob,1,b", "cy,1,a"]
+    people = "\n".join([f"{heading},id,f,label", *(f"{k},{row}" for k, row in zip(numbers, rows, strict=True))])
+    graph, notes = read(tmp_path, {"e.csv": f"{heading},source,target\n0,ann,bob\n1,bob,cy\n", "p.csv": people + "\n"})
+    assert (
+        graph.columns == ("f",) and dense(graph) == [[0], [1], [1]] and pairs(graph) == [("ann", "bob"), ("bob", "cy")]
+    )
+    assert sum("column 1 has no name" in note for note in notes) == 2
+
+
+def test_a_column_without_a_heading_that_counts_nothing_is_named(tmp_path: Path) -> None:
+    texts = {"e.csv": "source,target\nann,bob\n", "p.csv": ",id,f\n0.5,ann,0\n0.5,bob,1\n"}
+    (line,) = faults_of(tmp_path, texts)
+    assert line.startswith("p.csv: row 1: column 1 has no name; write one there, --ignore '' leaves it out")
+    assert dense(read(tmp_path, texts, ignore=("",))[0]) == [[0], [1]]
+    names = {"e.csv": "source,target\nann,bob\n", "p.csv": ",f\nann,0\nbob,1\n"}
+    assert dense(read(tmp_path, names, id="")[0]) == [[0], [1]]
+
+
+@pytest.mark.parametrize(
+    ("ends", "own"),
+    [("Source,Target", "Id"), ("SOURCE,TARGET", "ID"), ("From,To", "id"), ("src,dst", "node_id"), ("a,b", "Node_ID"),
+     ("src_id,dst_id", "node_id"), ("source_id,target_id", "id")],
+)  # fmt: skip
+def test_usual_headings_are_read_in_any_case(tmp_path: Path, ends: str, own: str) -> None:
+    edges, people = f"\ufeff{ends},Type\r\n1,2,x\r\n2,3,x\r\n", f"\ufeff{own},Label,f\r\n1,A,1\r\n2,B,0\r\n3,A,1\r\n"
+    options = {"source": "a", "target": "B"} if ends == "a,b" else {}
+    for sign in ",;\t|":
+        texts = {"e.csv": edges.replace(",", sign), "p.csv": people.replace(",", sign)}
+        graph, notes = read(tmp_path, texts, **options)
+        assert pairs(graph) == [("1", "2"), ("2", "3")] and dense(graph) == [[1], [0], [1]]
+        assert graph.arrays["class_names"].tolist() == ["A", "B"]
+        assert notes == ["e.csv: not read: Type (an edge has no attributes)"]
+
+
+def test_an_id_beside_two_dates_is_a_person(tmp_path: Path) -> None:
+    graph, _ = read(tmp_path, {"e.csv": "id,source,target\n7,a,b\n", "p.csv": "id,from,to\na,0,1\nb,1,1\n"})
+    assert graph.columns == ("from", "to") and pairs(graph) == [("a", "b")]
+
+
+def test_no_fault_follows_from_a_file_that_is_not_read(tmp_path: Path) -> None:
+    """The file without headings is one line; what a join without it would miss is told by nobody."""
+    people = "id,f,label\nann,x,a\nbob,1,b\n"
+    told = faults_of(tmp_path, {"e.csv": "ann,bob\nbob,cy\n", "p.csv": people})
+    assert len(told) == 2 and told[0].startswith("e.csv: row 1 holds data (ann, bob), not the names of columns")
+    assert told[1].startswith("p.csv: row 2, column f: 'x' is not a number")
+    (line,) = faults_of(tmp_path, {"e.csv": "1,2\n2,3\n", "p.csv": people.replace("x", "0")})
+    assert line.startswith("e.csv: row 1 holds data (1, 2)")
+    (line,) = faults_of(tmp_path, {"e.csv": "source,target\nann,bob\n", "p.csv": "ann,0,a\nbob,1,b\ncy,1,a\n"})
+    assert line.startswith("p.csv: row 1 holds data (ann, 0, a)")
+
+
+def test_the_hint_names_the_columns_that_hold_names(tmp_path: Path) -> None:
+    (line,) = faults_of(tmp_path, {"e.csv": "giver,taker,weight\na,b,0.1\nb,c,0.2\n"})
+    assert line.endswith("here perhaps --source giver --target taker")
+    texts = {"e.csv": "source,target\na,b\n", "p.csv": "height,customer_id\n0.5,a\n0.75,b\n"}
+    (line,) = faults_of(tmp_path, texts)
+    assert line.endswith("here perhaps --id customer_id")
+
+
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=;"])
+def test_a_row_that_states_the_separator(tmp_path: Path, first: str) -> None:
+    edges = f"{first}\r\nsource;target\r\n1,0;2\r\n2;3\r\n"
+    graph, _ = read(tmp_path, {"e.csv": edges})
+    assert sorted(pairs(graph)) == [("1,0", "2"), ("2", "3")]
+    (line,) = faults_of(tmp_path, {"e.csv": edges + "2;\r\n"})
+    assert line.startswith("e.csv: row 5, column target: is empty")
