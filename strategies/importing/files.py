@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import re
 import shlex
-from array import array
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain
@@ -21,6 +20,8 @@ import pandas as pd
 
 from ldpsim.devices.array_types import check_growth
 from ldpsim.strategies.foreign_text import from_csv_cell
+from ldpsim.strategies.importing.edge_lists import edge_list, neighbours
+from ldpsim.strategies.importing.forms import bytes_of, form_of, text_of
 from ldpsim.strategies.importing.headings import (
     column_of,
     is_data,
@@ -33,7 +34,6 @@ from ldpsim.strategies.importing.options import REFUSE, ImportOptions, and_more
 
 LABELS = ("label", "y", "class")  # attributes of a graph that hold the class where --label names none
 _NAMELESS = "write the name there; --missing zero, or any other choice but refuse, leaves such rows out"
-_COMMENT = re.compile(r"(^\s*[#%]|\s[#{]).*", re.DOTALL)  # in a list of edges; networkx writes attributes in braces
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,46 +87,27 @@ def read_tables(path: Path, options: ImportOptions, faults: list[str], notes: li
     Raises:
         ValueError: one line, where nothing can be read.
     """
-    kind = path.suffix.lower()
+    kind = form_of(path)
     if kind in (".gml", ".graphml"):
         return _read_graph(path, options, faults)
     if kind == ".tsv":
-        with path.open(encoding="utf-8-sig") as file:
-            header = [name.strip() for name in file.readline().split("\t")]
+        header = [name.strip() for name in text_of(path).partition("\n")[0].split("\t")]
         kind = ".csv" if key_columns(header, options) else kind
     return _read_table(path, options, faults, notes) if kind == ".csv" else _read_edge_list(path, faults, notes)
 
 
 def _read_edge_list(path: Path, faults: list[str], notes: list[str]) -> list[Table]:
-    """Read two names a line, with blanks or tabs; lines with # or % in front are comments."""
-    left, right, lines, width = [], [], array("q"), 0
-    wrong: list[str] = []
-    with path.open(encoding="utf-8-sig") as file:
-        for number, text in enumerate(file, 1):
-            fields = _COMMENT.sub("", text).split()
-            if not fields or (not width and [name.lower() for name in fields[:2]] == ["source", "target"]):
-                continue
-            width = width or max(len(fields), 2)
-            if len(fields) != width:  # an adjacency list would lose its edges without a word
-                wrong.append(f"row {number} has {len(fields)} fields, an edge has {width}")
-                continue
-            left.append(fields[0])
-            right.append(fields[1])
-            lines.append(number)
-    if wrong:
-        faults.append(
-            f"{path.name}: {wrong[0]}{and_more(len(wrong))}; an edge is two names with a blank or a tab between them "
-            "(a table with commas is named .csv)"
-        )
-    if width > 2:
-        notes.append(f"{path.name}: fields after the second are not read (an edge has no attributes)")
-    cells = pd.DataFrame({"source": left, "target": right}, lines, dtype=str)
-    return [Table(path.name, cells, ("source", "target"))]
+    """Read names of edges, or of neighbours, and those of people who stand alone."""
+    text = text_of(path)
+    cells, alone = neighbours(text) if form_of(path) == ".adjlist" else edge_list(path.name, text, faults, notes)
+    names = pd.DataFrame({"id": alone}, range(1, len(alone) + 1), dtype=str)
+    people = [Table(path.name, names, ("id",))] if alone else []
+    return [Table(path.name, cells, ("source", "target")), *people]
 
 
 def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: list[str]) -> list[Table]:
     """Read a table with a first row of names; cells are divided by comma, semicolon or tab."""
-    text = path.read_text(encoding="utf-8-sig")
+    text = text_of(path)
     divider, skipped = separator(text, options)
     form: dict[str, Any] = {"sep": divider, "dtype": object, "keep_default_na": False, "skiprows": skipped}
     try:
@@ -211,7 +192,7 @@ def _wrong_header(path: Path, header: list[str], text: str) -> str | None:
 def _read_graph(path: Path, options: ImportOptions, faults: list[str]) -> list[Table]:
     """Read nodes with their attributes, and edges; without a label the class is ``label``, ``y`` or ``class``."""
     try:
-        graph = _graphml(path) if path.suffix.lower() == ".graphml" else _gml(path, options)
+        graph = _graphml(path) if form_of(path) == ".graphml" else _gml(path, options)
     except UnicodeDecodeError:
         raise
     except Exception as error:  # what networkx and the XML reader say of a file that is none of theirs
@@ -268,7 +249,7 @@ class _Graph:
 
 def _gml(path: Path, options: ImportOptions) -> _Graph:
     """Return the parts of a GML; ``label`` is a node's name, unless it is chosen as the class or not unique."""
-    text = path.read_text(encoding="utf-8")
+    text = text_of(path)
     # The graph's own bracket, outside of texts and comments; repeated edges are allowed, as in every other form.
     signs = re.finditer(r'"[^"]*"|^[ \t]*#.*|\bgraph\s*\[', text, re.MULTILINE)
     start = next((sign.end() for sign in signs if sign[0].startswith("graph")), 0)
@@ -283,7 +264,7 @@ def _gml(path: Path, options: ImportOptions) -> _Graph:
 
 def _graphml(path: Path) -> _Graph:
     """Return all graphs of a file as one: a node that stands in several is one person."""
-    root = ElementTree.parse(path).getroot()
+    root = ElementTree.fromstring(bytes_of(path))
     if root.find(".//{*}hyperedge") is not None:
         raise ValueError("a hyperedge joins more than two people")
     if root.find(".//{*}graph") is None:

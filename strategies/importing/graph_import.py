@@ -18,11 +18,12 @@ from ldpsim.devices.datasets.array_layouts import PARTS, classes_stated, of_layo
 from ldpsim.devices.datasets.npz_file import load_arrays, population_of, split_of, write_npz_file
 from ldpsim.devices.datasets.pyg_file import arrays_of, load_plain
 from ldpsim.strategies.importing.files import Table, read_tables
+from ldpsim.strategies.importing.forms import form_of
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 from ldpsim.strategies.importing.people import ImportedGraph, check_cells, join
 from ldpsim.strategies.importing.vaults import names_of_people, write_vaults
 
-_TEXTS = (".txt", ".edges", ".edgelist", ".tsv", ".csv", ".gml", ".graphml")
+_TEXTS = (".txt", ".edges", ".edgelist", ".tsv", ".adjlist", ".csv", ".gml", ".graphml")
 _ARRAYS = (".npz", ".pt", ".pth")
 _PICKLES = (".gpickle", ".pickle", ".pkl", ".p")
 NOT_PUBLIC = (
@@ -107,7 +108,7 @@ def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str],
     unread: list[str] = []
     whole = True
     for path in paths:
-        end = path.suffix.lower()
+        end = form_of(path)
         if end in _PICKLES:
             remedy = "write the graph as GraphML where you made it: networkx.write_graphml(graph, 'graph.graphml')"
             unread.append(f"{path}: a pickle runs code when it is opened, so it is not read; {remedy}")
@@ -115,6 +116,8 @@ def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str],
             unread.append(f"{path}: the form of this file is not known; accepted are {FORMS}")
         elif not path.is_file():
             unread.append(f"no such file: {path}")
+        elif end in _ARRAYS and path.suffix.lower() == ".gz":
+            unread.append(f"{path}: a packed {end} is not read; unpack it: gunzip {shlex.quote(path.name)}")
         elif end in _ARRAYS and len(paths) > 1:
             unread.append(f"{path}: a .npz or .pt holds a whole graph; give it alone")
         elif end in _ARRAYS:

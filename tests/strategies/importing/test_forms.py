@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.strategies.importing.graph_import import read_graph
+from ldpsim.strategies.importing.graph_import import import_graph, read_graph
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 from ldpsim.strategies.importing.people import ImportedGraph
 
@@ -119,3 +121,76 @@ def test_a_row_that_states_the_separator(tmp_path: Path, first: str) -> None:
     assert sorted(pairs(graph)) == [("1,0", "2"), ("2", "3")]
     (line,) = faults_of(tmp_path, {"e.csv": edges + "2;\r\n"})
     assert line.startswith("e.csv: row 5, column target: is empty")
+
+
+def test_an_adjacency_list_of_networkx(tmp_path: Path) -> None:
+    """A ring: each row but the last has the same number of names, and one person stands alone."""
+    graph = nx.Graph([("ada", "ben"), ("ada", "cy"), ("ben", "cy"), ("ben", "dan"), ("cy", "eve"), ("dan", "eve")])
+    graph.add_node("alone")
+    nx.write_adjlist(graph, tmp_path / "g.txt")
+    text = (tmp_path / "g.txt").read_text()
+    bare = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#"))
+    for name, content in (("g.txt", text), ("g.adjlist", bare), ("h.adjlist", text)):
+        found, notes = read(tmp_path, {name: content})
+        assert {frozenset(pair) for pair in pairs(found)} == {*map(frozenset, graph.edges)}
+        assert set(found.ids or ()) == {*graph} and len(pairs(found)) == 6
+        assert [note for note in notes if "adjacency list of networkx" in note] == notes[: name == "g.txt"]
+    nx.write_multiline_adjlist(graph, tmp_path / "m.txt")
+    (line,) = faults_of(tmp_path, {"m.txt": (tmp_path / "m.txt").read_text()})
+    assert line.startswith("m.txt: a multiline adjacency list of networkx; write the graph with networkx.write_adjlist")
+
+
+@pytest.mark.parametrize(
+    ("text", "begin"),
+    [
+        ("a b c\nb dan\n", "row 2 has 2 fields, an edge has 3"),
+        ("a b c\nb c a\nc a b\n", "'a' in the third field is a name ("),
+    ],
+)
+def test_an_adjacency_list_is_no_list_of_weighted_edges(tmp_path: Path, text: str, begin: str) -> None:
+    (line,) = faults_of(tmp_path, {"e.txt": text})
+    assert line.startswith(f"e.txt: {begin.removesuffix('(')}".rstrip()) and "a row, .adjlist)" in line
+    assert read(tmp_path, {"e.txt": "1 2 0.5\n2 3 1e-3\n"})[1][0].startswith(
+        "e.txt: fields after the second are not read"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("e.txt", "Ada Low\tBen #2\nBen #2\tCy\t0.5\n", None),
+        ("e.txt", "Ada Low\tBen #2\t{'w': 1}\nBen #2\tCy\n", [("Ada Low", "Ben #2"), ("Ben #2", "Cy")]),
+        ("e.tsv", "# who\tand whom\nAda Low\tBen #2\r\nBen #2\tCy\r\n", [("Ada Low", "Ben #2"), ("Ben #2", "Cy")]),
+        ("e.txt", "a, b\nb, c\n", [("a", "b"), ("b", "c")]),
+        ("e.txt", "a; b c\nb c; d\n", [("a", "b c"), ("b c", "d")]),
+        ("e.txt", "From To\n1 2\n2 3\n", [("1", "2"), ("2", "3")]),
+        ("e.txt", "node1 node2\n1 2\n2 3\n", [("1", "2"), ("2", "3")]),
+        ("e.txt", "a 2\n1 2\n2 3\n", [("1", "2"), ("2", "3"), ("a", "2")]),
+        ("e.edges", "1 2\n2 3\n", [("1", "2"), ("2", "3")]),
+    ],
+    ids=str,
+)
+def test_one_look_at_the_separator_of_a_list(tmp_path: Path, name: str, text: str, found: Any) -> None:
+    """Names with blanks or number signs stand between tabs; a row of headings is no edge."""
+    if found is None:
+        assert "row 2 has 3 fields, an edge has 2" in faults_of(tmp_path, {name: text})[0]
+    else:
+        assert sorted(pairs(read(tmp_path, {name: text})[0])) == found
+
+
+@pytest.mark.parametrize("name", ["e.txt.gz", "e.tsv.GZ", "e.csv.gz", "g.gml.gz", "g.graphml.gz", "e.adjlist.gz"])
+def test_packed_files(tmp_path: Path, name: str) -> None:
+    graph = nx.Graph([("1", "2"), ("2", "3")])
+    texts = {".csv": "source,target\n1,2\n2,3\n", ".gml": "\n".join(nx.generate_gml(graph)),
+             ".graphml": "\n".join(nx.generate_graphml(graph))}  # fmt: skip
+    content = texts.get(Path(Path(name).stem).suffix, "# FromNodeId\tToNodeId\n1\t2\n2\t3\n").encode()
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content))
+    assert import_graph([path])["edges"]["kept"] == 2
+    large = gzip.compress(bytes(30_000_000))
+    for wrong, words in ((content, "cannot be unpacked: "), (gzip.compress(content)[:-9], "cannot be unpacked: "),
+                         (large, "bytes unpacked: too many for a file of this size")):  # fmt: skip
+        path.write_bytes(wrong)
+        with pytest.raises(WrongFiles, match=words) as caught:
+            import_graph([path])
+        assert len(caught.value.faults) == 1 and "\n" not in str(caught.value)
