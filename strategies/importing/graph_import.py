@@ -238,6 +238,9 @@ def _summary(
     largest = int(np.unique(labels[labels >= 0], return_counts=True)[1].max(initial=0))
     if facts.classes > max(10, facts.n / 2) or (largest == 1 and facts.classes > 3):
         warnings.append("most people have a class of their own: --label names the class, --ignore drops a column")
+    if not count:
+        given = f" (self-loops: {loops:,})" if loops else ""
+        warnings.append(f"there is no edge between two people{given}: nothing can be learned from the graph")
     if unlabelled == facts.n:
         warnings.append(
             "nobody has a label: a run needs some; --label NAME takes a column as the class, "

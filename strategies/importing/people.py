@@ -25,6 +25,7 @@ MASKS = {f"{part}_mask": part for part in PARTS}  # names that PyG uses
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")  # texts of an empty cell, in small letters
 MOST_CATEGORIES = 20  # a column of more different texts is rather a name than a category
 _CELLS_AT_ONCE = 1_000_000
+_WHOLE, _FRACTION = r"\d+[.,]0+", r"[.,]0+$"  # a whole number with decimals, and its decimals
 _DATE = re.compile(r"\d{4}[-/.]\d\d?[-/.]\d\d?([T ].*)?|\d\d?[-/.]\d\d?[-/.]\d{2,4}")
 _EMPTY = "--missing zero puts 0 there, mean the column's mean (a release), drop leaves the person out"
 _WITHOUT_ROW = "add the row; --without-row drop leaves such people out, keep takes empty cells for them"
@@ -64,6 +65,7 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
     features has a row for each of them, and no table names anybody else, unless ``options.without_row`` deals with it.
     Without features, the people are all names, sorted (whole numbers by size).
     """
+    tables = _one_form(tables, notes)
     edges, listed = [[table for table in tables if table.of_edges is kind] for kind in (True, False)]
     if not edges:
         files = f": {', '.join(table.file for table in listed)} lists people" if listed else ""
@@ -114,6 +116,26 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
         file, arrays, bool(options.class_names), list(wide.index),
         tuple(name for _, name in columns), place, any(table.directed for table in edges),
     )  # fmt: skip
+
+
+def _one_form(tables: Sequence[Table], notes: list[str]) -> list[Table]:
+    """Return tables whose columns of names such as ``1.0`` have ``1``, where the other columns have such names.
+
+    pandas writes whole numbers with ``.0`` where a cell of the column was empty once.
+    """
+    texts = [table.cells[key] for table in tables for key in table.keys]
+    as_numbers = [bool(len(column)) and bool(column.str.fullmatch(_WHOLE).all()) for column in texts]
+    others = {name for column, number in zip(texts, as_numbers, strict=True) if not number for name in column}
+    changed, places = [], iter(as_numbers)
+    for table in tables:
+        cells = table.cells
+        for key in table.keys:
+            whole = cells[key].str.replace(_FRACTION, "", regex=True)
+            if next(places) and not others.isdisjoint(whole) and others.isdisjoint(cells[key]):
+                notes.append(f"{table.file}: names in {key} such as {cells[key].iloc[0]} are read as {whole.iloc[0]}")
+                cells = cells.assign(**{key: whole})
+        changed.append(table if cells is table.cells else replace(table, cells=cells))
+    return changed
 
 
 def check_cells(tables: Sequence[Table], options: ImportOptions, faults: list[str], notes: list[str]) -> None:

@@ -194,3 +194,39 @@ def test_packed_files(tmp_path: Path, name: str) -> None:
         with pytest.raises(WrongFiles, match=words) as caught:
             import_graph([path])
         assert len(caught.value.faults) == 1 and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("edges", "people", "changed"),
+    [
+        ("1.0,2.0\n2.0,3.0\n", "123", 2),
+        ("1,2.0\n2,3.0\n", "123", 1),
+        ("1,2.0\n2,3.0\n", "", 1),
+        ("1,2\n2,3\n", ["1.0", "2.0", "3.0"], 1),
+        ('"1,00","2,00"\n"2,00","3,00"\n', "123", 2),
+        ("1.0,2.0\n2.0,3.0\n", ["1.0", "2.0", "3.0"], 0),
+        ("1.0,2.0\n2.0,3.0\n", ["1.0", "2.0", "3.0", "1", "b"], 0),
+        ("1.5,2.0\n2.0,3.0\n", ["1.5", "2.0", "3.0"], 0),
+    ],
+    ids=str,
+)
+def test_names_that_are_whole_numbers_with_decimals(tmp_path: Path, edges: str, people: Any, changed: int) -> None:
+    """1.0 and 1 are one person where a whole column differs from the others in form alone."""
+    texts = {"e.csv": f"source,target\n{edges}"}
+    if people:
+        texts["p.csv"] = "id,f\n" + "".join(f"{name},0.5\n" for name in people)
+    graph, notes = read(tmp_path, texts)
+    assert len(graph.ids or ()) == len(people or "123") and len(pairs(graph)) == 2
+    assert sum("are read as" in note for note in notes) == changed
+
+
+@pytest.mark.parametrize(
+    ("edges", "options", "words"),
+    [("x,y\n", {"without_row": "drop"}, "there is no edge between two people: nothing"),
+     ("a,a\n", {}, "there is no edge between two people (self-loops: 1): nothing")],
+)  # fmt: skip
+def test_a_graph_without_edges_is_a_warning(tmp_path: Path, edges: str, options: Any, words: str) -> None:
+    for name, text in {"e.csv": f"source,target\n{edges}", "p.csv": "id,f,label\na,0,x\nb,1,y\n"}.items():
+        (tmp_path / name).write_text(text)
+    document = import_graph([tmp_path / "e.csv", tmp_path / "p.csv"], options=ImportOptions(**options))
+    assert any(line.startswith(words) for line in document["warnings"])
