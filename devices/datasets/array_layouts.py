@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices.array_types import IntArray, check_growth, check_rows, checked_numbers
+from ldpsim.devices.array_types import IntArray, check_growth, check_rows, checked_array, checked_numbers
 from ldpsim.devices.facts import LARGEST_SIZE
 
 PARTS = ("train", "val", "test")
@@ -57,12 +57,12 @@ def of_layout(
     for option, name in [("--label", label), *(("--ignore", name) for name in ignore)]:
         if name is not None and name not in arrays:
             raise ValueError(f"{option} {name}: no such array; {file} has {', '.join(arrays) or 'none'}")
-    left = {name: array for name, array in arrays.items() if name not in (*ignore, label)}
+    left = _of_scipy(file, {name: array for name, array in arrays.items() if name not in (*ignore, label)})
     own_labels = arrays[label] if label is not None else _first(_LABELS, left)
     edges = edges_of(file, _edges(file, left))
     starts, columns, values, width = _features(file, left)
     n = _people(left, own_labels, edges) if starts is None else len(starts) - 1
-    check_growth(f"{file}: {n:,} people", n, sum(map(np.size, left.values())))
+    check_growth(f"{file}: {n:,} people", n, sum(map(np.size, arrays.values())))
     if starts is None:
         starts, columns, values = np.zeros(n + 1, np.int64), np.zeros(0, np.int64), np.zeros(0)
     made = {"edge_index": edges, "indptr": starts, "indices": columns, "values": values, "num_features": width}
@@ -178,6 +178,46 @@ def _edges(file: str, arrays: Mapping[str, Any]) -> Any:
         return np.stack(matrix.nonzero()).astype(np.int64)  # a stored 0 is no edge
     names = ", ".join(arrays) or "nothing"
     raise ValueError(f"{file}: the edges are missing: edge_index, edges or adj_indptr; found {names}")
+
+
+def _of_scipy(file: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arrays with one matrix ``adj`` instead of the parts that ``scipy.sparse.save_npz`` writes.
+
+    Raises:
+        ValueError: one line: parts that do not fit, a matrix that is not square, or another form than CSR, CSC and COO.
+    """
+    if not {"format", "shape", "data"} <= set(arrays):
+        return dict(arrays)
+    text = np.asarray(arrays["format"]).item()
+    form = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+    if form not in ("csr", "csc", "coo"):
+        raise ValueError(f"{file}: a scipy matrix of the form {form[:20]!r}; save_npz(file, matrix.tocsr()) writes one")
+    names = ("row", "col") if form == "coo" else ("indices", "indptr")
+    parts = {f"adj_{name}": arrays[name] for name in (*names, "data", "shape") if name in arrays}
+    rest = {name: array for name, array in arrays.items() if name not in (*names, "data", "shape", "format")}
+    size = np.asarray(arrays["shape"])
+    if size.shape == (2,) and size[0] != size[1]:
+        raise ValueError(
+            f"{file}: a scipy matrix of {size[0]} rows and {size[1]} columns has no edges; a graph has one of each for "
+            "a person, and features stand in a file with both (np.savez: edge_index, x, labels)"
+        )
+    if form == "coo":
+        return {**rest, "adj": _coo(file, parts)}
+    matrix = csr_part(file, "adj", parts)
+    return {**rest, "adj": matrix if form == "csr" else matrix.T}
+
+
+def _coo(file: str, parts: Mapping[str, Any]) -> Any:
+    """Return the matrix of rows, columns and values."""
+    from scipy.sparse import coo_array
+
+    try:
+        rows, columns, shape, data = (np.asarray(parts[f"adj_{name}"]) for name in ("row", "col", "shape", "data"))
+        n, d = checked_numbers("shape", shape, LARGEST_SIZE + 1, shape=(2,)).tolist()
+        rows, columns = checked_numbers("row", rows, n), checked_numbers("col", columns, d, shape=rows.shape)
+        return coo_array((checked_array("data", data, "biuf", rows.shape), (rows, columns)), shape=(n, d))
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{file}: row, col and data do not fit: {error}") from None
 
 
 def _features(file: str, arrays: Mapping[str, Any]) -> tuple[Any, Any, Any, int]:

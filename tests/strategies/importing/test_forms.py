@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array, save_npz
 
+from ldpsim.devices.datasets import load
 from ldpsim.strategies.importing.graph_import import import_graph, read_graph
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 from ldpsim.strategies.importing.people import ImportedGraph
@@ -230,3 +232,34 @@ def test_a_graph_without_edges_is_a_warning(tmp_path: Path, edges: str, options:
         (tmp_path / name).write_text(text)
     document = import_graph([tmp_path / "e.csv", tmp_path / "p.csv"], options=ImportOptions(**options))
     assert any(line.startswith(words) for line in document["warnings"])
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_a_matrix_of_scipy(tmp_path: Path, form: str) -> None:
+    """A stored 0 is no edge, and the last person has none; run --dataset reads the same people."""
+    data, rows, columns = [1.0, 2.0, 1.0, 0.0], [0, 1, 3, 2], [1, 3, 1, 0]
+    save_npz(tmp_path / "a.npz", coo_array((data, (rows, columns)), shape=(5, 5)).asformat(form))
+    document = import_graph([tmp_path / "a.npz"], tmp_path / "mine.npz")
+    people = load(str(tmp_path / "a.npz"))
+    assert (document["people"], document["edges"]["kept"]) == (5, 2)
+    assert people.edges.T.tolist() == [[0, 1], [1, 3]] and people.digest == load(str(tmp_path / "mine.npz")).digest
+
+
+@pytest.mark.parametrize(
+    ("matrix", "changes", "words"),
+    [
+        (csr_array((5, 4)), {}, "a scipy matrix of 5 rows and 4 columns has no edges"),
+        (csr_array((4, 4)).tobsr(), {}, r"a scipy matrix of the form 'bsr'; save_npz\(file, matrix\.tocsr\(\)\)"),
+        (csr_array(([1.0], ([0], [1])), shape=(4, 4)), {"indices": np.array([9])}, "do not fit: rows, columns"),
+        (coo_array(([1.0], ([0], [1])), shape=(4, 4)), {"row": np.array([-1])}, "row, col and data do not fit: row"),
+        (coo_array(([1.0], ([0], [1])), shape=(4, 4)), {"shape": np.array([10**9] * 2)}, "1,000,000,000 people: too"),
+    ],
+    ids=str,
+)
+def test_a_matrix_of_scipy_at_fault(tmp_path: Path, matrix: Any, changes: dict[str, Any], words: str) -> None:
+    save_npz(tmp_path / "a.npz", matrix)
+    np.savez(tmp_path / "b.npz", **{**np.load(tmp_path / "a.npz"), **changes})
+    for read_file in (lambda path: import_graph([path]), lambda path: load(str(path))):
+        with pytest.raises(ValueError, match=words) as caught:
+            read_file(tmp_path / "b.npz")
+        assert "\n" not in str(caught.value)
