@@ -30,7 +30,8 @@ def _range(text: str) -> tuple[float, float]:
 @o.with_options(ImportOptions, class_names=of_commas, feature_range=_range)
 def import_data(
     sources: Annotated[
-        list[Path], typer.Argument(metavar="SOURCE...", help="Edge list, .csv, .gml, .graphml, .npz or .pt")
+        list[Path],
+        typer.Argument(metavar="SOURCE...", help="Edge list, .csv, .gml, .graphml, .gexf, .net, .mtx, .npz or .pt"),
     ],
     options: ImportOptions,
     out: Annotated[

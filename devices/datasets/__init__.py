@@ -21,7 +21,7 @@ from ldpsim.devices.datasets.sampling import induced_sample
 
 GENERATED = {"generated": generated}
 SMALLEST_GENERATED = 20
-FORMS = "edge list (.txt, .edges, .edgelist, .tsv), .adjlist, .csv, .gml, .graphml, .npz, .pt"
+FORMS = "edge list (.txt, .edges, .edgelist, .tsv), .adjlist, .csv, .gml, .graphml, .gexf, .net, .mtx, .npz, .pt"
 IMPORT = f"`ldpsim import` makes one of an {FORMS}"
 RANGE = (
     "the public range is feature_range in the file; `ldpsim import` states it (--feature-range) or changes the values"

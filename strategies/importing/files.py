@@ -1,27 +1,30 @@
-"""Files of text: tables by pandas, lists of edges by line, GML by networkx, GraphML by Python's XML reader.
-
-networkx reads no GraphML here: of several graphs it takes the first, and it leaves the defaults of attributes out.
-"""
+"""Files of text as tables: CSV by pandas, lists of edges by line, graphs of other programs."""
 
 from __future__ import annotations
 
 import io
-import re
 import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
-import networkx as nx
 import pandas as pd
 
 from ldpsim.devices.array_types import check_growth
 from ldpsim.strategies.foreign_text import from_csv_cell
 from ldpsim.strategies.importing.edge_lists import edge_list, neighbours
 from ldpsim.strategies.importing.forms import bytes_of, form_of, text_of
+from ldpsim.strategies.importing.graph_forms import (
+    MATRIX_MARKET,
+    ForeignGraph,
+    gexf,
+    gml,
+    graphml,
+    matrix_market,
+    pajek,
+)
 from ldpsim.strategies.importing.headings import (
     column_of,
     is_data,
@@ -32,6 +35,8 @@ from ldpsim.strategies.importing.headings import (
 )  # fmt: skip
 from ldpsim.strategies.importing.options import REFUSE, ImportOptions, and_more
 
+GRAPHS = (".gml", ".graphml", ".gexf", ".net", ".mtx")
+EDGE_LISTS = (".txt", ".edges", ".edgelist", ".tsv")
 LABELS = ("label", "y", "class")  # attributes of a graph that hold the class where --label names none
 _NAMELESS = "write the name there; --missing zero, or any other choice but refuse, leaves such rows out"
 
@@ -88,8 +93,8 @@ def read_tables(path: Path, options: ImportOptions, faults: list[str], notes: li
         ValueError: one line, where nothing can be read.
     """
     kind = form_of(path)
-    if kind in (".gml", ".graphml"):
-        return _read_graph(path, options, faults)
+    if kind in GRAPHS or (kind in EDGE_LISTS and bytes_of(path).startswith(MATRIX_MARKET.encode())):
+        return _read_graph(path, options, faults, notes)
     if kind == ".tsv":
         header = [name.strip() for name in text_of(path).partition("\n")[0].split("\t")]
         kind = ".csv" if key_columns(header, options) else kind
@@ -189,14 +194,29 @@ def _wrong_header(path: Path, header: list[str], text: str) -> str | None:
     return None
 
 
-def _read_graph(path: Path, options: ImportOptions, faults: list[str]) -> list[Table]:
+def _graph_of(path: Path, options: ImportOptions) -> ForeignGraph:
+    """Return the graph of a file by the end of its name; any other end is a matrix."""
+    form, content = form_of(path), bytes_of(path)
+    if form == ".graphml":
+        return graphml(content)
+    if form == ".gexf":
+        return gexf(content, options)
+    if form in (".gml", ".net"):
+        text = text_of(path)
+        return gml(text, options) if form == ".gml" else pajek(text)
+    return matrix_market(content)
+
+
+def _read_graph(path: Path, options: ImportOptions, faults: list[str], notes: list[str]) -> list[Table]:
     """Read nodes with their attributes, and edges; without a label the class is ``label``, ``y`` or ``class``."""
     try:
-        graph = _graphml(path) if form_of(path) == ".graphml" else _gml(path, options)
+        graph = _graph_of(path, options)
     except UnicodeDecodeError:
         raise
     except Exception as error:  # what networkx and the XML reader say of a file that is none of theirs
         raise ValueError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from error
+    if graph.unread:
+        notes.append(f"{path.name}: not read: {', '.join(graph.unread)} (a picture of the nodes)")
     names = list(graph.nodes)
     columns = list(dict.fromkeys(chain(graph.defaults, chain.from_iterable(graph.nodes.values()))))
     what = f"{path.name}: a table of {len(names):,} nodes and {len(columns):,} attributes, most of them empty"
@@ -228,62 +248,3 @@ def _read_graph(path: Path, options: ImportOptions, faults: list[str]) -> list[T
     ends = pd.DataFrame(graph.edges, range(1, len(graph.edges) + 1), ["source", "target"], dtype=str)
     of_edges = Table(path.name, ends, ("source", "target"), directed=graph.directed)
     return [of_edges, Table(path.name, cells, (key,), label)]
-
-
-@dataclass(frozen=True)
-class _Graph:
-    """Parts of a file that holds a graph.
-
-    Args:
-        nodes: Attributes of each node, by its name.
-        edges: Names of the two ends.
-        directed: Whether direction counts.
-        defaults: Value of an attribute where a node has none.
-    """
-
-    nodes: dict[str, dict[str, Any]]
-    edges: list[tuple[str, str]]
-    directed: bool
-    defaults: dict[str, Any] = field(default_factory=dict)
-
-
-def _gml(path: Path, options: ImportOptions) -> _Graph:
-    """Return the parts of a GML; ``label`` is a node's name, unless it is chosen as the class or not unique."""
-    text = text_of(path)
-    # The graph's own bracket, outside of texts and comments; repeated edges are allowed, as in every other form.
-    signs = re.finditer(r'"[^"]*"|^[ \t]*#.*|\bgraph\s*\[', text, re.MULTILINE)
-    start = next((sign.end() for sign in signs if sign[0].startswith("graph")), 0)
-    graph = nx.parse_gml((text[:start] + " multigraph 1 " + text[start:]).split("\n"), label="id")
-    names = {node: str(node) for node in graph}
-    if options.label != "label":
-        shown = {node: str(data.pop("label", node)) for node, data in graph.nodes(data=True)}
-        names = shown if len({*shown.values()}) == len(shown) else names
-    edges = [(names[one], names[other]) for one, other in graph.edges()]
-    return _Graph({names[node]: data for node, data in graph.nodes(data=True)}, edges, graph.is_directed())
-
-
-def _graphml(path: Path) -> _Graph:
-    """Return all graphs of a file as one: a node that stands in several is one person."""
-    root = ElementTree.fromstring(bytes_of(path))
-    if root.find(".//{*}hyperedge") is not None:
-        raise ValueError("a hyperedge joins more than two people")
-    if root.find(".//{*}graph") is None:
-        raise ValueError("it has no graph")
-    names: dict[Any, str] = {}
-    defaults: dict[str, Any] = {}
-    for key in root.iterfind(".//{*}key"):
-        if key.get("for", "all") in ("node", "all") and "yfiles.type" not in key.attrib:
-            name = names[key.get("id")] = key.get("attr.name") or str(key.get("id"))
-            default = key.findtext("{*}default")
-            defaults |= {} if default is None else {name: default.strip()}
-    nodes: dict[str, dict[str, Any]] = {}
-    for node in root.iterfind(".//{*}node"):
-        own = {names[data.get("key")]: (data.text or "").strip() for data in node.iterfind("{*}data")
-               if data.get("key") in names}  # fmt: skip
-        nodes.setdefault(node.attrib["id"], {}).update(own)
-    edges = [(edge.attrib["source"], edge.attrib["target"]) for edge in root.iterfind(".//{*}edge")]
-    for name in (name for edge in edges for name in edge):
-        nodes.setdefault(name, {})
-    directed = any(graph.get("edgedefault") == "directed" for graph in root.iterfind(".//{*}graph"))
-    directed = directed or any(edge.get("directed") == "true" for edge in root.iterfind(".//{*}edge"))
-    return _Graph(nodes, edges, directed, defaults)

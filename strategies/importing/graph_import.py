@@ -17,13 +17,13 @@ from ldpsim.devices.datasets import FORMS
 from ldpsim.devices.datasets.array_layouts import PARTS, classes_stated, of_layout
 from ldpsim.devices.datasets.npz_file import load_arrays, population_of, split_of, write_npz_file
 from ldpsim.devices.datasets.pyg_file import arrays_of, load_plain
-from ldpsim.strategies.importing.files import Table, read_tables
+from ldpsim.strategies.importing.files import EDGE_LISTS, GRAPHS, Table, read_tables
 from ldpsim.strategies.importing.forms import form_of
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 from ldpsim.strategies.importing.people import ImportedGraph, check_cells, join
 from ldpsim.strategies.importing.vaults import names_of_people, write_vaults
 
-_TEXTS = (".txt", ".edges", ".edgelist", ".tsv", ".adjlist", ".csv", ".gml", ".graphml")
+_TEXTS = (*EDGE_LISTS, ".adjlist", ".csv", *GRAPHS)
 _ARRAYS = (".npz", ".pt", ".pth")
 _PICKLES = (".gpickle", ".pickle", ".pkl", ".p")
 NOT_PUBLIC = (

@@ -263,3 +263,72 @@ def test_a_matrix_of_scipy_at_fault(tmp_path: Path, matrix: Any, changes: dict[s
         with pytest.raises(ValueError, match=words) as caught:
             read_file(tmp_path / "b.npz")
         assert "\n" not in str(caught.value)
+
+
+PAJEK = (
+    '% made\n*Network team\n*Vertices 3\n1 "Ada Low" 0.1 0.2 ellipse\n2 "Ben"\n3 Cy\n'
+    '*Arcs :1 "likes"\n1 2 1\n*Edges\n2 3 2\n'
+)
+GEXF = """<?xml version="1.0" encoding="UTF-8"?><gexf xmlns="{0}" xmlns:viz="{0}/viz" version="{1}">
+<graph defaultedgetype="undirected"><attributes class="node"><attribute id="0" title="f" type="float">
+<default>1</default></attribute></attributes><nodes><node id="0" label="Ada Low"><viz:size value="2"/>
+<attvalues><attvalue for="0" value="0.5"/></attvalues></node><node id="1" label="Ben"/><node id="2" label="Cy"/></nodes>
+<edges><edge id="0" source="0" target="1" weight="2"/><edge id="1" source="1" target="2"/></edges></graph></gexf>"""
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3", "pajek"])
+def test_gexf_and_pajek(tmp_path: Path, version: str) -> None:
+    is_pajek = version == "pajek"
+    place = {"1.2": "http://www.gexf.net/1.2draft"}.get(version, f"http://gexf.net/{version}")
+    texts = {"g.net": PAJEK} if is_pajek else {"g.gexf": GEXF.format(place, version)}
+    graph, notes = read(tmp_path, texts)
+    assert sorted(pairs(graph)) == [("Ada Low", "Ben"), ("Ben", "Cy")] and graph.directed == is_pajek
+    assert dense(graph) == ([[], [], []] if is_pajek else [[0.5], [1], [1]])
+    left_out = "g.net: not read: id, shape, x, y" if is_pajek else "g.gexf: not read: viz"
+    assert notes == [f"{left_out} (a picture of the nodes)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (PAJEK.replace("Vertices 3", "Vertices 9"), r"\*Vertices states 9, 3 have a row"),
+        (PAJEK.replace('"Ben"', "Cy"), "3 vertices have 2 names"),
+        (PAJEK.replace("*Edges", "*Edgeslist"), r"the section \*edgeslist is not read"),
+        ("<gexf", "cannot be read: "),
+    ],
+)
+def test_gexf_and_pajek_at_fault(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(WrongFiles, match=words):
+        read(tmp_path, {"g.gexf" if text.startswith("<") else "g.net": text})
+
+
+@pytest.mark.parametrize("name", ["g.mtx", "g.edges", "g.txt", "g.mtx.gz"])
+def test_matrix_market(tmp_path: Path, name: str) -> None:
+    """The row of sizes is no edge, and people without an edge are there."""
+    text = "%%MatrixMarket matrix coordinate pattern symmetric\n% by hand\n5 5 2\n2 1\n4 2\n"
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    (tmp_path / "p.csv").write_text("id,f\n" + "".join(f"{k},{k / 8}\n" for k in range(1, 6)))
+    document = import_graph([tmp_path / name, tmp_path / "p.csv"])
+    assert (document["people"], document["edges"]["kept"], document["features"]) == (5, 2, 1)
+    assert import_graph([tmp_path / name])["people"] == 5
+    for sizes, words in ("5 4 2", "a matrix of 5 rows and 4 columns"), (f"{10**9} {10**9} 2", "too many"):
+        (tmp_path / "w.mtx").write_text(text.replace("5 5 2", sizes).replace("symmetric", "general"))
+        with pytest.raises(WrongFiles, match=words):
+            import_graph([tmp_path / "w.mtx"])
+
+
+def test_numbers_of_gml_that_are_none(tmp_path: Path) -> None:
+    """NaN is an empty cell, and an infinite number is refused with its node; texts and names stay as they are."""
+    nodes = 'node [ id 0 label "x nan " score 0.5 nan 1 ]\n node [ id 1 label "b" score {} nan 0 ]\n'
+    text = f"graph [\n{nodes} edge [ source 0 target 1 ]\n]\n"
+    for none in ("NaN", "nan", "NAN", "-nan"):
+        (tmp_path / "g.gml").write_text(text.format(none))
+        (line,) = faults_of(tmp_path, {"g.gml": text.format(none)})
+        assert line.startswith("g.gml: node b, column score: is empty; --missing zero")
+        graph, _ = read(tmp_path, {"g.gml": text.format(none)}, missing="zero")
+        assert graph.ids == ["x nan ", "b"] and graph.columns == ("score", "nan") and dense(graph) == [[0.5, 1], [0, 0]]
+    for infinite in ("Inf", "-inf", "+Infinity", "INF"):
+        (tmp_path / "g.gml").write_text(text.format(infinite))
+        with pytest.raises(WrongFiles, match="g.gml: node b, column score: feature .*not") as caught:
+            import_graph([tmp_path / "g.gml"])
+        assert len(caught.value.faults) == 1
