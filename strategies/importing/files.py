@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shlex
 from collections import Counter
 from dataclasses import dataclass, field
@@ -38,6 +39,10 @@ from ldpsim.strategies.importing.options import REFUSE, ImportOptions, and_more
 GRAPHS = (".gml", ".graphml", ".gexf", ".net", ".mtx")
 EDGE_LISTS = (".txt", ".edges", ".edgelist", ".tsv")
 LABELS = ("label", "y", "class")  # attributes of a graph that hold the class where --label names none
+# A cell that is a list of numbers, as DGL and numpy write them; 0,5 may be a number with a decimal comma.
+_LIST = r"\[{0}(\s*,\s*{0}|\s+{0})*\]|{0}(,\s+{0})+|{1}(,{1})+".format(
+    r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?"
+)
 _NAMELESS = "write the name there; --missing zero, or any other choice but refuse, leaves such rows out"
 
 
@@ -169,15 +174,46 @@ def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: li
     cells = cells[~nameless.any(axis=1)]
     if len(keys) == 1:
         label = column_of("label", header) if options.label is None else options.label
-        return [
-            Table(path.name, cells, keys, label if label in header and label not in (*options.ignore, *keys) else None)
-        ]
+        label = label if label in header and label not in (*options.ignore, *keys) else None
+        whole = {*keys, *options.ignore, *options.categories, label}
+        lists = [name for name in header if name not in whole and _is_list(cells[name])]
+        if lists:  # a concatenation of thousands of columns takes its time
+            parts = [
+                _parts_of_list(path.name, cells[name], faults) if name in lists else cells[[name]] for name in header
+            ]
+            cells = pd.concat(parts, axis=1)
+        return [Table(path.name, cells, keys, label)]
     unread = [name for name in header if name not in keys]
     if unread:
         notes.append(
             f"{path.name}: not read: {', '.join(name or repr(name) for name in unread)} (an edge has no attributes)"
         )
     return [Table(path.name, cells[[*keys]], keys)]
+
+
+def _is_list(column: Any) -> bool:
+    """Return whether each cell that is not empty is a list of numbers."""
+    first = next((text for text in column if text.strip()), "").strip()
+    return bool(re.fullmatch(_LIST, first)) and all(
+        re.fullmatch(_LIST, text.strip()) for text in column if text.strip()
+    )
+
+
+def _parts_of_list(file: str, column: Any, faults: list[str]) -> Any:
+    """Return a DataFrame of a column of lists: a column for each number; none, and a fault, where sizes differ."""
+    texts = column.str.strip()
+    filled = texts[texts != ""]
+    numbers = filled.str.strip("[]").str.strip().str.split(r"\s*,\s*|\s+", regex=True)
+    sizes = numbers.str.len()
+    other = (sizes != sizes.iloc[0]).idxmax()
+    if sizes[other] != sizes.iloc[0]:
+        faults.append(
+            f"{file}: row {other}, column {column.name}: has {sizes[other]} numbers, the first list has "
+            f"{sizes.iloc[0]}; --ignore {shlex.quote(column.name)} leaves the column out"
+        )
+        return column.to_frame().iloc[:, :0]
+    names = [f"{column.name}[{place}]" for place in range(sizes.iloc[0])]
+    return pd.DataFrame(numbers.tolist(), filled.index, names, dtype=object).reindex(column.index, fill_value="")
 
 
 def _wrong_header(path: Path, header: list[str], text: str) -> str | None:

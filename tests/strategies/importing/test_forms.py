@@ -332,3 +332,31 @@ def test_numbers_of_gml_that_are_none(tmp_path: Path) -> None:
         with pytest.raises(WrongFiles, match="g.gml: node b, column score: feature .*not") as caught:
             import_graph([tmp_path / "g.gml"])
         assert len(caught.value.faults) == 1
+
+
+@pytest.mark.parametrize(
+    "cells", [["0.0, 1.0, 0.5", "1, 0, .25"], ["[0 1 0.5]", "[ 1. 0.  2.5e-1]"], ["[0,1, 0.5]", "[1,0,0.25]"],
+              ["0.0,1.0,0.5", "1.0,0.0,0.25"]], ids=str,
+)  # fmt: skip
+def test_a_list_of_numbers_in_a_cell_is_several_features(tmp_path: Path, cells: list[str]) -> None:
+    """DGL's CSVDataset, whose masks and labels are read as they are; an empty cell is empty in each feature."""
+    one, two = cells
+    edges = "src_id,dst_id,weight\n0,1,0.5\n1,2,0.5\n"
+    rows = f'0,0,True,False,False,"{one}",1\n1,1,False,True,False,"{two}",0\n2,0,False,False,True,"{one}",1\n'
+    people = f"node_id,label,train_mask,val_mask,test_mask,feat,f\n{rows}"
+    graph, _ = read(tmp_path, {"e.csv": edges, "p.csv": people})
+    assert graph.columns == ("feat[0]", "feat[1]", "feat[2]", "f")
+    assert dense(graph) == [[0, 1, 0.5, 1], [1, 0, 0.25, 0], [0, 1, 0.5, 1]]
+    assert graph.arrays["labels"].tolist() == [0, 1, 0] and graph.arrays["val"].tolist() == [False, True, False]
+    hole, _ = read(tmp_path, {"e.csv": edges, "p.csv": people.replace(f'"{two}"', "")}, missing="zero")
+    assert dense(hole)[1] == [0, 0, 0, 0]
+    (line,) = faults_of(tmp_path, {"e.csv": edges, "p.csv": people.replace(two, "0.5, 0.5")})
+    assert line == (
+        "p.csv: row 3, column feat: has 2 numbers, the first list has 3; --ignore feat leaves the column out"
+    )
+    assert read(tmp_path, {"e.csv": edges, "p.csv": people}, ignore=("feat",))[0].columns == ("f",)
+
+
+def test_a_decimal_comma_is_no_list(tmp_path: Path) -> None:
+    (line,) = faults_of(tmp_path, {"e.csv": "source;target\na;b\n", "p.csv": "id;f\na;0,5\nb;0,25\n"})
+    assert "--decimal , reads such numbers" in line
