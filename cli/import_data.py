@@ -31,7 +31,7 @@ def _range(text: str) -> tuple[float, float]:
 def import_data(
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="SOURCE...", help="Edge list, .csv, .gml, .graphml, .gexf, .net, .mtx, .npz or .pt"),
+        typer.Argument(metavar="SOURCE...", help="Edges, .csv, .gml, .graphml, .gexf, .net, .mtx, .npz or .pt"),
     ],
     options: ImportOptions,
     out: Annotated[

@@ -16,7 +16,7 @@ import pandas as pd
 from ldpsim.devices.array_types import check_growth
 from ldpsim.strategies.foreign_text import from_csv_cell
 from ldpsim.strategies.importing.edge_lists import edge_list, neighbours
-from ldpsim.strategies.importing.forms import bytes_of, form_of, text_of
+from ldpsim.strategies.importing.forms import bytes_of, form_of, unpacked_text
 from ldpsim.strategies.importing.graph_forms import (
     MATRIX_MARKET,
     ForeignGraph,
@@ -101,14 +101,14 @@ def read_tables(path: Path, options: ImportOptions, faults: list[str], notes: li
     if kind in GRAPHS or (kind in EDGE_LISTS and bytes_of(path).startswith(MATRIX_MARKET.encode())):
         return _read_graph(path, options, faults, notes)
     if kind == ".tsv":
-        header = [name.strip() for name in text_of(path).partition("\n")[0].split("\t")]
+        header = [name.strip() for name in unpacked_text(path).partition("\n")[0].split("\t")]
         kind = ".csv" if key_columns(header, options) else kind
     return _read_table(path, options, faults, notes) if kind == ".csv" else _read_edge_list(path, faults, notes)
 
 
 def _read_edge_list(path: Path, faults: list[str], notes: list[str]) -> list[Table]:
     """Read names of edges, or of neighbours, and those of people who stand alone."""
-    text = text_of(path)
+    text = unpacked_text(path)
     cells, alone = neighbours(text) if form_of(path) == ".adjlist" else edge_list(path.name, text, faults, notes)
     names = pd.DataFrame({"id": alone}, range(1, len(alone) + 1), dtype=str)
     people = [Table(path.name, names, ("id",))] if alone else []
@@ -117,7 +117,7 @@ def _read_edge_list(path: Path, faults: list[str], notes: list[str]) -> list[Tab
 
 def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: list[str]) -> list[Table]:
     """Read a table with a first row of names; cells are divided by comma, semicolon or tab."""
-    text = text_of(path)
+    text = unpacked_text(path)
     divider, skipped = separator(text, options)
     form: dict[str, Any] = {"sep": divider, "dtype": object, "keep_default_na": False, "skiprows": skipped}
     try:
@@ -238,7 +238,7 @@ def _graph_of(path: Path, options: ImportOptions) -> ForeignGraph:
     if form == ".gexf":
         return gexf(content, options)
     if form in (".gml", ".net"):
-        text = text_of(path)
+        text = unpacked_text(path)
         return gml(text, options) if form == ".gml" else pajek(text)
     return matrix_market(content)
 

@@ -36,6 +36,6 @@ def bytes_of(path: Path) -> bytes:
     return content
 
 
-def text_of(path: Path) -> str:
+def unpacked_text(path: Path) -> str:
     """Return a text in UTF-8 without a byte order mark, its lines end with ``\\n``; UnicodeDecodeError for another."""
     return bytes_of(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")

@@ -20,7 +20,7 @@ from ldpsim.devices.datasets.pyg_file import arrays_of, load_plain
 from ldpsim.strategies.importing.files import EDGE_LISTS, GRAPHS, Table, read_tables
 from ldpsim.strategies.importing.forms import form_of
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
-from ldpsim.strategies.importing.people import ImportedGraph, check_cells, join
+from ldpsim.strategies.importing.people import ImportedGraph, check_table_cells, join
 from ldpsim.strategies.importing.vaults import names_of_people, write_vaults
 
 _TEXTS = (*EDGE_LISTS, ".adjlist", ".csv", *GRAPHS)
@@ -133,7 +133,7 @@ def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str],
             except ValueError as error:
                 unread.append(str(error))
     if not unread and tables and not whole:  # what a join would miss follows from the file that is not read
-        check_cells(tables, options, faults, notes)
+        check_table_cells(tables, options, faults, notes)
     if unread or not whole:
         raise WrongFiles([*unread, *faults])
     return join(tables, options, faults, notes)

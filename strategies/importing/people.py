@@ -138,7 +138,7 @@ def _one_form(tables: Sequence[Table], notes: list[str]) -> list[Table]:
     return changed
 
 
-def check_cells(tables: Sequence[Table], options: ImportOptions, faults: list[str], notes: list[str]) -> None:
+def check_table_cells(tables: Sequence[Table], options: ImportOptions, faults: list[str], notes: list[str]) -> None:
     """Add the faults of each table alone, where another file is not read, so that nothing can be joined."""
     for table in tables:
         if not table.of_edges:
