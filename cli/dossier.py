@@ -142,11 +142,11 @@ def _filled(file: str, record: dict[str, Any], others: Mapping[str, dict[str, An
 
 def _worth(record: Mapping[str, Any]) -> str:
     """Return what asking gains, in the one sentence of the verdict, or why it is not known."""
-    from ldpsim.strategies.results.verdict import gains_without_options, shown_nulls_of
+    from ldpsim.strategies.results.verdict import WORDS_HINT, gains_of, shown_nulls_of
 
     if not record.get("verdict"):
         return "Not known: the run took no simpler models."
-    words = gains_without_options(record["verdict"], shown_nulls_of(record))
+    words = gains_of(record["verdict"], shown_nulls_of(record), hint=WORDS_HINT)
     return f"{words[0].upper()}{words[1:]}." if words else "Not known: the run gives no interval."
 
 

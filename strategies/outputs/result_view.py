@@ -26,10 +26,11 @@ from ldpsim.strategies.results.verdict import (
     CHANCE,
     DEVICE_ALONE,
     DEVICE_FEATURES,
+    NO_HINT,
     NOT_TAKEN,
     NULLS,
     STANDINGS,
-    gains_in_short,
+    gains_of,
     shown_nulls_of,
 )
 
@@ -174,7 +175,7 @@ def _device_words(record: Mapping[str, Any]) -> str:
 def _gains(record: Mapping[str, Any], group: Group) -> Iterator[ViewRow]:
     """Yield what asking gains, for the curator and for devices, in the sentence that the verdict defines."""
     section = record.get("verdict")
-    if section and group.verdict and (words := gains_in_short(section, group.nulls)):
+    if section and group.verdict and (words := gains_of(section, group.nulls, hint=NO_HINT)):
         yield ViewRow("", words=f"{words[0].upper()}{words[1:]}.", tone=STANDINGS[group.verdict["standing"]][1])
 
 

@@ -14,7 +14,6 @@ more, the wider of both between. It says *yes* where the whole interval is above
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -173,78 +172,67 @@ def standing_among(standing: str, nulls: Collection[str]) -> str:
 
 _SHUFFLED_DATA = {"features": "features", "adjacency": "edges", "label": "labels", "all": "data"}
 YES, NO, OPEN = "yes", "no", "not measurable"
-GAINS = "asking gains "
-_HINT = re.compile(r" \(--repeats (\d+) would show 3 points\)")
+_SUBJECT = "asking gains"
+# How many repeats would show a difference: with the option, and for people who do not use the program.
+OPTION_HINT, WORDS_HINT, NO_HINT = " (--repeats {} would show 3 points)", " ({} repeats would show 3 points)", ""
 
 
-def gain_text(interval: _Interval, over: str, repeats: int) -> str:
+def gain_text(interval: _Interval, over: str, repeats: int, *, hint: str = OPTION_HINT) -> str:
     """Return the one sentence on what asking gains, without its full stop (the module's text defines it).
 
     Args:
         interval: The difference with its 95 % interval, as fractions.
         over: Name of the model below.
         repeats: Number of repeats of the interval.
+        hint: What follows *not measurable*, with a place for the number of repeats; :data:`NO_HINT` for nothing.
 
     >>> gain_text({"value": 0.061, "low": 0.016, "high": 0.124}, "features alone", 1)
     'asking gains +6.1 points over features alone (95 % CI +1.6 to +12.4): yes'
     """
+    return f"{_SUBJECT} {_gain(interval, over, repeats, hint)}"
+
+
+def _gain(interval: _Interval, over: str, repeats: int, hint: str) -> str:
+    """Return :func:`gain_text` without its subject."""
     points, brackets = difference(interval).split(" (")
     answer = YES if interval["low"] > 0 else NO if interval["high"] < 0 else OPEN
     if answer == OPEN:
         needed = repeats_to_show(Interval(interval["value"], interval["low"], interval["high"]), repeats)
-        answer += f" (--repeats {needed} would show 3 points)" if needed > repeats else ""
-    return f"{GAINS}{points} over {over} ({brackets}: {answer}"
+        answer += hint.format(needed) if needed > repeats else ""
+    return f"{points} over {over} ({brackets}: {answer}"
 
 
-def gain_of(section: Mapping[str, Any], nulls: Collection[str]) -> str:
+def gain_of(section: Mapping[str, Any], nulls: Collection[str], *, hint: str = OPTION_HINT) -> str:
     """Return :func:`gain_text` of the curator's verdict; empty where no interval could be made.
 
     Args:
         section: Fields of the section ``verdict``.
         nulls: Names of the null models that were run.
+        hint: As for :func:`gain_text`.
     """
     repeats, name = section["interval"]["repeats"], section["best_null"]
     if section["margin"] is not None:
-        words = gain_text(section["margin"], _as_object(name), repeats)
+        words = gain_text(section["margin"], _as_object(name), repeats, hint=hint)
     elif section["over_chance"] is not None:
-        words = gain_text(section["over_chance"], _as_object(CHANCE), repeats)
+        words = gain_text(section["over_chance"], _as_object(CHANCE), repeats, hint=hint)
     else:
         return ""
     return f"{words}; {UNJUDGED}" if standing_of(section, nulls) == "unjudged" else words
 
 
-def device_gain_of(section: Mapping[str, Any]) -> str:
-    """Return :func:`gain_text` of devices that predict for their own people; empty without them."""
-    device = section.get("device")
+def gains_of(section: Mapping[str, Any], nulls: Collection[str], *, hint: str = OPTION_HINT) -> str:
+    """Return what asking gains for the curator, and for devices that predict for their own people, as one sentence.
+
+    Empty where there is neither.
+
+    Args:
+        section, nulls, hint: As for :func:`gain_of`.
+    """
+    curator, device = gain_of(section, nulls, hint=hint), section.get("device")
     if not device:
-        return ""
-    return gain_text(device["margin"], _as_object(device["best"]), section["interval"]["repeats"])
-
-
-def gains_in_short(section: Mapping[str, Any], nulls: Collection[str]) -> str:
-    """Return both sentences as one, without the number of repeats that would show more; empty without any.
-
-    Args:
-        section, nulls: As for :func:`gain_of`.
-    """
-    return _HINT.sub("", _gains(section, nulls))
-
-
-def gains_without_options(section: Mapping[str, Any], nulls: Collection[str]) -> str:
-    """Return both sentences as one for people who do not use the program; empty without any.
-
-    Args:
-        section, nulls: As for :func:`gain_of`.
-    """
-    return _HINT.sub(r" (\1 repeats would show 3 points)", _gains(section, nulls))
-
-
-def _gains(section: Mapping[str, Any], nulls: Collection[str]) -> str:
-    curator, device = gain_of(section, nulls), device_gain_of(section)
-    if curator and device:
-        device = device.removeprefix(GAINS)
-    both = [curator, f"on the device {device}" if device else ""]
-    return "; ".join(filter(None, both))
+        return curator
+    gain = _gain(device["margin"], _as_object(device["best"]), section["interval"]["repeats"], hint)
+    return f"{curator}; on the device {gain}" if curator else f"on the device {_SUBJECT} {gain}"
 
 
 def _as_object(name: str) -> str:

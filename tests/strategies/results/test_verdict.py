@@ -10,16 +10,16 @@ import pytest
 
 from ldpsim.strategies.results.outcome import Score
 from ldpsim.strategies.results.verdict import (
+    NO_HINT,
     NULLS,
     STANDINGS,
+    WORDS_HINT,
     asks_nobody,
     best_null,
-    device_gain_of,
     device_margin,
     gain_of,
     gain_text,
-    gains_in_short,
-    gains_without_options,
+    gains_of,
     no_reports,
     null_lines,
     nulls_section,
@@ -246,11 +246,13 @@ def test_one_sentence_says_what_asking_gains(low: float, high: float, answer: st
     assert gain_of({**section, "margin": None, "over_chance": interval}, ["chance"]) == words
     assert gain_of({**section, "margin": None}, ["chance"]) == ""
     on_device = {**section, "device": {"best": "device_alone", "margin": interval}}
-    assert device_gain_of(on_device) == words.replace("largest class", "device alone") and device_gain_of(section) == ""
+    alone = gains_of({**on_device, "margin": None}, ["chance"])
+    assert alone == f"on the device {words}".replace("largest class", "device alone")
+    assert gains_of({**section, "margin": None}, ["chance"]) == ""
     short = words.partition(" (--")[0]
     both = f"{short}; on the device {short.removeprefix('asking gains ').replace('largest class', 'device alone')}"
-    assert gains_in_short(on_device, ["chance", "features_alone"]) == both
-    plain = gains_without_options(on_device, ["chance", "features_alone"])
+    assert gains_of(on_device, ["chance", "features_alone"], hint=NO_HINT) == both
+    plain = gains_of(on_device, ["chance", "features_alone"], hint=WORDS_HINT)
     assert "--" not in plain and plain.count(" repeats would show 3 points)") == 2 * answer.count("--")
 
 
