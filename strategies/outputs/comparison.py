@@ -46,27 +46,36 @@ def finding(groups: Sequence[Group], match: Mapping[str, Any] | None) -> Finding
         match: ``level``, ``target`` and ``unmatched`` of a comparison, None without ``--match``.
     """
     protecting = [group for group in groups if group.records[0]["privacy"]["trust"] != "none"]
-    data = list(dict.fromkeys(group.data for group in groups))
     if len(groups) == 1:
         return Finding(_sentence(_gain(groups[0])) or "One configuration: there is nothing to compare it with.", True)
-    if match is not None:
+    if match is None:
+        level, target = _equal_level(protecting)
+        equal = protecting if level else []
+    else:
         level, target = match["level"], match["target"]
         equal = [group for group in protecting if _holds(group, level, target)]
-        reasons = [(group.label, match["unmatched"].get(group.method, "it was not solved for"))
-                   for group in protecting if group not in equal]  # fmt: skip
-        texts = [_at_equal_loss([group for group in equal if group.data == each], level, target, len(data) > 1)
-                 for each in data]  # fmt: skip
-        text = " ".join(filter(None, texts))
-        return Finding(text or f"No two methods have an epsilon of {target:g} for {level_term(level)}.",
-                       not reasons, reasons)  # fmt: skip
+    if not level:
+        return Finding(_not_equal(protecting), False)
+    unmatched = [] if match is None else [
+        (group.label, match["unmatched"].get(group.method, "it was not solved for"))
+        for group in protecting if group not in equal
+    ]  # fmt: skip
+    several = len({group.data for group in groups}) > 1
+    texts = [_at_equal_loss([group for group in equal if group.data == data], level, target, several)
+             for data in dict.fromkeys(group.data for group in groups)]  # fmt: skip
+    text = " ".join(filter(None, texts))
+    if match is not None and not text:
+        text = f"No two methods have an epsilon of {target:g} for {level_term(level)}."
+    return Finding(text, not unmatched, unmatched)
+
+
+def _equal_level(groups: Sequence[Group]) -> tuple[str, float]:
+    """Return the first level at which two groups or more all have one loss, and that loss; no level without one."""
     for level in sorted(shown_levels(), key=lambda name: LEVELS[parts_of(name)[0]].rank or 0):
-        losses = [compared_loss(group.levels[level]) for group in protecting
-                  if group.levels[level]["status"] == "bounded"]  # fmt: skip
-        if len(losses) == len(protecting) > 1 and max(losses) - min(losses) <= _SAME * max(losses):
-            texts = [_at_equal_loss([group for group in protecting if group.data == each], level, max(losses),
-                                    len(data) > 1) for each in data]  # fmt: skip
-            return Finding(" ".join(filter(None, texts)), True)
-    return Finding(_not_equal(protecting), False)
+        losses = [compared_loss(group.levels[level]) for group in groups if group.levels[level]["status"] == "bounded"]
+        if len(losses) == len(groups) > 1 and max(losses) - min(losses) <= _SAME * max(losses):
+            return level, max(losses)
+    return "", 0.0
 
 
 def _at_equal_loss(groups: Sequence[Group], level: str, loss: float, several_data: bool) -> str:
@@ -76,13 +85,12 @@ def _at_equal_loss(groups: Sequence[Group], level: str, loss: float, several_dat
         return ""
     best, second = known[0], known[1]
     where = f" on {best.data[0]}" if several_data else ""
-    apart = (best.mean or 0.0) - (second.mean or 0.0)
-    if apart > smallest_difference(best, second):
+    apart, least = (best.mean or 0.0) - (second.mean or 0.0), smallest_difference(best, second)
+    if apart > least:
         words = f"{best.label} is {points(apart)} points above the next method, {second.label}"
     else:
-        least = points(smallest_difference(best, second))
         words = (f"{best.label} is {points(apart)} points above {second.label}, which is not measurable "
-                 f"(less than {least})")  # fmt: skip
+                 f"(less than {points(least)})")  # fmt: skip
     gain = f" With {best.label}, {_gain(best)}." if _gain(best) else ""
     return f"At equal epsilon for {level_term(level)} ({epsilon(loss)}){where}, {words}.{gain}"
 
