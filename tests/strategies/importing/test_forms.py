@@ -12,21 +12,10 @@ import pytest
 from scipy.sparse import coo_array, csr_array, save_npz
 
 from ldpsim.devices.datasets import load
-from ldpsim.strategies.importing.graph_import import import_graph, read_graph
+from ldpsim.strategies.importing.graph_import import import_graph
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 from ldpsim.strategies.importing.people import ImportedGraph
-
-
-def read(folder: Path, texts: dict[str, str], **options: Any) -> tuple[ImportedGraph, list[str]]:
-    """Return the graph of files of these texts, and the notes."""
-    for name, text in texts.items():
-        (folder / name).write_text(text, newline="")
-    faults: list[str] = []
-    notes: list[str] = []
-    graph = read_graph([folder / name for name in texts], ImportOptions(**options), faults, notes)
-    if faults:
-        raise WrongFiles(faults)
-    return graph, notes
+from tests.strategies.importing.reading import read
 
 
 def faults_of(folder: Path, texts: dict[str, str], **options: Any) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.strategies.importing.graph_import import read_graph
-from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
+from ldpsim.strategies.importing.options import WrongFiles
 from ldpsim.strategies.importing.people import ImportedGraph
+from tests.strategies.importing.reading import read
 
 PAIR = "source,target\na,b\n"
 EDGES = "source,target\nc,a\na,b\n"
@@ -19,19 +19,8 @@ FEATURES = "id,x,y\nb,1,0\na,0,2\nc,0,0\n"
 LABELS = "id,label\na,red\nc,blue\n"
 
 
-def _read(folder: Path, texts: dict[str, str], **options: Any) -> tuple[ImportedGraph, list[str]]:
-    for name, text in texts.items():
-        (folder / name).write_text(text)
-    faults: list[str] = []
-    notes: list[str] = []
-    graph = read_graph([folder / name for name in texts], ImportOptions(**options), faults, notes)
-    if faults:
-        raise WrongFiles(faults)
-    return graph, notes
-
-
 def _csv(folder: Path, *texts: str, **options: Any) -> tuple[ImportedGraph, list[str]]:
-    return _read(folder, dict(zip(("one.csv", "two.csv", "three.csv"), texts, strict=False)), **options)
+    return read(folder, dict(zip(("one.csv", "two.csv", "three.csv"), texts, strict=False)), **options)
 
 
 def _faults(folder: Path, *texts: str, **options: Any) -> tuple[str, ...]:
@@ -194,12 +183,12 @@ def test_people_without_a_row(tmp_path: Path) -> None:
     ],
 )
 def test_lists_of_edges(tmp_path: Path, name: str, text: str, pairs: list[tuple[str, str]]) -> None:
-    assert _pairs(_read(tmp_path, {name: text})[0]) == pairs
+    assert _pairs(read(tmp_path, {name: text})[0]) == pairs
 
 
 def test_a_list_of_neighbours_is_no_list_of_edges(tmp_path: Path) -> None:
     with pytest.raises(WrongFiles, match=r"e\.txt: row 2 has 4 fields, an edge has 2 \(2 rows\); an edge is two names"):
-        _read(tmp_path, {"e.txt": "a b\na b c d\nb c d\n"})
+        read(tmp_path, {"e.txt": "a b\na b c d\nb c d\n"})
 
 
 def test_gml_of_other_programs(tmp_path: Path) -> None:
@@ -208,11 +197,11 @@ def test_gml_of_other_programs(tmp_path: Path) -> None:
         'graph [\n node [ id 5 label "Zoë" value 1 ]\n node [ id 9 label "Al" value 0 ]\n{}]\n',
         (" edge [ source 5 target 9 ]\n"),
     )
-    graph, _ = _read(tmp_path, {"g.gml": '# a "graph [\nCreator "graph [ x"\n' + gml.format(2 * edge)}, label="value")
+    graph, _ = read(tmp_path, {"g.gml": '# a "graph [\nCreator "graph [ x"\n' + gml.format(2 * edge)}, label="value")
     assert _pairs(graph) == [("Zoë", "Al")] * 2 and graph.arrays["labels"].tolist() == [0, 1]
-    graph, _ = _read(tmp_path, {"g.gml": gml.format(edge).replace("Zoë", "Al")}, ignore=("value",))
+    graph, _ = read(tmp_path, {"g.gml": gml.format(edge).replace("Zoë", "Al")}, ignore=("value",))
     assert (graph.ids, graph.columns) == (["5", "9"], ())
-    assert _read(tmp_path, {"g.gml": gml.format(edge)}, label="label")[0].arrays["class_names"].tolist() == [
+    assert read(tmp_path, {"g.gml": gml.format(edge)}, label="label")[0].arrays["class_names"].tolist() == [
         "Al",
         "Zoë",
     ]
@@ -231,5 +220,5 @@ def test_gml_of_other_programs(tmp_path: Path) -> None:
 )
 def test_a_graph_at_fault(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(WrongFiles, match=message) as caught:
-        _read(tmp_path, {name: text})
+        read(tmp_path, {name: text})
     assert "\n" not in str(caught.value)
