@@ -203,7 +203,7 @@ def _run(vault: Any, listener: Any, socket: Path) -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
     counts = ", ".join(f"{name} {number:,}" for name, number in sorted(vault.counts.items()))
-    echo(f"stopped: {counts or 'nobody asked'}", err=True)
+    echo(f"stopped: {counts or 'no question came'}", err=True)
 
 
 def _group(name: str) -> int:

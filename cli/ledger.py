@@ -82,7 +82,7 @@ def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
         answers = state.ledger(shard * state.shard).answers()
         devices = sorted({answer.device for answer in answers})
         if devices and not 0 <= devices[0] <= devices[-1] < len(state):
-            raise LedgerDamaged("an answer is of nobody who is enrolled here")
+            raise LedgerDamaged("a report is of a device that is not enrolled here")
         for answer, is_sound in zip(answers, sound(answers, state.seal_keys(devices)), strict=True):
             if not is_sound:
                 raise LedgerDamaged(f"answer {answer.number} of device {answer.device} is missing, or not its own")

@@ -151,7 +151,7 @@ ADVERSARIES: Mapping[str, Adversary] = {row.name: row for row in (
     Adversary("greedy-first",
               "one greedy first question: epsilon 40 (a threshold's limit) and 100 times the budget, wrong facts",
               _greedy_first),
-    Adversary("ghost-first", "a stranger asks first, at a hundredth of the budget, and takes the only answer",
+    Adversary("ghost-first", "another curator asks first, at a hundredth of the budget, and takes the only report",
               _ghost_first),
     Adversary("one-batch", "sends repeats, other collections and other budgets to a device in one batch of messages",
               _one_batch),
