@@ -183,8 +183,7 @@ def chart(groups: Sequence[Group], data: tuple[str, int], kind: str, matched: st
     names = list(dict.fromkeys(group.line for group in groups))
 
     def by_name(series: Sequence[str]) -> dict[str, Any]:
-        scale = {"domain": names, "range": [series[place % len(series)] for place in range(len(names))]}
-        return {"field": "name", "type": "nominal", "sort": None, "scale": scale}
+        return {"field": "name", "type": "nominal", "sort": None, "scale": cycled(names, series)}
 
     colour = by_name([f"var(--line-{place})" for place in range(len(SERIES))])
     at, simpler = {"calculate": "datum[shown]", "as": "x"}, _simpler_models(groups)
@@ -217,6 +216,11 @@ def chart(groups: Sequence[Group], data: tuple[str, int], kind: str, matched: st
              "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour, "shape": by_name(SHAPES), **tip}},
         ],
     }  # fmt: skip
+
+
+def cycled(names: Sequence[str], series: Sequence[str]) -> dict[str, Any]:
+    """Return a scale of Vega-Lite that gives each name one of a series of colours or shapes, from the start again."""
+    return {"domain": list(names), "range": [series[place % len(series)] for place in range(len(names))]}
 
 
 def _simpler_models(groups: Sequence[Group]) -> list[dict[str, Any]]:

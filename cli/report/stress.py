@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ldpsim.cli.report.page import SCHEMA, SHAPES, drawing_of, environment
+from ldpsim.cli.report.page import SCHEMA, SHAPES, cycled, drawing_of, environment
 from ldpsim.cli.words import count
 from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
 from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, PLAIN
@@ -51,9 +51,8 @@ def chart(summary: Summary, attribute: str, colours: Sequence[str] = _ON_PAGE) -
          "axis": {"values": list(summary.asks), "format": ",d", "grid": False, "labelOverlap": "greedy"}}  # fmt: skip
     y = {"field": "share", "type": "quantitative", "title": f"{WORDS[attribute]} recovered (%)",
          "scale": {"domain": [0, 100]}, "axis": {"tickCount": 5}}  # fmt: skip
-    scale = {"domain": domain, "range": [colours[place % len(colours)] for place in range(len(domain))]}
-    colour = {"field": "line", "type": "nominal", "sort": None, "scale": scale, "legend": {"columns": 1}}
-    marks = {"domain": domain, "range": [SHAPES[place % len(SHAPES)] for place in range(len(domain))]}
+    colour = {"field": "line", "type": "nominal", "sort": None, "scale": cycled(domain, colours),
+              "legend": {"columns": 1}}  # fmt: skip
     guess = 100 * (summary.no_reports[attribute] or 0.0)
     return {
         "$schema": SCHEMA,
@@ -67,7 +66,7 @@ def chart(summary: Summary, attribute: str, colours: Sequence[str] = _ON_PAGE) -
              "encoding": {"y": {"datum": guess}}},
             {"mark": {"type": "line", "aria": False, "strokeWidth": 2}, "encoding": {"x": x, "y": y, "color": colour}},
             {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-             "encoding": {"x": x, "y": y, "color": colour, "shape": {**colour, "scale": marks},
+             "encoding": {"x": x, "y": y, "color": colour, "shape": {**colour, "scale": cycled(domain, SHAPES)},
                           "tooltip": {"field": "tip"}, "description": {"field": "tip"}}},
         ],
     }  # fmt: skip
