@@ -33,7 +33,8 @@ from ldpsim.strategies.outputs.shell import comparison
 from ldpsim.strategies.planning.on_paper import METHODS, OnPaper, asks_of, fewer_queries
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.results.in_words import NOT_ASKED, guess, held
+from ldpsim.strategies.results.in_words import NOT_ASKED, guess
+from ldpsim.strategies.results.levels_of_results import held
 from ldpsim.strategies.results.numbers import planned_loss, size
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_options
 from ldpsim.strategies.setup.option_spec import declared, set_python_values
@@ -71,11 +72,6 @@ class TargetLoss:
             raise ValueError(f"--holds {self.holds:g}: the loss must be a finite number above 0")
         if self.max_attack is not None and not 0.5 < self.max_attack < 1:
             raise ValueError(f"--max-attack {self.max_attack:g}: a chance above 0.5, that of a coin, and below 1")
-
-    @property
-    def of_a_record(self) -> bool:
-        """Whether the level is about all that a person reports, with or without what others report of the person."""
-        return self.level in ("user", "node")
 
     @property
     def loss(self) -> float | None:
