@@ -25,7 +25,7 @@ from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.strategies.outputs.groups import ABOVE, Group, table_of
 from ldpsim.strategies.outputs.result_view import ACCURACY, COST, SEEDED, ViewRow, cost_of, view_of
 from ldpsim.strategies.outputs.sums import AskedInAll, really_asked
-from ldpsim.strategies.results.in_words import shown_levels
+from ldpsim.strategies.results.levels_of_results import shown_levels
 from ldpsim.strategies.results.verdict import NOT_TAKEN, STANDINGS, null_lines, shown_verdict
 
 _SHOWN = 40  # rows of several results

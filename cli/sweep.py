@@ -147,7 +147,7 @@ def _table(groups: Sequence[Group], most: int, *, setting: str = "setting") -> F
     from rich.markup import escape
 
     from ldpsim.curator.privacy.levels import level_term
-    from ldpsim.strategies.results.in_words import loss_in_column, shown_levels
+    from ldpsim.strategies.results.levels_of_results import loss_in_column, shown_levels
 
     levels = list(shown_levels(2))[2 - most :]
     shown = text_table(setting, ">validation\n%", ">test\n%", *[">n"] * bool(most),

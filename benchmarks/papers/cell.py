@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.study import read_rows
 from ldpsim.curator.shown import loss_in_table
-from ldpsim.strategies.results.in_words import compared_loss
+from ldpsim.strategies.results.levels_of_results import compared_loss
 from ldpsim.strategies.setup.option_spec import exact
 from ldpsim.strategies.setup.options import RunOptions
 

@@ -26,7 +26,7 @@ from ldpsim.strategies.outputs.groups import groups_of, shown_cells
 from ldpsim.strategies.outputs.result_view import view_of
 from ldpsim.strategies.outputs.sums import in_all, of_repeats
 from ldpsim.strategies.results.folder import COMPARISON
-from ldpsim.strategies.results.in_words import shown_levels
+from ldpsim.strategies.results.levels_of_results import shown_levels
 from ldpsim.strategies.results.rows import row_of as flat_row
 from ldpsim.strategies.setup.fingerprint import SCHEMA
 

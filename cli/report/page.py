@@ -31,13 +31,8 @@ from ldpsim.strategies.outputs.groups import ABOVE, Group, shown_cells, table_of
 from ldpsim.strategies.outputs.shell import command_of
 from ldpsim.strategies.outputs.sums import of_repeats
 from ldpsim.strategies.palette import ON_WHITE, SERIES, SERIES_ON_DARK
-from ldpsim.strategies.results.in_words import (
-    NOT_ASKED,
-    NOT_HIDDEN,
-    density_of,
-    privacy_in_words,
-    shown_levels,
-)
+from ldpsim.strategies.results.in_words import NOT_ASKED, NOT_HIDDEN, density_of, privacy_in_words
+from ldpsim.strategies.results.levels_of_results import shown_levels
 from ldpsim.strategies.results.rows import csv_text, data_frame
 from ldpsim.strategies.results.verdict import NOT_TAKEN, NULLS, SHUFFLED, STANDINGS
 

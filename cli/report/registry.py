@@ -37,7 +37,8 @@ def registry_texts(record: Mapping[str, Any]) -> dict[str, str]:
     from ldpsim.curator.methods import find
     from ldpsim.curator.privacy.level import LABEL, NOT_COUNTED
     from ldpsim.strategies.estimate.asked import mechanisms_of_run
-    from ldpsim.strategies.results.in_words import held, privacy_in_words
+    from ldpsim.strategies.results.in_words import privacy_in_words
+    from ldpsim.strategies.results.levels_of_results import held
     from ldpsim.strategies.setup.fingerprint import ldpsim_version
 
     try:

@@ -32,7 +32,7 @@ from ldpsim.strategies.experiments.sweep import SweepResult, run_sweep
 from ldpsim.strategies.experiments.sweep_file import Cell
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.results.in_words import CLOSE, at_the_level, held
+from ldpsim.strategies.results.levels_of_results import CLOSE, at_the_level, held
 from ldpsim.strategies.results.numbers import IN_CLEAR
 from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.runs.spent import guarantee_before

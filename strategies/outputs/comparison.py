@@ -16,7 +16,7 @@ from scipy.special import ndtri, stdtrit
 from ldpsim.curator.privacy.levels import LEVELS, level_term, level_word, parts_of
 from ldpsim.strategies.outputs.groups import Group
 from ldpsim.strategies.results.averages import TAIL, Interval, over_people, share_interval
-from ldpsim.strategies.results.in_words import CLOSE, compared_loss, shown_levels
+from ldpsim.strategies.results.levels_of_results import CLOSE, compared_loss, shown_levels
 from ldpsim.strategies.results.numbers import epsilon, points
 from ldpsim.strategies.results.verdict import gain_of
 

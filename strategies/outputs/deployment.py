@@ -13,7 +13,7 @@ from typing import Any
 
 from ldpsim.curator.options import BUDGET, NETWORK
 from ldpsim.curator.privacy.levels import level_term
-from ldpsim.strategies.results.in_words import held, loss_in_column
+from ldpsim.strategies.results.levels_of_results import held, loss_in_column
 from ldpsim.strategies.results.numbers import percent
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions

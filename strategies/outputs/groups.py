@@ -18,7 +18,7 @@ from typing import Any
 from ldpsim.curator.privacy.levels import compared_levels, level_term, level_words
 from ldpsim.strategies.foreign_text import number, text
 from ldpsim.strategies.results.averages import mean, spread
-from ldpsim.strategies.results.in_words import compared_loss, held, loss_in_column, shown_levels
+from ldpsim.strategies.results.levels_of_results import compared_loss, held, loss_in_column, shown_levels
 from ldpsim.strategies.results.numbers import NONE, bytes_, plus_minus, points, short_loss
 from ldpsim.strategies.results.outcome import Score
 from ldpsim.strategies.results.rows import row_of

@@ -13,7 +13,7 @@ from ldpsim.curator.names import paper_name
 from ldpsim.curator.privacy.levels import level_term
 from ldpsim.curator.shown import shown_loss
 from ldpsim.strategies.foreign_text import number, text
-from ldpsim.strategies.results.in_words import compared_loss
+from ldpsim.strategies.results.levels_of_results import compared_loss
 from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.option_spec import DEVICES, OptionSpec, declared
 from ldpsim.strategies.setup.options import RunOptions, Seeds

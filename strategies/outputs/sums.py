@@ -15,7 +15,7 @@ from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import compared_levels, level_term
 from ldpsim.devices.datasets import GENERATED
 from ldpsim.devices.mechanisms import round_up
-from ldpsim.strategies.results.in_words import held
+from ldpsim.strategies.results.levels_of_results import held
 from ldpsim.strategies.results.numbers import epsilon
 
 Holds = Mapping[str, Mapping[str, Any]]

@@ -12,7 +12,7 @@ from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.experiments.compare import Comparison, compare, match
 from ldpsim.strategies.outputs.comparison import finding
-from ldpsim.strategies.results.in_words import held
+from ldpsim.strategies.results.levels_of_results import held
 from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.options import RunOptions

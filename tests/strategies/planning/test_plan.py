@@ -20,7 +20,8 @@ from ldpsim.strategies.estimate.graph_facts import GraphFacts, facts_of_people, 
 from ldpsim.strategies.estimate.traffic import miniature
 from ldpsim.strategies.planning.on_paper import OnPaper
 from ldpsim.strategies.planning.plan import PlanRow, TargetLoss, make_plan, planned_people
-from ldpsim.strategies.results.in_words import guess, held
+from ldpsim.strategies.results.in_words import guess
+from ldpsim.strategies.results.levels_of_results import held
 from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.options import RunOptions

@@ -16,12 +16,12 @@ from ldpsim.strategies.results.in_words import (
     FOUND,
     PROTECTIONS,
     guess,
-    held,
     of_100,
     privacy_in_words,
     protection,
     recovered,
 )
+from ldpsim.strategies.results.levels_of_results import held
 
 PAGE = (ROOT / "docs" / "concepts.md").read_text()
 
