@@ -107,7 +107,7 @@ def _filled(file: str, record: dict[str, Any], others: Mapping[str, dict[str, An
     from ldpsim.curator.privacy.level import NOT_COUNTED
     from ldpsim.curator.privacy.levels import LEVELS, compared_levels
     from ldpsim.strategies.estimate.asked import mechanisms_of_run
-    from ldpsim.strategies.group_accuracy.section import group_rows
+    from ldpsim.strategies.group_accuracy.group_rows import group_rows
     from ldpsim.strategies.results.in_words import NOT_HIDDEN, PROTECTIONS, privacy_in_words
     from ldpsim.strategies.results.levels_of_results import held
     from ldpsim.strategies.results.numbers import NONE

@@ -25,7 +25,8 @@ from ldpsim.cli.words import bytes_, count, difference, level, percent, plus_min
 from ldpsim.curator.privacy.levels import level_term
 from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
 from ldpsim.strategies.foreign_text import text
-from ldpsim.strategies.group_accuracy.section import FALSE_ALARM, NO_GROUPS, group_rows, words_of_groups
+from ldpsim.strategies.group_accuracy.group_rows import NO_GROUPS, group_rows, words_of_groups
+from ldpsim.strategies.group_accuracy.section import FALSE_ALARM
 from ldpsim.strategies.outputs.comparison import accuracy_interval, columns_of_devices, finding
 from ldpsim.strategies.outputs.groups import ABOVE, Group, shown_cells, table_of
 from ldpsim.strategies.outputs.shell import command_of

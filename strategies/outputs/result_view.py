@@ -16,7 +16,7 @@ from typing import Any
 from ldpsim.curator.privacy.level import VOLUNTEERS
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.strategies.foreign_text import text
-from ldpsim.strategies.group_accuracy.section import group_rows, words_of_groups
+from ldpsim.strategies.group_accuracy.group_rows import group_rows, words_of_groups
 from ldpsim.strategies.outputs.groups import Group, groups_of
 from ldpsim.strategies.outputs.html_table import html_table
 from ldpsim.strategies.outputs.sums import of_repeats

@@ -27,7 +27,7 @@ from ldpsim.devices.query import ATTRIBUTES
 from ldpsim.strategies.estimate.asked import PRIVATE, few_people
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.estimate.traffic import miniature
-from ldpsim.strategies.experiments.compare import Accounts, Matched, match_by
+from ldpsim.strategies.experiments.match import Accounts, Matched, match_by
 from ldpsim.strategies.people.owner_graphs import Division
 from ldpsim.strategies.runs.prepare import divide_people, prepare
 from ldpsim.strategies.runs.spent import guarantee_before

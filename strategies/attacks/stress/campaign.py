@@ -34,7 +34,8 @@ from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.attacks.adversaries.curator import Curator, Target
 from ldpsim.strategies.attacks.adversaries.table import ADVERSARIES, PLAIN, Adversary
 from ldpsim.strategies.attacks.campaign import Campaign, CampaignResult
-from ldpsim.strategies.attacks.stress.recovery import EDGES, Tally, Truth, UnguardedApp, UnguardedGrid
+from ldpsim.strategies.attacks.stress.recovery import EDGES, Tally, Truth
+from ldpsim.strategies.attacks.stress.unguarded import UnguardedApp, UnguardedGrid
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results.rows import Row
 from ldpsim.strategies.setup.option_spec import declared, set_python_values

@@ -10,7 +10,8 @@ import pytest
 from ldpsim.cli.report.gather import gather
 from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.devices.data.population import Population
-from ldpsim.strategies.experiments.compare import Comparison, compare, match
+from ldpsim.strategies.experiments.compare import Comparison, compare
+from ldpsim.strategies.experiments.match import match
 from ldpsim.strategies.outputs.comparison import finding
 from ldpsim.strategies.results.levels_of_results import held
 from ldpsim.strategies.runs.prepare import prepare

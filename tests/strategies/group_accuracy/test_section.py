@@ -16,7 +16,8 @@ from scipy import stats
 from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.facts import Split
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.group_accuracy.section import FALSE_ALARM, excess_loss, groups_section, people_groups
+from ldpsim.strategies.group_accuracy.people_groups import people_groups
+from ldpsim.strategies.group_accuracy.section import FALSE_ALARM, excess_loss, groups_section
 from ldpsim.strategies.results.outcome import RepeatScores, Score
 from ldpsim.strategies.runs.kind import RunKind
 from ldpsim.strategies.runs.repeat import Repeat

@@ -28,7 +28,7 @@ from ldpsim.curator.methods.local.solitude import Solitude
 from ldpsim.curator.methods.owner.owner import PrivGnn
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.attacks.stress.campaign import StressOptions
-from ldpsim.strategies.experiments.compare import match
+from ldpsim.strategies.experiments.match import match
 from ldpsim.strategies.experiments.sweep_file import read_sweep
 from ldpsim.strategies.importing.options import ImportOptions
 from ldpsim.strategies.outputs.shell import command_of
