@@ -11,7 +11,7 @@ from ldpsim.strategies.foreign_text import printable
 
 # Called with a phase's name and the share of it that is done (0 to 1), None where that is not known.
 Progress = Callable[[str, float | None], None]
-# Called with a figure: its name, its value, the epoch or round, and the phase (ldpsim.strategies.tracking.targets).
+# Called with a figure: its name, its value, the epoch or round, and the phase (ldpsim.strategies.tracking.metrics).
 OnMetric = Callable[[str, float, int, str], None]
 
 NOTHING_KEPT = "nothing is kept, and the same command starts again on simulated people of its own"

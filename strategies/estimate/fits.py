@@ -20,9 +20,10 @@ from ldpsim.strategies.estimate.asked import (
     random_split,
 )
 from ldpsim.strategies.estimate.graph_facts import GraphFacts, facts_without_people
+from ldpsim.strategies.setup.feature_share import divided
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import parameters_of
-from ldpsim.strategies.setup.settings import Settings, divided
+from ldpsim.strategies.setup.settings import Settings
 
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 

@@ -20,9 +20,9 @@ from ldpsim.strategies.results.levels_of_results import CLOSE, at_the_level, hel
 from ldpsim.strategies.results.numbers import IN_CLEAR
 from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.runs.spent import guarantee_before
+from ldpsim.strategies.setup.feature_share import CHOSEN
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import Setup
-from ldpsim.strategies.setup.settings import CHOSEN
 
 _NAMES = {"adjacency": "edges", "features": "features"}
 

@@ -299,9 +299,10 @@ def _settings_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Setting
     A network of a person's own is not imported: terms are signed without it.
     """
     from ldpsim.curator.methods import find
+    from ldpsim.strategies.setup.feature_share import divided
     from ldpsim.strategies.setup.read_options import check_read
     from ldpsim.strategies.setup.run_setup import budget_of
-    from ldpsim.strategies.setup.settings import divided, resolve
+    from ldpsim.strategies.setup.settings import resolve
 
     kind = find(_method_name(config))
     if kind.spec.reads:
@@ -418,7 +419,7 @@ def _prepare(config: Mapping[str, Any], public: PublicFile, collection: str) -> 
     """
     from ldpsim.strategies.setup.fingerprint import config_hash
     from ldpsim.strategies.setup.run_setup import DeployedPeople, RepeatPlan, Setup
-    from ldpsim.strategies.setup.settings import check_gnn
+    from ldpsim.strategies.setup.training_checks import check_gnn
 
     seeds = Seeds.derive(int(config.get("seed") or 0), noise=None)  # the devices have secrets of their own
     settings, budget = _settings_of(config, public)

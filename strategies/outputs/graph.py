@@ -1,11 +1,11 @@
-"""Arrays of a result's graph: the curator's reconstructed graph, as a run trained on it.
+"""The curator's reconstructed graph of a result, as a run trained on it: its arrays, and the files it is saved as.
 
 Everything here is post-processing of the reports and of public knowledge, so it costs no further privacy:
 edges and weights, features, labels as the curator has them, and predictions. The true edges, the records and the
 labels of test people are not in it. Reports of a simulation whose noise seed is given are not private, and neither
 is a graph made of them.
 
-Files of a reconstructed graph, one form a suffix.
+A file's suffix is its form:
 
 =============  ==========================================================================================
 ``.npz``       arrays without pickle, the schema of ``--dataset FILE.npz``, and what the curator knows

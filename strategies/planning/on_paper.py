@@ -1,6 +1,4 @@
-"""Methods that a plan lists unless some are named, and what each asks for in words.
-
-Guarantee of a run on paper, for any number of people and without one of them.
+"""Guarantee of a run on paper, for any number of people and without one of them.
 
 A run is set up for a few hundred made-up people. The losses of a report do not depend on the number of people, or
 grow by the same amount with each further person: of a bit that each one reports about everybody, or that everybody
@@ -28,45 +26,21 @@ from ldpsim.strategies.estimate.asked import PRIVATE, few_people
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.estimate.traffic import miniature
 from ldpsim.strategies.experiments.match import Accounts, Matched, match_by
-from ldpsim.strategies.people.owner_graphs import Division
+from ldpsim.strategies.people.division import Division
 from ldpsim.strategies.runs.prepare import divide_people, prepare
 from ldpsim.strategies.runs.spent import guarantee_before
+from ldpsim.strategies.setup.feature_share import CHOSEN, divided
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import Setup, parameters_of
-from ldpsim.strategies.setup.settings import CHOSEN, TRAINING, divided
-
-METHODS = (
-    "hogs", "sbp", "solitude", "fp-solitude", "fp-blink", "fp-ldpgen", "noisy", "lpgnn", "rgnn", "upgnet", "privge",
-    "blink", "rr", "symrr", "dprr", "ldpgcn", "ldpgen", "lp-and", "vote", "ldp-fedavg", "fedavg-mlp", "pate-m", "gap",
-    "progap",
-)  # fmt: skip
-_WORDS = {"adjacency": "links", "features": "features", "label": "labels"}
-
-
-def asks_of(method: str, *, volunteers: bool = False, labels: bool = False) -> str:
-    """Return what a method asks people for, in a few words.
-
-    Args:
-        method: Its name.
-        volunteers: Whether some people give label and features in clear.
-        labels: Whether others are asked for their label.
-    """
-    spec = find(method).spec
-    if spec.asks_volunteers:
-        of = f"list and features{', or the label' if labels else ''}" if volunteers else "the neighbours' classes"
-        return f"one vote on {of}"
-    if spec.trained_by in ("owner", "graph owner"):
-        return "the raw record, for an owner"
-    if spec.in_rounds:
-        return "updates of a network"
-    return " and ".join(_WORDS[part] for part in spec.private) or "nothing"
-
+from ldpsim.strategies.setup.settings import TRAINING
 
 # Options of the small graphs, in place of those of the run.
 _ON_PAPER: dict[str, Any] = {
     "dataset": "generated", "clients": None, "repeats": 1, "split": "random", "state": None, "from_reports": None,
     "out": None, "save_reports": False, "collector_key": None, "device": "cpu", "engine": "local",
 }  # fmt: skip
+
+
 MOST_CLASSES, MOST_FEATURES, MOST_WORDS = 1_000, 100_000, 5_000  # of small graphs that take seconds to make
 
 

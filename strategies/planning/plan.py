@@ -30,7 +30,8 @@ from ldpsim.strategies.estimate.traffic import expected_traffic, training_traffi
 from ldpsim.strategies.experiments.compare import cells_of
 from ldpsim.strategies.outputs.deployment import SETTING, given_settings
 from ldpsim.strategies.outputs.shell import comparison
-from ldpsim.strategies.planning.on_paper import METHODS, OnPaper, asks_of, fewer_queries
+from ldpsim.strategies.planning.on_paper import OnPaper, fewer_queries
+from ldpsim.strategies.planning.planned_methods import METHODS, asks_of
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.results.in_words import NOT_ASKED, guess
@@ -213,7 +214,7 @@ def make_plan(
     """Plan a collection; nobody is asked.
 
     Args:
-        methods: Names; empty for :data:`ldpsim.strategies.planning.on_paper.METHODS`.
+        methods: Names; empty for :data:`ldpsim.strategies.planning.planned_methods.METHODS`.
         target: Level, and loss that shall hold there.
         options: Options of every method, where it has them, and the people.
         progress: Told the phase and the share of it that is done.

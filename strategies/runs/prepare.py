@@ -13,8 +13,9 @@ from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.facts import Split
 from ldpsim.strategies.estimate.fits import check_fits
 from ldpsim.strategies.estimate.graph_facts import facts_of_people, facts_without_people
-from ldpsim.strategies.people.owner_graphs import divide as divide_for_owner
+from ldpsim.strategies.people.division import divide as divide_for_owner
 from ldpsim.strategies.runs.kind import kind_of
+from ldpsim.strategies.setup.feature_share import divided
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_parameters
 from ldpsim.strategies.setup.options import RunOptions, Seeds
 from ldpsim.strategies.setup.read_options import check_read
@@ -26,7 +27,7 @@ from ldpsim.strategies.setup.run_setup import (
     parameters_of,
     silent_devices,
 )
-from ldpsim.strategies.setup.settings import check_gnn, check_trainer, divided
+from ldpsim.strategies.setup.training_checks import check_gnn, check_trainer
 
 
 def prepare(

@@ -47,11 +47,8 @@ from ldpsim.strategies.setup.disk_space import naming_full_disk
 from ldpsim.strategies.setup.fingerprint import configuration
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import Setup
-from ldpsim.strategies.tracking.targets import (
-    CallbackFailed,
-    check_targets,
-    tracked,
-)
+from ldpsim.strategies.tracking.metrics import CallbackFailed
+from ldpsim.strategies.tracking.targets import check_targets, tracked
 
 AGAIN = "the same command goes on"
 _OF_NO_RESULT = ("out", "data_dir", "workers", "force")  # options that may differ where one result serves two commands
@@ -77,7 +74,7 @@ def simulate(
         options: The run.
         progress: Called with a phase and the share of it that is done; None if unknown.
         connect: Opens the Grid of the devices, in place of that of the engine of the options.
-        on_metric: Called with name, value, step and phase of every figure (:mod:`ldpsim.strategies.tracking.targets`).
+        on_metric: Called with name, value, step and phase of every figure (:mod:`ldpsim.strategies.tracking.metrics`).
         track: Trackers, as ``ldpsim run --track`` has them: ``mlflow:URI``, ``wandb``, ``tensorboard:DIR``.
         keep_graph: Whether the result has its ``graph``, which takes memory.
         save_graph: File for this graph; a suffix alone (``npz``) is a file in the run's folder.

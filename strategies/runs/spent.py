@@ -12,7 +12,7 @@ import numpy as np
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.reports.question import keys_of
 from ldpsim.devices.facts import IntArray, Split
-from ldpsim.strategies.people.owner_graphs import Division
+from ldpsim.strategies.people.division import Division
 from ldpsim.strategies.results.lifetime import Losses
 from ldpsim.strategies.results.outcome import Outcome
 from ldpsim.strategies.rounds.collect_once import stages_of

@@ -1,74 +1,24 @@
-"""Feature share of a run: given, stored, or chosen from public facts before anybody is asked.
-
-Method and training settings from ``--set``, ``--tuned`` and ``--gnn``, with their provenance.
-
-Checks of federated runs and of an owner's runs, made before anything is written.
-"""
+"""Method and training settings from ``--set``, ``--tuned`` and ``--gnn``, with their provenance."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, cast
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from ldpsim.curator.learning.networks import NETWORKS
-from ldpsim.curator.learning.own_network import check_network
-from ldpsim.curator.learning.training import TrainingSettings, choose_device
+from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import Method
 from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.methods.feature_share import feature_share
-from ldpsim.curator.methods.federated.fedavg import Federated
-from ldpsim.curator.methods.owner.owner import OwnerMethod, sage_settings
 from ldpsim.curator.methods.parameters import read_value
 from ldpsim.curator.names import nearest, paper_name
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.tuned import stored
-from ldpsim.devices.data.population import Population
-from ldpsim.devices.facts import PublicFacts, Split
-from ldpsim.strategies.engines.collect import choose
-from ldpsim.strategies.people.owner_graphs import Division
-from ldpsim.strategies.setup.options import AUTO, RunOptions
-
-CHOSEN = "chosen from public facts"
-
-
-def divided(
-    options: RunOptions, settings: Settings, budget: Budget, facts: PublicFacts, labels: int
-) -> tuple[Settings, Budget]:
-    """Return the settings with the provenance of the feature share, and the budget with the share in force.
-
-    A method that chooses its share (``MethodSpec.auto_share``) does so unless one is
-    given or stored. Where a finer budget is given there is nothing to divide: features without a budget of their own
-    are then not asked.
-
-    Args:
-        options: Options of the run, which were found to be read.
-        settings: The method, and a stored share.
-        budget: The budget without a chosen share.
-        facts: Sizes of the population.
-        labels: Number of training labels.
-
-    Raises:
-        ValueError: one line, for a share that does not fit the method or the other budgets.
-    """
-    spec, choice = settings.method.in_force(), options.feature_share
-    parts = {"--eps-adjacency": budget.eps_adjacency, "--eps-features": budget.eps_features}
-    finer = [f"{option} {value:g}" for option, value in parts.items() if value is not None]
-    if choice == AUTO and finer:
-        raise ValueError(f"--feature-share auto with {finer[0]}: nothing is left to divide")
-    needed = "features" in spec.private and not spec.auto_share
-    if choice == 0 and needed and not budget.public_features and budget.eps_features is None:
-        raise ValueError(f"--feature-share 0: {spec.name} cannot do without private features")
-    if choice is None and settings.feature_share is not None:
-        return settings, replace(budget, feature_share=settings.feature_share)
-    if choice not in (None, AUTO) or not spec.auto_share or budget.public_features:
-        return settings, budget
-    share = 0.0 if finer else feature_share(facts, labels, budget.epsilon, budget.reporting)
-    settings = replace(settings, provenance={**settings.provenance, "feature_share": CHOSEN})
-    return settings, replace(budget, feature_share=share)
-
+from ldpsim.strategies.setup.options import RunOptions
 
 _TRAINING = {entry.name: entry for entry in fields(TrainingSettings) if entry.name != "gnn"}
+
+
 TRAINING = set(_TRAINING)
 
 
@@ -147,52 +97,3 @@ def unfit_training(key: str, method: type[Method], gnn: str) -> str:
         own = "chooses its epoch by a rule" if key == "selection" else "has an activation"
         return f"{method.spec.name} {own} of its own"
     return ""
-
-
-def check_gnn(settings: Settings, facts: PublicFacts) -> None:
-    """Check that the method and its network fit the people (ValueError)."""
-    training, spec = settings.training, settings.method.in_force()
-    spec.check_people(facts)
-    if spec.networks and training.gnn not in spec.networks:
-        raise ValueError(f"--gnn {training.gnn}: {spec.name} trains {', '.join(spec.networks)} alone, as it is set")
-    if training.gnn not in NETWORKS:
-        check_network(training.gnn, people=facts.n, features=facts.d, hidden=training.hidden, classes=facts.classes)
-
-
-def check_trainer(options: RunOptions, settings: Settings, population: Population, split: Split) -> None:
-    """Check that options and people fit whoever trains; ValueError of one line.
-
-    Args:
-        options: The run.
-        settings: Its method and training.
-        population: Its people.
-        split: Their division in the first repeat.
-    """
-    spec = settings.method.spec
-    if spec.in_rounds:
-        _check_rounds(options, settings, population, split)
-    elif isinstance(split, Division):
-        _check_owner(settings, population, split)
-    elif spec.trained_by == "graph owner":
-        _check_graph_owner(options, settings)
-
-
-def _check_rounds(options: RunOptions, settings: Settings, population: Population, split: Split) -> None:
-    if (engine := choose(options.engine, options.ray_address)) != "local":
-        raise ValueError(f"--engine {engine}: {options.method} trains in this process (--engine local)")
-    if not len(split.train):
-        raise ValueError(f"{population.name}: nobody is left to train")
-    cast(Federated, settings.method).check_people(len(population))
-
-
-def _check_owner(settings: Settings, population: Population, division: Division) -> None:
-    sage_settings(settings.training)
-    method = cast(OwnerMethod, settings.method)
-    method.check(people=len(division.private), candidates=len(division.candidates), classes=population.facts.classes)
-
-
-def _check_graph_owner(options: RunOptions, settings: Settings) -> None:
-    if settings.training.gnn_dropout:
-        raise SettingError(f"gnn_dropout={settings.training.gnn_dropout:g}", f"{options.method} has no dropout")
-    if choose_device(options.device).type == "cuda" and options.device == "cuda":
-        raise ValueError(f"--device cuda: {options.method} trains on a CPU only")

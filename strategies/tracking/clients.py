@@ -2,7 +2,7 @@
 
 ``start`` gets its name, options and tags in words, ``metric`` a figure, ``finish`` tags and the text of result.json; a
 run without a result ends as failed. ``check`` logs nothing. A client's own errors are made one line by
-:mod:`ldpsim.strategies.tracking.targets`.
+:mod:`ldpsim.strategies.tracking.error_line`.
 
 A tracker gets options, figures and the text of result.json. It never gets records, reports, edges, a graph, keys, or
 the paths and addresses of the person who runs it. The clients' usage telemetry and error reports are switched off

@@ -49,13 +49,8 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray, Split
 from ldpsim.devices.raw_record import hand_over
 from ldpsim.strategies.engines.pool import on_ray, processes
-from ldpsim.strategies.people.owner_graphs import (
-    Division,
-    handed_over,
-    owned_people,
-    public_graph,
-    shown_publicly,
-)
+from ldpsim.strategies.people.division import Division
+from ldpsim.strategies.people.owner_graphs import handed_over, owned_people, public_graph, shown_publicly
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results.outcome import Outcome, Predict
 from ldpsim.strategies.rounds.batches import read_records

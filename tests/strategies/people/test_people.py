@@ -10,8 +10,9 @@ import pytest
 from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.datasets import load
 from ldpsim.devices.facts import Split
-from ldpsim.strategies.people import owner_graphs as private_and_public
-from ldpsim.strategies.people.owner_graphs import divide, handed_over, owned_people, public_graph, sparse_features
+from ldpsim.strategies.people import division as divisions_of_people
+from ldpsim.strategies.people.division import divide
+from ldpsim.strategies.people.owner_graphs import handed_over, owned_people, public_graph, sparse_features
 from ldpsim.strategies.people.shuffled import shuffled
 
 N = 40
@@ -131,7 +132,7 @@ def test_the_stated_rules_on_real_data(data_dir: object, name: str, private: int
 
 def test_people_of_each_class_are_drawn(population: Population, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a rule by class: neither the private people of a class nor the public ones are the first."""
-    monkeypatch.setitem(private_and_public._BY_CLASS, "generated", (3, 5))
+    monkeypatch.setitem(divisions_of_people._BY_CLASS, "generated", (3, 5))
     people = replace(population, name="generated")
     divisions = [divide(people, seed) for seed in range(8)]
     assert divisions[0].rule.startswith("3 a class")

@@ -21,7 +21,8 @@ from ldpsim.devices.facts import IntArray
 from ldpsim.devices.query import ATTRIBUTES
 from ldpsim.devices.wire import REASONS
 from ldpsim.strategies import RunOptions, simulate
-from ldpsim.strategies.people.owner_graphs import Division, sparse_features
+from ldpsim.strategies.people.division import Division
+from ldpsim.strategies.people.owner_graphs import sparse_features
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.results.outcome import Predictions
 from ldpsim.strategies.rounds.collect_once import Collected

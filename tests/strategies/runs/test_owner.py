@@ -16,7 +16,8 @@ from ldpsim.devices.client_app import open_state
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State
 from ldpsim.strategies import Refused, RunOptions, simulate
-from ldpsim.strategies.people.owner_graphs import divide, handed_lists
+from ldpsim.strategies.people.division import divide
+from ldpsim.strategies.people.owner_graphs import handed_lists
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.runs import judging

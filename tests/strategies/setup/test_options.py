@@ -37,11 +37,12 @@ from ldpsim.strategies.results.folder import log_file
 from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.disk_space import check_refused, naming_full_disk
+from ldpsim.strategies.setup.feature_share import CHOSEN
 from ldpsim.strategies.setup.fingerprint import config_hash, configuration
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import Setup, load_population
-from ldpsim.strategies.setup.settings import CHOSEN, resolve
+from ldpsim.strategies.setup.settings import resolve
 
 
 def test_repeats_vary_what_they_say() -> None:
