@@ -13,7 +13,7 @@ from ldpsim.cli.output import echo
 
 curator = App(cls=Group, help="Make a curator's key, sign collections, write the Flower app.", no_args_is_help=True)
 
-_LARGEST_BUNDLE = 1 << 26  # bytes
+_LARGEST_DEVICE_MODEL = 1 << 26  # bytes
 
 
 @curator.callback()
@@ -73,25 +73,25 @@ def sign(
 
 @curator.command("sign-model")
 def sign_model(
-    bundle: Annotated[Path, typer.Argument(metavar="FILE", help="A run's bundle.json")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A run's device-model.json")],
     curator_key: Annotated[Path, o.plain_option("--curator-key", "Secret key of the curator", "FILE")],
     debug: o.Debug = False,
 ) -> None:
-    """Sign what devices predict from: print the file for `ldpsim device predict --bundle`.
+    """Sign what devices predict from: print the file for `ldpsim device predict --device-model`.
 
-    Sign a bundle that you made of the reports, and none that somebody gives you: one can be made so that a device's
-    class tells who is in its list.
+    Sign a device model that you made of the reports, and none that somebody gives you: one can be made so that a
+    device's class tells who is in its list.
     """
     from ldpsim.devices.atomic_files import read_file
     from ldpsim.devices.curator_key import CuratorKey
-    from ldpsim.devices.prediction import Bundle
+    from ldpsim.devices.prediction import DeviceModel
 
     key = CuratorKey.load(curator_key)
     try:
-        model = Bundle.read(read_file(bundle, _LARGEST_BUNDLE)).as_text().encode()
+        model = DeviceModel.read(read_file(file, _LARGEST_DEVICE_MODEL)).as_text().encode()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ValueError(f"{bundle}: {reason}") from None
+        raise ValueError(f"{file}: {reason}") from None
     echo(f"signed by {key.public}", err=True)
     echo(key.sign_model(model).to_bytes().decode("ascii"), nl=False)
 

@@ -221,7 +221,7 @@ _CRAFTED = "somebody may have made it so that a class tells who is in a list"
 @device.command()
 def predict(
     state: StateFolder,
-    bundle: Annotated[Path, o.plain_option("--bundle", "What the curator signed and published", "FILE")],
+    device_model: Annotated[Path, o.plain_option("--device-model", "What the curator signed and published", "FILE")],
     debug: o.Debug = False,
 ) -> None:
     """Print the class of each person here; nothing leaves the device.
@@ -231,43 +231,43 @@ def predict(
     """
     from ldpsim.devices.data.population import records_of
     from ldpsim.devices.enrolment.state import State
-    from ldpsim.devices.prediction import Bundle
+    from ldpsim.devices.prediction import DeviceModel
     from ldpsim.devices.vault.folder import harden
 
     harden()
     home = State(state)
     facts, people = home.population.facts, list(home.residents)
-    text = _signed_model(bundle, facts, home.policy.collector)
+    text = _signed_model(device_model, facts, home.policy.collector)
     try:
-        published = Bundle.read(text)
+        published = DeviceModel.read(text)
     except ValueError as error:
-        raise ValueError(f"--bundle {bundle}: {error}") from None
+        raise ValueError(f"--device-model {device_model}: {error}") from None
     if (published.people, published.classes) != (facts.n, facts.classes) or published.columns not in (0, facts.d):
-        raise ValueError(f"--bundle {bundle}: it is about other people than those in {state}")
+        raise ValueError(f"--device-model {device_model}: it is about other people than those in {state}")
     classes = published.classes_of(records_of(home.population, people), people)
     for person, label in zip(people, classes.tolist(), strict=True):
         echo(f"{person} {label}")
     if home.policy.collector is None:
-        echo(f"warning: {bundle} was taken unsigned, as no curator's key is pinned here: {_CRAFTED}", err=True)
+        echo(f"warning: {device_model} was taken unsigned, as no curator's key is pinned here: {_CRAFTED}", err=True)
     echo("a class is as private as the list behind it: do not send it, nor act on it where others see that", err=True)
 
 
 def _signed_model(path: Path, facts: PublicFacts, curator: str | None) -> bytes:
-    """Return the bytes of a bundle that the pinned curator signed; without a pin nobody's signature counts.
+    """Return the bytes of a device model that the pinned curator signed; without a pin nobody's signature counts.
 
     Raises:
-        ValueError: one line, where it cannot be read, is longer than a bundle about these people, or is not signed.
+        ValueError: one line, where it cannot be read, is too long for these people, or is not signed.
     """
     from ldpsim.devices.atomic_files import read_file
     from ldpsim.devices.curator_key import SIGNED_MODEL_BYTES, SignedModel
-    from ldpsim.devices.prediction import largest_bundle
+    from ldpsim.devices.prediction import largest_device_model
 
     try:
-        model = SignedModel.split(read_file(path, SIGNED_MODEL_BYTES + largest_bundle(facts)))
+        model = SignedModel.split(read_file(path, SIGNED_MODEL_BYTES + largest_device_model(facts)))
     except OSError as error:
-        raise ValueError(f"--bundle {path}: {error.strerror}") from None
+        raise ValueError(f"--device-model {path}: {error.strerror}") from None
     if curator is not None and not model.is_signed_by(curator):
-        raise ValueError(f"--bundle {path}: not signed by the curator {curator}, who is pinned here: {_CRAFTED}")
+        raise ValueError(f"--device-model {path}: not signed by the curator {curator}, who is pinned here: {_CRAFTED}")
     return model.model
 
 

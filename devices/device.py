@@ -128,7 +128,7 @@ def _read(policy: Policy, question: bytes | Query, read: Callable[[bytes], Query
     return PermittedQuery(query, people) if people.any() else Refusal.COLLECTOR_REFUSED
 
 
-class Home(Protocol):
+class DeviceStore(Protocol):
     """Policy, records, secrets and ledgers of a folder's devices (:class:`ldpsim.devices.enrolment.state.State`)."""
 
     @property
@@ -162,7 +162,7 @@ Steps = Generator[DrawTask, Drawn, "list[Report | Refusal]"]
 
 
 def answer(
-    state: Home, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False
+    state: DeviceStore, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False
 ) -> list[Report | Refusal]:
     """Return the answers of devices; they are committed, and may leave. The arguments are those of :func:`answering`.
 
@@ -198,7 +198,9 @@ def advance(steps: Steps, drawn: Drawn | None) -> DrawTask | list[Report | Refus
         return list(end.value)
 
 
-def answering(state: Home, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False) -> Steps:
+def answering(
+    state: DeviceStore, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False
+) -> Steps:
     """Read the ledger, decide, draw, commit, reply: the way of every answer, of one device or of many.
 
     The draw alone may take place elsewhere. So this is a generator: it yields what is to be drawn, where there is
@@ -295,7 +297,7 @@ class Device:
 
     __slots__ = ("_state", "index")
 
-    def __init__(self, index: int, state: Home) -> None:
+    def __init__(self, index: int, state: DeviceStore) -> None:
         self.index = index
         self._state = state
 

@@ -1,7 +1,8 @@
 """A device's prediction of its own person's class, from what a curator has published. Nothing leaves the device.
 
-The curator publishes a *bundle*: a table of scores S of all people (:mod:`ldpsim.devices.mechanisms.score_table`), and
-a linear model of features or, without one, scores of the classes. Device i names the class of the largest
+The curator publishes a *device model*: a table of scores S of all people
+(:mod:`ldpsim.devices.mechanisms.score_table`), and a linear model of features or, without one, scores of the classes.
+Device i predicts the class of the largest
 
     e_c(features of i) + D / (D + m - 1) times the sum over friends j of S_j(c)
 
@@ -31,11 +32,11 @@ from ldpsim.devices.mechanisms.feature_model import LARGEST, MOST_LEVELS, UNIT, 
 from ldpsim.devices.mechanisms.score_table import MOST_ROWS, MOST_SATURATION, ScoreTable
 
 _DEVICES_AT_ONCE = 1024  # their features are dense
-_FRAME_BYTES = 1 << 16  # of a bundle's text: all but what grows with people, classes or features
+_FRAME_BYTES = 1 << 16  # of a device model's text: all but what grows with people, classes or features
 
 
-def largest_bundle(facts: PublicFacts) -> int:
-    """Return the bytes that the text of a bundle about these people has at most; a longer one is not read."""
+def largest_device_model(facts: PublicFacts) -> int:
+    """Return the bytes that the text of a device model about these people has at most; a longer one is not read."""
     table = 1 + 2 * MOST_ROWS * facts.classes + facts.n
     model = 4 * (facts.d + 1) * facts.classes
     prior = 3 + len(str(LARGEST))  # digits, sign, comma and space
@@ -43,7 +44,7 @@ def largest_bundle(facts: PublicFacts) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Bundle:
+class DeviceModel:
     """Table of scores and model of features that a curator publishes.
 
     Args:
@@ -60,9 +61,10 @@ class Bundle:
 
     >>> from ldpsim.devices.mechanisms.score_rows import affinity, score_table
     >>> shares, nobody = np.array([0.5, 0.5]), np.zeros(0)
-    >>> bundle = Bundle.of(score_table(np.eye(2)[[0, 0, 1]], affinity(0.8, shares), shares), shares, saturation=10)
+    >>> table = score_table(np.eye(2)[[0, 0, 1]], affinity(0.8, shares), shares)
+    >>> model = DeviceModel.of(table, shares, saturation=10)
     >>> alone = Record(nobody.astype(np.int32), nobody.astype(np.float32), np.array([0, 1]), 0)
-    >>> bundle.classes_of([alone], [2]).tolist()  # person 2 lists persons 0 and 1
+    >>> model.classes_of([alone], [2]).tolist()  # person 2 lists persons 0 and 1
     [0]
     """
 
@@ -82,11 +84,11 @@ class Bundle:
     def __post_init__(self) -> None:
         whole = (self.people, self.classes, self.saturation, self.columns, self.levels)
         if not all(type(number) is int for number in whole):
-            raise ValueError("the numbers of a bundle are whole")
+            raise ValueError("the numbers of a device model are whole")
         if not 1 <= self.saturation <= MOST_SATURATION or self.prior.shape != (self.classes,):
-            raise ValueError(f"a bundle has a saturation of 1..{MOST_SATURATION}, and a score for each class")
+            raise ValueError(f"a device model has a saturation of 1..{MOST_SATURATION}, and a score for each class")
         if np.abs(self.prior).max() > LARGEST:
-            raise ValueError("a bundle holds a number beyond 32 bits")
+            raise ValueError("a device model holds a number beyond 32 bits")
         if not (1 <= self.levels <= MOST_LEVELS and -np.inf < self.low < self.high < np.inf):
             raise ValueError(f"features have 1..{MOST_LEVELS} levels in a range, not {self.levels}")
         object.__setattr__(self, "score_table", ScoreTable.read(self.table, self.people, self.classes))
@@ -95,8 +97,8 @@ class Bundle:
     @staticmethod
     def of(
         table: ScoreTable, shares: DoubleArray, model: FeatureModel | None = None, *, saturation: int, **features: Any
-    ) -> Bundle:
-        """Return the bundle of this table.
+    ) -> DeviceModel:
+        """Return the device model of this table.
 
         Args:
             table: The scores.
@@ -108,7 +110,7 @@ class Bundle:
         prior = np.rint(UNIT * np.log(shares / shares.sum())).astype(np.int64)
         columns, text = (0, "") if model is None else (len(model.weights), model.as_text())
         n, classes = len(table.codes), table.rows.shape[1]
-        return Bundle(n, classes, table.as_text(), saturation, prior, columns, text, **features)
+        return DeviceModel(n, classes, table.as_text(), saturation, prior, columns, text, **features)
 
     def classes_of(self, records: Sequence[Record] | Records, devices: Sequence[int] | IntArray) -> IntArray:
         """int64 (devices,): the class that each device names for its own person; of equal ones the first."""
@@ -137,17 +139,17 @@ class Bundle:
         return self.feature_model.scores(levels, words=self.levels == 1)
 
     def as_text(self) -> str:
-        """Return the bundle as JSON; :meth:`read` reads it back."""
+        """Return the device model as JSON; :meth:`read` reads it back."""
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
         return json.dumps({**values, "prior": self.prior.tolist()})
 
     @staticmethod
-    def read(text: str | bytes) -> Bundle:
-        """Read :meth:`as_text` back; ValueError for any other text. :func:`largest_bundle` bounds it before."""
+    def read(text: str | bytes) -> DeviceModel:
+        """Read :meth:`as_text` back; ValueError for any other text. :func:`largest_device_model` bounds it before."""
         try:
             values = read_json(text)
             if not are_whole(values["prior"]):
                 raise ValueError("scores of classes are a list of whole numbers")
-            return Bundle(**{**values, "prior": np.array(values["prior"], np.int64)})
+            return DeviceModel(**{**values, "prior": np.array(values["prior"], np.int64)})
         except (TypeError, KeyError, AttributeError, OverflowError) as error:
-            raise ValueError("this is no bundle of a curator") from error
+            raise ValueError("this is no device model of a curator") from error

@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("defences.__init__",),
         ("methods", "nulls", "owner.teachers"),
         ("friend_affinity",),
-        ("device_bundle",),
+        ("device_model",),
         ("methods.federated", "methods.local", "methods.owner", "methods.references", "tuned.__init__"),
         ("methods.__init__",),
         ("attacks",),

@@ -27,8 +27,8 @@ def fleet_of(folder: Path, **settings: Any) -> Fleet:
 release_states = open_state.cache_clear
 
 
-class LoneHome:
-    """Home of one device with any record; the record is read where a report is drawn, and not before."""
+class SingleDeviceStore:
+    """DeviceStore of one device with any record; the record is read where a report is drawn, and not before."""
 
     shard = 1024
 
@@ -66,4 +66,4 @@ class Untouchable:
 
 def lone_device(index: int, record: Any, secret: bytes, policy: Policy, ledger: Ledger) -> Device:
     """Return a device with any record, secret, policy and ledger."""
-    return Device(index, LoneHome(index, record, secret, policy, ledger))
+    return Device(index, SingleDeviceStore(index, record, secret, policy, ledger))

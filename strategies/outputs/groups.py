@@ -120,7 +120,7 @@ class Group:
 
     @property
     def bytes(self) -> float:
-        """Bytes of a device, both ways, with the bundle that its own prediction needs."""
+        """Bytes of a device, both ways, with the device model."""
         names = ("downlink_bytes_per_device", "uplink_bytes_per_device", "bundle_bytes_per_device")
         return float(sum(self.row[name] or 0.0 for name in names))
 

@@ -31,7 +31,7 @@ from ldpsim.strategies.setup.disk_space import naming_full_disk
 if TYPE_CHECKING:
     from ldpsim.strategies.results.outcome import Outcome
 
-BUNDLE = "bundle.json"  # what devices predict from: `ldpsim device predict`
+DEVICE_MODEL = "device-model.json"  # what devices predict from: `ldpsim device predict`
 COMPARISON = "compare.json"  # summary in the folder of a comparison
 log = logging.getLogger("ldpsim")
 
@@ -207,8 +207,8 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     """Write the network of an outcome, and what devices predict from, where it has them."""
     if outcome.model is not None:
         write_model(folder, outcome.model.state_dict())
-    if outcome.bundles is not None:
-        write_atomically(folder / BUNDLE, outcome.bundles[0].as_text().encode())
+    if outcome.device_models is not None:
+        write_atomically(folder / DEVICE_MODEL, outcome.device_models[0].as_text().encode())
 
 
 def write_model(folder: Path, tensors: Mapping[str, Any]) -> None:

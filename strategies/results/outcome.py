@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.nulls.models import NullEvidence
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.devices.prediction import Bundle
+from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies.results.lifetime import Losses
 from ldpsim.strategies.rounds.collect_once import Collected
 
@@ -54,7 +54,7 @@ class RepeatScores:
         nulls: Scores of the null models, by name (:mod:`ldpsim.strategies.runs.judging`); empty if they were not taken.
         ask_nobody: Names of those that tell what public data alone give
             (:func:`ldpsim.strategies.results.verdict.asks_nobody`).
-        device: Score of the devices that predict for themselves; None where the method has no bundle.
+        device: Score of the devices that predict for themselves; None where the method has no device model.
         alone: The same without any report; None where no label is in clear.
         own_features: The same without a list either; None where the curator has no features in clear.
         not_taken: Why null models are not taken, or in part (:mod:`ldpsim.strategies.runs.not_taken`), by name.
@@ -90,13 +90,13 @@ class Outcome:
         evidence: Knowledge that the null models may use; None if they are not taken.
         reports: Reports of the devices, for the null models; None without them.
         nulls: Null models of its own, by name, that ask nobody: in place of those that read ``evidence``.
-        make_bundles: Makes ``bundles``; None where the method has none.
+        make_device_models: Makes ``device_models``; None where the method has none.
         graph: The reconstructed graph that the network was trained on; None without one.
         phases: Communication by phase; None if all of it is the collection.
         extra: Further sections of the record, by name (``teachers``, ``federated``).
         lifetime: Losses of the devices' lifetime, from their ledgers; None: they are read after the work.
         seeded: Whether the devices' secrets come from a seed; None if nobody was asked.
-        bundles: What devices predict from, after the reports and without any.
+        device_models: What devices predict from, after the reports and without any.
         scores: Its scores, once it is judged.
     """
 
@@ -111,13 +111,13 @@ class Outcome:
     evidence: NullEvidence | None = field(default=None, repr=False)
     reports: Reports | None = field(default=None, repr=False)
     nulls: Mapping[str, Predict] = field(default_factory=dict, repr=False)
-    make_bundles: Callable[[], tuple[Bundle, Bundle | None]] | None = field(default=None, repr=False)
+    make_device_models: Callable[[], tuple[DeviceModel, DeviceModel | None]] | None = field(default=None, repr=False)
     graph: Graph | None = field(default=None, repr=False)
     phases: Mapping[str, Mapping[str, Any]] | None = field(default=None, repr=False)
     extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     lifetime: Losses | None = field(default=None, repr=False)
     seeded: bool | None = None
-    bundles: tuple[Bundle, Bundle | None] | None = field(default=None, repr=False)
+    device_models: tuple[DeviceModel, DeviceModel | None] | None = field(default=None, repr=False)
     scores: RepeatScores | None = field(default=None, repr=False)
 
 

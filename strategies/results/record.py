@@ -170,7 +170,7 @@ def _devices(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def _communication(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    collected, bundles = outcomes[0].collected, outcomes[0].bundles
+    collected, models = outcomes[0].collected, outcomes[0].device_models
     per_device = max(collected.asked, 1)
     phase = {
         "rounds": collected.rounds,
@@ -188,7 +188,7 @@ def _communication(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "downlink_bytes_per_device": collected.downlink_bytes / per_device,
         "uplink_bytes_per_device": collected.uplink_bytes / per_device,
         # What a device downloads to predict for itself; none needs it to report.
-        "bundle_bytes_per_device": None if bundles is None else len(bundles[0].as_text()),
+        "bundle_bytes_per_device": None if models is None else len(models[0].as_text()),
         "by_phase": {name: dict(part) for name, part in phases.items()},
     }
 

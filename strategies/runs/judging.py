@@ -32,7 +32,7 @@ from ldpsim.curator.nulls.models import chance, features_alone, graph_alone, gra
 from ldpsim.curator.steps import on_progress
 from ldpsim.devices.data.population import records_of
 from ldpsim.devices.facts import IntArray
-from ldpsim.devices.prediction import Bundle
+from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies.engines.pool import available_cores
 from ldpsim.strategies.people.shuffled import shuffled
 from ldpsim.strategies.results import evaluation
@@ -79,7 +79,7 @@ def judge(
         own = score(repeat, outcome.predictions)
     if on_accuracy is not None and own.test is not None:
         on_accuracy(own.test)
-    making = None if outcome.make_bundles is None else start(outcome.make_bundles)
+    making = None if outcome.make_device_models is None else start(outcome.make_device_models)
     lifetime = outcome.lifetime
     if lifetime is None:
         nobody = setup.options.from_reports is None
@@ -96,8 +96,8 @@ def judge(
         nulls = {name: score(repeat, classes) for name in waiting if (classes := made[name]) is not None}
     null_seconds = time.perf_counter() - started
     with_method_settings, with_own_settings = reference()
-    bundles = None if making is None else making()
-    device, alone = devices_scores(repeat, bundles)
+    device_models = None if making is None else making()
+    device, alone = devices_scores(repeat, device_models)
     reported = () if outcome.evidence is None else outcome.evidence.reported
     shuffled_ones = [name for name in nulls if name.startswith(SHUFFLED)]
     scores = RepeatScores(
@@ -109,13 +109,13 @@ def judge(
         ask_nobody=tuple(name for name in nulls if asks_nobody(name, reported) or shuffled_ones == [name]),
         device=device,
         alone=alone,
-        own_features=own_features_score(repeat, bundles[1]) if bundles else None,
-        not_taken=reasons(repeat, outcome.evidence, nulls, bundles),
+        own_features=own_features_score(repeat, device_models[1]) if device_models else None,
+        not_taken=reasons(repeat, outcome.evidence, nulls, device_models),
         null_seconds=null_seconds,
     )
     seeded = None if state is None else bool(state.head["simulation_seeded"])
-    return replace(outcome, scores=scores, bundles=bundles, lifetime=lifetime, seeded=seeded, class_scores=None,
-                   evidence=None, reports=None, nulls={}, make_bundles=None)  # fmt: skip
+    return replace(outcome, scores=scores, device_models=device_models, lifetime=lifetime, seeded=seeded,
+                   class_scores=None, evidence=None, reports=None, nulls={}, make_device_models=None)  # fmt: skip
 
 
 def without_truth(outcome: Outcome) -> Outcome:
@@ -128,9 +128,9 @@ def without_truth(outcome: Outcome) -> Outcome:
         accuracy=outcome.accuracy, score=Score(None), reference=None, reference_own=None, nulls={}, ask_nobody=(),
         device=None, alone=None, own_features=None, not_taken={}, null_seconds=0.0,
     )  # fmt: skip
-    bundles = None if outcome.make_bundles is None else outcome.make_bundles()
-    return replace(outcome, scores=scores, bundles=bundles, lifetime=nothing_known(complete=False), class_scores=None,
-                   evidence=None, reports=None, make_bundles=None)  # fmt: skip
+    device_models = None if outcome.make_device_models is None else outcome.make_device_models()
+    return replace(outcome, scores=scores, device_models=device_models, lifetime=nothing_known(complete=False),
+                   class_scores=None, evidence=None, reports=None, make_device_models=None)  # fmt: skip
 
 
 def null_models(kind: RunKind, repeat: Repeat, outcome: Outcome) -> Iterator[tuple[str, Predict]]:
@@ -206,25 +206,27 @@ def score(repeat: Repeat, predictions: Predictions) -> Score:
     return Score(float(np.mean(right)) if len(right) else None, right)
 
 
-def devices_scores(repeat: Repeat, bundles: tuple[Bundle, Bundle | None] | None) -> tuple[Score | None, Score | None]:
-    """Return the scores of the test people's devices: from the published bundle, and from one that needs no report."""
+def devices_scores(
+    repeat: Repeat, device_models: tuple[DeviceModel, DeviceModel | None] | None
+) -> tuple[Score | None, Score | None]:
+    """Return the scores of the test people's devices: from the published device model, and without reports."""
     people, test = repeat.setup.population, repeat.split.test
-    if bundles is None or not len(test):
+    if device_models is None or not len(test):
         return None, None
     records = records_of(people, test.tolist())
 
-    def of(bundle: Bundle | None) -> Score | None:
-        if bundle is None:
+    def of(model: DeviceModel | None) -> Score | None:
+        if model is None:
             return None
-        scores = bundle.scores(records, test)
+        scores = model.scores(records, test)
         right, truth = scores.argmax(axis=1) == people.labels[test], people.labels
         return Score(float(right.mean()), right, auc(scores, truth[test]) if is_skewed(truth) else None)
 
-    return of(bundles[0]), of(bundles[1])
+    return of(device_models[0]), of(device_models[1])
 
 
-def own_features_score(repeat: Repeat, alone: Bundle | None) -> Score | None:
-    """Return the score of the test people's devices without their lists, from the bundle that needs no report.
+def own_features_score(repeat: Repeat, alone: DeviceModel | None) -> Score | None:
+    """Return the score of the test people's devices without their lists, from the device model without reports.
 
     None where that has no model of features.
     """

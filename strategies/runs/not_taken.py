@@ -7,7 +7,7 @@ from collections.abc import Collection
 from ldpsim.curator.methods import Method
 from ldpsim.curator.nulls.link import MOST_PEOPLE
 from ldpsim.curator.nulls.models import NullEvidence
-from ldpsim.devices.prediction import Bundle
+from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies.results.verdict import (
     DEVICE_ALONE,
     DEVICE_FEATURES,
@@ -23,7 +23,7 @@ NO_LABEL = "no label of a training person is known"
 
 def reasons(
     repeat: Repeat, evidence: NullEvidence | None, taken: Collection[str],
-    bundles: tuple[Bundle, Bundle | None] | None,
+    device_models: tuple[DeviceModel, DeviceModel | None] | None,
 ) -> dict[str, str]:  # fmt: skip
     """Return the reason of each null model that is missing, or has a part of its family alone, by name.
 
@@ -31,7 +31,7 @@ def reasons(
         repeat: The repeat.
         evidence: What null models may use; None where none were to be taken.
         taken: Names of the null models that were taken.
-        bundles: What devices predict from, after the reports and without any; None where they predict nothing.
+        device_models: What devices predict from, after the reports and without any; None where they predict nothing.
     """
     if evidence is None:
         return {}
@@ -48,9 +48,9 @@ def reasons(
         found[GRAPH_LEARNED] = part
     if repeat.state is None:
         found[f"{SHUFFLED}all"] = "not run: there are no reports"
-    if bundles is not None and bundles[1] is None:
+    if device_models is not None and device_models[1] is None:
         found |= dict.fromkeys((DEVICE_ALONE, DEVICE_FEATURES), "not run: no label is public")
-    elif bundles is not None and bundles[1] is not None and not bundles[1].columns:
+    elif device_models is not None and device_models[1] is not None and not device_models[1].columns:
         found[DEVICE_FEATURES] = "not run: no features are public"
     return found
 

@@ -23,7 +23,7 @@ from ldpsim.devices.curator_key import CuratorKey, generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.mechanisms.score_rows import affinity, score_table
-from ldpsim.devices.prediction import Bundle
+from ldpsim.devices.prediction import DeviceModel
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report
 from ldpsim.devices.vault.client import VaultDevice
@@ -326,54 +326,63 @@ def test_devices_name_the_classes_that_the_simulation_scored(tmp_path: Path) -> 
     result = simulate(
         RunOptions(clients=200, method="vote", volunteers=0.3, out=tmp_path, nulls=False, reference=False)
     )
-    bundle, state = result.folder / "bundle.json", result.folder / "state"
-    shown = CliRunner().invoke(app, ["device", "predict", "--state", str(state), "--bundle", str(bundle)])
+    device_model, state = result.folder / "device-model.json", result.folder / "state"
+    shown = CliRunner().invoke(app, ["device", "predict", "--state", str(state), "--device-model", str(device_model)])
     assert shown.exit_code == 0, shown.stderr
     warning, private = shown.stderr.splitlines()  # a simulation pins nobody
-    assert warning.startswith(f"warning: {bundle} was taken unsigned") and "as private as the list" in private
+    assert warning.startswith(f"warning: {device_model} was taken unsigned") and "as private as the list" in private
     classes = dict(tuple(map(int, line.split())) for line in shown.stdout.splitlines())
     people = State(state).population
     test = prepare(RunOptions(clients=200, method="vote", volunteers=0.3)).plans[0].split.test
     right = [classes[person] == people.labels[person] for person in test.tolist()]
     assert result.record["accuracy"]["device"] == pytest.approx(sum(right) / len(right))
-    bundle.write_text("{}")
-    shown = CliRunner().invoke(app, ["device", "predict", "--state", str(state), "--bundle", str(bundle)])
+    device_model.write_text("{}")
+    shown = CliRunner().invoke(app, ["device", "predict", "--state", str(state), "--device-model", str(device_model)])
     assert shown.exit_code == 2 and len(shown.stderr.splitlines()) == 1
 
 
-def _crafted(neighbour: int) -> Bundle:
-    """A bundle about the four people whose class is 1 if this person is in the list, and 0 if not."""
+def _crafted(neighbour: int) -> DeviceModel:
+    """A device model about the four people whose class is 1 if this person is in the list, and 0 if not."""
     table = np.zeros((4, 3))
     table[neighbour] = [0.0, 1.0, 0.0]
     shares = np.array([0.4, 0.3, 0.3])
-    return Bundle.of(score_table(table, affinity(0.99, shares), shares), shares, saturation=10)
+    return DeviceModel.of(score_table(table, affinity(0.99, shares), shares), shares, saturation=10)
 
 
 @pytest.mark.parametrize("neighbour", [0, 1, 3])
-def test_the_class_of_a_crafted_bundle_tells_who_is_in_the_list(tmp_path: Path, own: Path, neighbour: int) -> None:
-    """That is why a class is as private as the list, whoever signed the bundle; person 2 lists persons 0 and 3."""
+def test_the_class_of_a_crafted_device_model_tells_who_is_in_the_list(
+    tmp_path: Path, own: Path, neighbour: int
+) -> None:
+    """So a class is as private as the list, whoever signed the device model; person 2 lists persons 0 and 3."""
     enrol(own, tmp_path / "state")
-    (tmp_path / "bundle.json").write_text(_crafted(neighbour).as_text())
-    arguments = ["device", "predict", "--state", str(tmp_path / "state"), "--bundle", str(tmp_path / "bundle.json")]
+    (tmp_path / "device-model.json").write_text(_crafted(neighbour).as_text())
+    arguments = [
+        "device",
+        "predict",
+        "--state",
+        str(tmp_path / "state"),
+        "--device-model",
+        str(tmp_path / "device-model.json"),
+    ]
     shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 0 and shown.stdout == f"2 {int(neighbour in (0, 3))}\n"
     assert "somebody may have made it so that a class tells who is in a list" in shown.stderr
 
 
 def test_a_device_that_pins_its_curator_takes_what_that_one_signed(tmp_path: Path, own: Path) -> None:
-    state, bundle, key, other = (tmp_path / name for name in ("state", "bundle.json", "key", "other"))
+    state, device_model, key, other = (tmp_path / name for name in ("state", "device-model.json", "key", "other"))
     generate(key)
     generate(other)
     enrol(own, state, "--curator-key", f"{key}.pub")
-    bundle.write_text(_crafted(0).as_text())
+    device_model.write_text(_crafted(0).as_text())
 
-    def signed(by: Path, model: Path = bundle) -> bytes:
+    def signed(by: Path, model: Path = device_model) -> bytes:
         shown = CliRunner().invoke(app, ["curator", "sign-model", str(model), "--curator-key", str(by)])
         assert shown.exit_code == 0 and shown.stderr == f"signed by {CuratorKey.load(by).public}\n", shown.output
         return shown.stdout_bytes
 
-    predict = ["predict", "--state", state, "--bundle"]
-    for number, data in enumerate((bundle.read_bytes(), signed(other), signed(key)[:-2] + b" \n", b"", b"\n")):
+    predict = ["predict", "--state", state, "--device-model"]
+    for number, data in enumerate((device_model.read_bytes(), signed(other), signed(key)[:-2] + b" \n", b"", b"\n")):
         path = tmp_path / f"hostile-{number}"
         path.write_bytes(data)
         assert "not signed by the curator" in error_of(*predict, path)
@@ -383,24 +392,24 @@ def test_a_device_that_pins_its_curator_takes_what_that_one_signed(tmp_path: Pat
     assert (shown.exit_code, shown.stdout, shown.stderr.count("\n")) == (0, "2 1\n", 1)
     assert "as private as the list" in shown.stderr
     for text in ("{}", path.read_text(), "[" * 10**6):  # the curator signs what a device can read
-        bundle.write_text(text)
-        refused = CliRunner().invoke(app, ["curator", "sign-model", str(bundle), "--curator-key", str(key)])
+        device_model.write_text(text)
+        refused = CliRunner().invoke(app, ["curator", "sign-model", str(device_model), "--curator-key", str(key)])
         assert refused.exit_code == 2 and refused.stdout == "" and refused.stderr.count("\n") == 1
 
 
-def test_a_bundle_that_is_no_good_is_one_line(tmp_path: Path, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_model_that_is_no_good_is_one_line(tmp_path: Path, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     enrol(own, tmp_path / "state")
-    predict = ("predict", "--state", tmp_path / "state", "--bundle", tmp_path / "bundle.json")
+    predict = ("predict", "--state", tmp_path / "state", "--device-model", tmp_path / "device-model.json")
     assert "No such file" in error_of(*predict)
     text = _crafted(0).as_text()
     five = score_table(np.eye(3)[[0, 1, 2, 0, 1]], affinity(0.8, np.ones(3)))
-    other_people = Bundle.of(five, np.ones(3), saturation=10).as_text()
+    other_people = DeviceModel.of(five, np.ones(3), saturation=10).as_text()
     for data in (other_people, text[:-1], text.replace(": 4,", ": 1" + 400 * "0" + ",", 1), text + "x", "[" * 60_000,
                  text.replace('"levels"', '"people": 4, "levels"'), text.replace("0.0", "1e999")):  # fmt: skip
-        (tmp_path / "bundle.json").write_text(data)
+        (tmp_path / "device-model.json").write_text(data)
         assert CliRunner().invoke(app, ["device", *map(str, predict)]).exit_code == 2
-        assert error_of(*predict).startswith(f"error: --bundle {tmp_path / 'bundle.json'}: ")
-    monkeypatch.setattr(Bundle, "read", None)  # a file that is too long for these people is not parsed
-    with (tmp_path / "bundle.json").open("wb") as file:
+        assert error_of(*predict).startswith(f"error: --device-model {tmp_path / 'device-model.json'}: ")
+    monkeypatch.setattr(DeviceModel, "read", None)  # a file that is too long for these people is not parsed
+    with (tmp_path / "device-model.json").open("wb") as file:
         file.truncate(99_000_000)
     assert "it has more than 6" in error_of(*predict)

@@ -126,7 +126,7 @@ def test_devices_of_peoples_graphs() -> None:
         found = [row for row in table if (row["method"], row["people"]) == (method, people) and row["part"] != "edges4"]
         return float(found[0][name]) if found and found[0][name] else None
 
-    for words, method, name in (("a device with `vote`'s bundle", "vote", "device"),
+    for words, method, name in (("a device with `vote`'s device model", "vote", "device"),
                                 ("a device alone, 10 % of labels public", "vote", "device_alone"),
                                 ("a device alone, 75 % of labels public", "sbp", "device_alone")):  # fmt: skip
         values = [device(method, people, name) for people in PEOPLE]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ldpsim.curator.defences import Defended, defend
-from ldpsim.curator.device_bundle import BundleParts, bundle_parts
+from ldpsim.curator.device_model import DeviceModelInputs, device_model_inputs
 from ldpsim.curator.methods import Method, Question
 from ldpsim.curator.methods.base import Graph, GraphMethod, LocalMethod, questions_asked
 from ldpsim.curator.methods.references.references import Reference as ReferenceMethod
@@ -26,7 +26,7 @@ from ldpsim.curator.reports.question import keys_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import silenced
 from ldpsim.devices.facts import IntArray
-from ldpsim.devices.prediction import Bundle
+from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies.people.owner_graphs import own
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.outcome import NO_GRAPH, Outcome, Predict, Predictions
@@ -79,7 +79,7 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
     seconds = {"collect": collected.seconds, "reconstruct": time.perf_counter() - started}
     accepted = defended.reports if defended else reports  # without those that a defence excludes
     evidence = null_evidence(repeat, accepted) if nulls or accepted is not None else None
-    parts = None if accepted is None or evidence is None else bundle_parts(accepted, repeat.knowledge, evidence)
+    inputs = None if accepted is None or evidence is None else device_model_inputs(accepted, repeat.knowledge, evidence)
     extra: dict[str, Mapping[str, Any]] = {}
     if defended is not None:
         assert reports is not None
@@ -88,8 +88,8 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
     own_features = "features" in setup.method.spec.reads if reports is None else reports.features is None
     null_reports = reports if nulls and repeat.state is not None else None
     del reports, defended, accepted  # they are large, and the training needs memory
-    if parts is not None:
-        extra["device_model"] = {"homophily": parts.friends.homophily, "source": parts.friends.source}
+    if inputs is not None:
+        extra["device_model"] = {"homophily": inputs.friends.homophily, "source": inputs.friends.source}
     repeat.tell("train", None)
     with watched(repeat.watch):
         trained = train_on_graph(repeat, graph)
@@ -112,7 +112,7 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
         },
         evidence=evidence if nulls else None,
         reports=null_reports,
-        make_bundles=None if parts is None else partial(bundles, parts, setup.method, trained),
+        make_device_models=None if inputs is None else partial(build_device_models, inputs, setup.method, trained),
         graph=None if no_graph_reason(setup.method) else graph,
         extra=extra,
     )
@@ -230,13 +230,14 @@ def null_evidence(repeat: Repeat, reports: Reports | None) -> NullEvidence:
     return known_from_graph(own(setup.population, repeat.split, trust="none"), setup.method.spec.reads)
 
 
-def bundles(parts: BundleParts, method: Method, trained: TrainedNetwork) -> tuple[Bundle, Bundle | None]:
+def build_device_models(
+    inputs: DeviceModelInputs, method: Method, trained: TrainedNetwork
+) -> tuple[DeviceModel, DeviceModel | None]:
     """Return what devices predict from: after the reports, and without any."""
     spec = method.in_force()
-    after = parts.after(
-        trained.log_probability, trained.predictions, calibrated=spec.learns_from_validation and not spec.trains_network
-    )
-    return after, parts.alone()
+    calibrated = spec.learns_from_validation and not spec.trains_network
+    model = inputs.build_device_model(trained.log_probability, trained.predictions, calibrated=calibrated)
+    return model, inputs.build_without_reports()
 
 
 def _without_flagged(repeat: Repeat, defended: Defended) -> Repeat:

@@ -22,7 +22,7 @@ from ldpsim.curator.methods import find
 from ldpsim.devices.curator_key import CuratorKey, SignedTerms, generate
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.prediction import Bundle
+from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies import Refused, simulate
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.flower_app import simulation
@@ -62,7 +62,7 @@ def test_public_facts_are_enough(tmp_path: Path, enrolled: Enrolled, facts: Path
     assert record["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
     predictions = np.load(folder / "predictions.npy", allow_pickle=False)
     assert predictions.shape == (40,) and predictions.max() < state.policy.facts.classes
-    assert Bundle.read((folder / "bundle.json").read_text()).people == 40
+    assert DeviceModel.read((folder / "device-model.json").read_text()).people == 40
     # the same collection again gives the stored bytes; another is refused
     run_on_grid(LocalGrid(state.folder, 40), context(**settings))
     again = json.loads((folder / "result.json").read_text())
@@ -101,7 +101,7 @@ def test_a_deployment_writes_the_record_of_a_run_without_what_it_cannot_know(tmp
     assert not any(value is not None for value in unknown)
     assert not record["simulation_seeded"] and record["privacy"]["lifetime_per_device"]["complete"] is False
     files = {path.name for path in folder.iterdir()}
-    assert files >= {"model.safetensors", "bundle.json", "reports", "predictions.npy"}
+    assert files >= {"model.safetensors", "device-model.json", "reports", "predictions.npy"}
     screen = Console(width=80)
     with screen.capture() as shown:
         screen.print(first_screen(record, folder=folder))

@@ -16,7 +16,7 @@ from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.mechanisms.score_rows import score_table
-from ldpsim.devices.prediction import Bundle
+from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.people.owner_graphs import sparse_features
 from ldpsim.strategies.people.shuffled import shuffled
@@ -279,8 +279,8 @@ def test_a_run_that_dies_in_its_null_models_is_continued(
 # ---- devices that predict for themselves ---------------------------------------------
 
 
-def test_a_device_after_the_reports_and_one_alone_have_the_scores_of_their_own_bundles(tmp_path: Path) -> None:
-    """Bundles by hand on people without a friend or a feature: every device names the largest class share."""
+def test_a_device_after_the_reports_and_one_alone_have_the_scores_of_their_own_device_models(tmp_path: Path) -> None:
+    """Device models by hand on people without a friend or a feature: every device names the largest class share."""
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "people.npz", x=np.zeros((60, 1)), edge_index=np.zeros((2, 0), np.int64),
              labels=rng.permutation(np.repeat([0, 1, 2], [30, 20, 10])), num_classes=3)  # fmt: skip
@@ -288,7 +288,9 @@ def test_a_device_after_the_reports_and_one_alone_have_the_scores_of_their_own_b
     repeat = start_repeat(setup, 0, tmp_path, tmp_path / "state")
     labels, nobody = setup.population.labels[repeat.split.test], np.zeros((60, 3))
     table = score_table(nobody, np.eye(3))
-    first, second = (Bundle.of(table, shares, saturation=10) for shares in np.array([[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]))
+    first, second = (
+        DeviceModel.of(table, shares, saturation=10) for shares in np.array([[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]])
+    )
     scores = module.devices_scores(repeat, (first, second))
     for found, named in zip(scores, (0, 2), strict=True):
         assert found is not None and found.test == np.mean(labels == named)
@@ -420,7 +422,7 @@ def test_the_accuracy_is_there_before_null_models_and_reference(
     assert len(early) == 1 and (repeats > 1 or early == [record["accuracy"]["test"]])
 
 
-class FakeBundle:
+class FakeDeviceModel:
     """It names the feature of a device whose list is left out, and the other class where the list counts."""
 
     columns = 2
@@ -437,7 +439,7 @@ def test_own_features_are_scored_without_lists(tmp_path: Path) -> None:
     np.savez(tmp_path / "people.npz", x=np.eye(2)[labels], edge_index=ends, labels=labels, num_classes=2)
     setup = prepare(options(tmp_path, method="hogs", dataset=str(tmp_path / "people.npz"), clients=None))
     repeat = start_repeat(setup, 0, tmp_path, tmp_path / "state")
-    alone: Any = FakeBundle()
+    alone: Any = FakeDeviceModel()
     found = module.own_features_score(repeat, alone)
     assert found is not None and found.test == 1.0 and found.right is not None
     assert len(found.right) == len(repeat.split.test) and found.right.all()
@@ -447,7 +449,7 @@ def test_own_features_are_scored_without_lists(tmp_path: Path) -> None:
 
 
 def test_the_own_features_of_a_device_alone_are_in_a_result() -> None:
-    """Its bundle has a model of them where features are public; hogs asks for them otherwise."""
+    """Its device model has a model of them where features are public; hogs asks for them otherwise."""
     for public in (True, False):
         found = nulls_of(method="hogs", public_features=public, all_nulls=False)
         assert found["device_alone"] is not None and ("device_features" in found) is public

@@ -32,7 +32,7 @@ def listing(folder: Path) -> dict[str, bytes]:
 def test_a_run_writes_a_whole_result(tmp_path: Path) -> None:
     result = simulate(options(tmp_path, reference=True))
     assert {
-        "bundle.json",
+        "device-model.json",
         "config.toml",
         "deployment.toml",
         "log.txt",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from ldpsim.curator.device_bundle import BundleParts, bundle_parts
+from ldpsim.curator.device_model import DeviceModelInputs, device_model_inputs
 from ldpsim.curator.friend_affinity import FriendAffinity
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.factored import Factored
@@ -101,7 +101,7 @@ def test_budgets() -> None:
 
 
 @pytest.mark.parametrize("silent", [(), (2, 7)])
-def test_packed_estimates_say_the_same_to_null_models_and_to_the_bundle(
+def test_packed_estimates_say_the_same_to_null_models_and_to_the_device_model(
     silent: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ldpsim.curator.learning.node_evidence import fit_perceptron
@@ -119,20 +119,20 @@ def test_packed_estimates_say_the_same_to_null_models_and_to_the_bundle(
     np.testing.assert_allclose(packed.ridge.scores, dense.ridge.scores, atol=1e-5)
     shares = np.ones(public.facts.classes)
     friends = FriendAffinity.of_homophily(0.8, shares, "assumed")
-    models = [BundleParts(known, public.facts, shares, friends, friends).features for known in (dense, packed)]
+    models = [DeviceModelInputs(known, public.facts, shares, friends, friends).features for known in (dense, packed)]
     weights = [model.model.weights.ravel() for model in models if model is not None]
     assert np.corrcoef(*weights)[0, 1] > 0.9  # columns are scaled by everybody, or by labelled people
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_sample_of_very_many_people_teaches_the_bundle_with_null_models_and_without(
+def test_a_sample_of_very_many_people_teaches_the_device_model_with_null_models_and_without(
     packed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimates, "LARGE", 0 if packed else 1 << 25)
     reports, public, _ = world(**BITS, silent=(2,))
     monkeypatch.setattr(null_models, "MOST_TAUGHT", 4)
     dense, few = (known_from_reports(reports, public, nulls=nulls) for nulls in (True, False))
-    parts = [bundle_parts(reports, public, known) for known in (dense, few)]
+    parts = [device_model_inputs(reports, public, known) for known in (dense, few)]
     assert few.features is None and parts[1].features is not None
     people = null_models.sampled_people(dense)
     assert 2 <= len(people) <= 4

@@ -1,4 +1,4 @@
-"""The bundle that a curator publishes so that each device predicts its own person's class.
+"""The device model: what a curator publishes so that each device predicts its own person's class.
 
 It is made of reports and public data alone, so it loses nothing beyond the reports (post-processing). A device adds
 its own features and its own list in clear (:mod:`ldpsim.devices.prediction`).
@@ -13,7 +13,7 @@ its own features and its own list in clear (:mod:`ldpsim.devices.prediction`).
   (:mod:`ldpsim.curator.votes.calibration`), else an assumed homophily, and the result says so. Nobody's true list is
   read.
 
-The bundle that needs no report has the same form. Its affinity is that of the public graph, or the assumed one.
+The device model without reports has the same form. Its affinity is that of the public graph, or the assumed one.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms.feature_model import MOST_LEVELS, UNIT, whole_features
 from ldpsim.devices.mechanisms.neighbourhood_vote import SATURATION
 from ldpsim.devices.mechanisms.score_rows import score_table
-from ldpsim.devices.prediction import Bundle
+from ldpsim.devices.prediction import DeviceModel
 
 _LABEL_COUNT = 1.0  # people of each class before anybody is counted
 
 
 @dataclass(frozen=True, eq=False)
-class BundleParts:
-    """All that a bundle needs beside the result of a method.
+class DeviceModelInputs:
+    """What a device model is made of, beside the result of a method.
 
     Args:
         evidence: Labels and features that the curator has; those of volunteers too.
@@ -85,8 +85,10 @@ class BundleParts:
         """The model of features; None without any."""
         return model_of(self.sample, self.facts)
 
-    def after(self, log_probability: NDArray[Any] | None, predictions: IntArray, *, calibrated: bool) -> Bundle:
-        """Return the bundle of a method's result.
+    def build_device_model(
+        self, log_probability: NDArray[Any] | None, predictions: IntArray, *, calibrated: bool
+    ) -> DeviceModel:
+        """Return the device model of a method's result.
 
         Args:
             log_probability: float (n, classes): ln of the class distributions by the method; None without any.
@@ -101,24 +103,30 @@ class BundleParts:
         own = self.features
         if own is not None and self.evidence.volunteered:
             own = own.with_shares(self._labelled_shares, self.shares)
-        return self._bundle(table, own, self.shares, self.friends)
+        return self._with_table(table, own, self.shares, self.friends)
 
-    def alone(self) -> Bundle | None:
-        """Return the bundle that needs no report; None where no label is in clear."""
+    def build_without_reports(self) -> DeviceModel | None:
+        """Return the device model without reports; None where no label is in clear."""
         evidence, facts = self.evidence, self.facts
         if evidence.labels.soft is not None or not len(evidence.teachers):
             return None
         own = None if "features" in evidence.reported else self.features
         everybody = own is not None and not evidence.volunteered
-        table = _said(own, evidence, facts) if own and everybody else np.zeros((facts.n, facts.classes))
-        return self._bundle(table, own, self._labelled_shares, self.public_friends)
+        table = (
+            _feature_class_probabilities(own, evidence, facts)
+            if own and everybody
+            else np.zeros((facts.n, facts.classes))
+        )
+        return self._with_table(table, own, self._labelled_shares, self.public_friends)
 
     @cached_property
     def _labelled_shares(self) -> DoubleArray:
         """float64 (classes,): shares of the classes among labelled people."""
         return labelled_shares(self.evidence)
 
-    def _bundle(self, table: DoubleArray, own: OwnModel | None, shares: DoubleArray, friends: FriendAffinity) -> Bundle:
+    def _with_table(
+        self, table: DoubleArray, own: OwnModel | None, shares: DoubleArray, friends: FriendAffinity
+    ) -> DeviceModel:
         labels, facts = self.evidence.labels, self.facts
         people = labels.with_label(np.sort(self.evidence.split.labelled))
         if labels.soft is None:
@@ -128,7 +136,7 @@ class BundleParts:
             table[people] = before * labels.probabilities(people)
         fields = {} if own is None else {"levels": own.levels, "low": facts.feature_low, "high": facts.feature_high}
         scores = score_table(table, friends.matrix, shares)
-        return Bundle.of(scores, shares, None if own is None else own.model, saturation=SATURATION, **fields)
+        return DeviceModel.of(scores, shares, None if own is None else own.model, saturation=SATURATION, **fields)
 
 
 def labelled_shares(evidence: NullEvidence) -> DoubleArray:
@@ -137,8 +145,8 @@ def labelled_shares(evidence: NullEvidence) -> DoubleArray:
     return _counts(evidence.labels.estimates(people), evidence.labels.classes)
 
 
-def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEvidence) -> BundleParts:
-    """Return the parts of a bundle from reports and public data.
+def device_model_inputs(reports: Reports, public: PublicKnowledge, evidence: NullEvidence) -> DeviceModelInputs:
+    """Return what a device model is made of, from reports and public data.
 
     Args:
         reports: The reports.
@@ -162,7 +170,7 @@ def bundle_parts(reports: Reports, public: PublicKnowledge, evidence: NullEviden
     own = None
     if is_sampled(public.split) and tell_features(reports, public):
         own = reports.of_people(sampled_people(evidence), "features")
-    return BundleParts(evidence, public.facts, shares, friends, public_friends, own)
+    return DeviceModelInputs(evidence, public.facts, shares, friends, public_friends, own)
 
 
 def _of_people(evidence: NullEvidence, people: IntArray, features: Any) -> NullEvidence:
@@ -217,7 +225,7 @@ def _with_prior(own: OwnModel, labels: LabelEvidence) -> OwnModel:
     return OwnModel(model, own.levels, pool.log_probability)
 
 
-def _said(own: OwnModel, evidence: NullEvidence, facts: PublicFacts) -> DoubleArray:
+def _feature_class_probabilities(own: OwnModel, evidence: NullEvidence, facts: PublicFacts) -> DoubleArray:
     """float64 (n, classes): distributions by features in clear."""
     scores = np.empty((facts.n, facts.classes))
     for start in range(0, facts.n, 1024):
@@ -237,11 +245,11 @@ def _tempered(log_probability: DoubleArray, evidence: NullEvidence) -> DoubleArr
 def _by_class(predictions: IntArray, evidence: NullEvidence) -> DoubleArray:
     """float64 (n, classes): shares of the labels of validation people of whom the method says the same."""
     people, classes = evidence.labels.with_label(evidence.split.val), evidence.labels.classes
-    seen = np.zeros((classes, classes))
+    label_counts = np.zeros((classes, classes))
     if len(people):
-        np.add.at(seen, predictions[people], evidence.labels.estimates(people))
-    seen = np.maximum(seen, 0) + _LABEL_COUNT * (np.eye(classes) + 1 / classes)
-    return np.asarray((seen / seen.sum(axis=1, keepdims=True))[predictions])
+        np.add.at(label_counts, predictions[people], evidence.labels.estimates(people))
+    label_counts = np.maximum(label_counts, 0) + _LABEL_COUNT * (np.eye(classes) + 1 / classes)
+    return np.asarray((label_counts / label_counts.sum(axis=1, keepdims=True))[predictions])
 
 
 def _counts(rows: DoubleArray, classes: int) -> DoubleArray:

@@ -1,4 +1,4 @@
-"""The bundle for devices is a function of reports and public data: other private data give the same bytes."""
+"""The device model is a function of reports and public data: other private data give the same bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.curator.device_bundle import BundleParts
+from ldpsim.curator.device_model import DeviceModelInputs
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.people.shuffled import shuffled
@@ -23,19 +23,21 @@ VOTE = {"method": "vote", "volunteers": 0.3, "private_labels": True, "epsilon": 
 
 
 def _text(repeat: Repeat, people: Population, collected: Collected) -> str:
-    """Return the bundle that is made of these reports where the devices hold these people's data."""
+    """Return the device model that is made of these reports where the devices hold these people's data."""
     other = replace(repeat, setup=replace(repeat.setup, people=people))
-    make = kind_of(other.setup.method).work(other, replace(collected)).make_bundles
+    make = kind_of(other.setup.method).work(other, replace(collected)).make_device_models
     assert make is not None
-    bundle = make()
-    return bundle[0].as_text() + ("" if bundle[1] is None else bundle[1].as_text())
+    model, without_reports = make()
+    return model.as_text() + ("" if without_reports is None else without_reports.as_text())
 
 
 @pytest.mark.parametrize(
     "given", [VOTE, {"method": "hogs"}, {"method": "lpgnn", "eps_features": 1.0, "eps_labels": 1.0}, {"method": "sbp"}],
     ids=lambda given: str(given["method"]),
 )  # fmt: skip
-def test_other_private_data_behind_the_same_reports_give_the_same_bundle(given: dict[str, Any], tmp_path: Path) -> None:
+def test_other_private_data_behind_the_same_reports_give_the_same_device_model(
+    given: dict[str, Any], tmp_path: Path
+) -> None:
     settings = {} if given["method"] in ("vote", "sbp") else {"epochs": "2"}
     setup = prepare(RunOptions(clients=120, reference=False, nulls=False, out=tmp_path, settings=settings, **given))
     repeat = start_repeat(setup, 0, tmp_path, tmp_path / "state")
@@ -61,13 +63,13 @@ def test_what_was_not_fitted_to_validation_labels_gets_a_temperature(
 ) -> None:
     """A network, and `sbp`, learn from training labels; what `vote` says is fitted to all labels."""
     heard: list[bool] = []
-    after = BundleParts.after
+    build = DeviceModelInputs.build_device_model
 
-    def noted(self: BundleParts, *said: Any, calibrated: bool) -> Any:
+    def noted(self: DeviceModelInputs, *said: Any, calibrated: bool) -> Any:
         heard.append(calibrated)
-        return after(self, *said, calibrated=calibrated)
+        return build(self, *said, calibrated=calibrated)
 
-    monkeypatch.setattr(BundleParts, "after", noted)
+    monkeypatch.setattr(DeviceModelInputs, "build_device_model", noted)
     settings = {"epochs": "2"} if given["method"] == "hogs" else {}
     simulate(RunOptions(clients=120, reference=False, nulls=False, out=None, settings=settings, **given))
     assert heard == [calibrated]

@@ -1,4 +1,4 @@
-"""The bundle for devices: what its table, affinity and model are made of."""
+"""The device model: what its table, affinity and model are made of."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.device_bundle import BundleParts, bundle_parts, labelled_shares
+from ldpsim.curator.device_model import DeviceModelInputs, device_model_inputs, labelled_shares
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
 from ldpsim.curator.nulls import models
@@ -20,7 +20,7 @@ from ldpsim.curator.votes.volunteered import ASSUMED
 from ldpsim.devices.data.population import Population, build_population, records_of
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import ClearFeatures, ClearLabel
-from ldpsim.devices.prediction import Bundle
+from ldpsim.devices.prediction import DeviceModel
 from ldpsim.devices.query import Ask
 from tests.curator.worlds import world
 
@@ -61,7 +61,9 @@ def _people(features: np.ndarray, edges: np.ndarray, **given: Any) -> Population
     )  # fmt: skip
 
 
-def _said(made: Bundle, people: np.ndarray, homophily: float = 0.5, shares: np.ndarray | None = None) -> np.ndarray:
+def _said(
+    made: DeviceModel, people: np.ndarray, homophily: float = 0.5, shares: np.ndarray | None = None
+) -> np.ndarray:
     """float64 (people, classes): the class distributions P of the table, from ln(h P / pi + 1 - h)."""
     table = made.score_table
     pi = SHARES if shares is None else shares
@@ -69,13 +71,13 @@ def _said(made: Bundle, people: np.ndarray, homophily: float = 0.5, shares: np.n
     return np.asarray(np.maximum(ratios - 1 + homophily, 0) * pi / homophily)
 
 
-def _of(evidence: NullEvidence, homophily: float = 0.5) -> BundleParts:
+def _of(evidence: NullEvidence, homophily: float = 0.5) -> DeviceModelInputs:
     shares = labelled_shares(evidence)
     friends = FriendAffinity.of_homophily(homophily, shares, "assumed")
-    return BundleParts(evidence, FACTS, shares, friends, friends)
+    return DeviceModelInputs(evidence, FACTS, shares, friends, friends)
 
 
-def _parts(homophily: float, features: object = None) -> BundleParts:
+def _parts(homophily: float, features: object = None) -> DeviceModelInputs:
     return _of(_known(features), homophily)
 
 
@@ -128,7 +130,7 @@ def test_without_pairs_the_homophily_is_the_assumed_one() -> None:
 
 
 def test_labels_in_clear_stand_in_the_table_and_nothing_is_said_of_others_without_features() -> None:
-    made = _parts(0.5).alone()
+    made = _parts(0.5).build_without_reports()
     known = made.score_table.rows[made.score_table.codes].any(axis=1)
     assert np.array_equal(np.flatnonzero(known), SPLIT.labelled)
     assert (_said(made, SPLIT.labelled).argmax(axis=1) == LABELS[SPLIT.labelled]).all()
@@ -137,7 +139,7 @@ def test_labels_in_clear_stand_in_the_table_and_nothing_is_said_of_others_withou
 
 def test_features_in_clear_teach_the_model_and_fill_the_table() -> None:
     edges = _edges(0.7)
-    made = _parts(0.7, csr_array(FEATURES)).alone()
+    made = _parts(0.7, csr_array(FEATURES)).build_without_reports()
     people, test = _people(FEATURES, edges), SPLIT.test
     named = made.classes_of(records_of(people, test), test)
     of_features = (_said(made, test, 0.7).argmax(axis=1) == LABELS[test]).mean()
@@ -147,7 +149,7 @@ def test_features_in_clear_teach_the_model_and_fill_the_table() -> None:
 
 def test_a_method_without_distributions_has_a_table_of_how_often_it_is_right() -> None:
     predictions = np.where(RNG.random(N) < 0.8, LABELS, (LABELS + 1) % CLASSES)
-    made = _parts(0.5).after(None, predictions, calibrated=True)
+    made = _parts(0.5).build_device_model(None, predictions, calibrated=True)
     assert (_said(made, SPLIT.test).argmax(axis=1) == predictions[SPLIT.test]).all()
     said = _said(made, SPLIT.test).max(axis=1)
     assert said.mean() == pytest.approx(0.8, abs=0.15)  # 100 validation people in three classes
@@ -157,7 +159,7 @@ def test_the_temperature_makes_a_network_that_is_too_sure_less_sure() -> None:
     right = RNG.random(N) < 0.6
     said = np.where(right, LABELS, (LABELS + 1) % CLASSES)
     sure = 12.0 * np.eye(CLASSES)[said]
-    made = _parts(0.5).after(sure, sure.argmax(axis=1), calibrated=False)
+    made = _parts(0.5).build_device_model(sure, sure.argmax(axis=1), calibrated=False)
     assert _said(made, SPLIT.test).max() < 0.85
 
 
@@ -166,10 +168,10 @@ def test_the_temperature_is_that_of_validation_labels_alone() -> None:
     named = LABELS.copy()
     named[SPLIT.val[:40]] = (LABELS[SPLIT.val[:40]] + 1) % CLASSES
     sure, test = 12.0 * np.eye(CLASSES)[named], SPLIT.test
-    said = _said(_parts(0.5).after(sure, named, calibrated=False), test)
+    said = _said(_parts(0.5).build_device_model(sure, named, calibrated=False), test)
     assert said[np.arange(len(test)), named[test]] == pytest.approx(0.6, abs=0.02)
     assert np.sort(said, axis=1)[:, :2] == pytest.approx(0.2, abs=0.02)
-    as_it_is = _said(_parts(0.5).after(sure, named, calibrated=True), test)
+    as_it_is = _said(_parts(0.5).build_device_model(sure, named, calibrated=True), test)
     assert as_it_is.max(axis=1) == pytest.approx(1.0, abs=0.01)  # a score is off by 2^-9 nats
 
 
@@ -178,7 +180,7 @@ def test_a_class_alone_has_the_shares_of_labels_of_validation_people() -> None:
     labels = np.full(N, -1)
     labels[SPLIT.train], labels[SPLIT.val] = 0, np.repeat([0, 1, 2], [50, 30, 20])
     evidence = NullEvidence(LabelEvidence(labels, CLASSES), SPLIT)
-    said = _of(evidence).after(None, np.repeat([0, 1], [500, 100]), calibrated=True)
+    said = _of(evidence).build_device_model(None, np.repeat([0, 1], [500, 100]), calibrated=True)
     shares = np.array([51 + 1 / 3, 30 + 1 / 3, 20 + 1 / 3]) / 102
     pi = labelled_shares(evidence)
     assert _said(said, np.arange(400, 500), shares=pi) == pytest.approx(np.tile(shares, (100, 1)), abs=0.02)
@@ -193,7 +195,9 @@ NUMBERS = np.where(np.arange(6) // 2 == LABELS[:, None], 0.75, 0.25).astype(np.f
 def test_public_features_that_are_numbers_are_read_as_numbers(low: float, high: float) -> None:
     """Everybody is at a quarter or three quarters of the range in each column: as words all people are alike."""
     features, test = (low + (high - low) * NUMBERS).astype(np.float32), SPLIT.test
-    made = replace(_parts(0.7, features), facts=replace(FACTS, feature_low=low, feature_high=high)).alone()
+    made = replace(
+        _parts(0.7, features), facts=replace(FACTS, feature_low=low, feature_high=high)
+    ).build_without_reports()
     assert made is not None and (made.levels, made.low, made.high) == (255, low, high)
     assert (_said(made, test, 0.7).argmax(axis=1) == LABELS[test]).all()
     model, levels = made.feature_model, np.rint(255 * NUMBERS[test].astype(np.float64))
@@ -217,7 +221,7 @@ def test_what_volunteers_give_teaches_and_says_nothing_of_others() -> None:
     reports, public = _volunteered()
     evidence = known_from_reports(reports, public)
     assert evidence.features is None and np.array_equal(evidence.labels.labels, reports.labels)
-    made = bundle_parts(reports, public, evidence).alone()
+    made = device_model_inputs(reports, public, evidence).build_without_reports()
     assert made is not None and made.columns == 6
     known = made.score_table.rows[made.score_table.codes].any(axis=1)
     assert np.array_equal(np.flatnonzero(known), SPLIT.labelled)
@@ -238,16 +242,16 @@ def test_a_reported_label_weighs_as_its_mechanism_says() -> None:
     """The method says .5, .3, .2 of everybody: a person who reports class 2 has .5, .3 and 4 * .2, over their sum."""
     evidence = NullEvidence(_reported_labels(), SPLIT, None, csr_array(FEATURES))
     parts, pi = _of(evidence), labelled_shares(evidence)
-    made = parts.after(np.log(np.tile([0.5, 0.3, 0.2], (N, 1))), np.zeros(N, np.int64), calibrated=True)
+    made = parts.build_device_model(np.log(np.tile([0.5, 0.3, 0.2], (N, 1))), np.zeros(N, np.int64), calibrated=True)
     for report, person in ((None, 599), (0, 0), (1, 200), (2, 399)):
         row = np.array([0.5, 0.3, 0.2]) * np.where(np.arange(CLASSES) == report, 4, 1)
         assert _said(made, np.array([person]), shares=pi)[0] == pytest.approx(row / row.sum(), abs=0.02)
-    assert parts.alone() is None  # no label is in clear: without a report nothing is known
+    assert parts.build_without_reports() is None  # no label is in clear: without a report nothing is known
 
 
 def test_class_shares_are_those_of_labels_and_not_of_reports() -> None:
     """E[count] = 1/6 * 400 + 1/2 of the class: the classes have 2 * 200 - 400/3, 2 * 120 - 400/3, 2 * 80 - 400/3."""
-    made = _of(NullEvidence(_reported_labels(), SPLIT)).after(None, np.zeros(N, np.int64), calibrated=True)
+    made = _of(NullEvidence(_reported_labels(), SPLIT)).build_device_model(None, np.zeros(N, np.int64), calibrated=True)
     sizes = 2 * np.array([200, 120, 80]) - 400 / 3 + 1  # one more person in each
     assert made.prior.tolist() == np.rint(65536 * np.log(sizes / sizes.sum())).astype(int).tolist()
 
@@ -317,15 +321,21 @@ def test_of_very_many_people_a_sample_teaches_by_its_own_features(monkeypatch: p
 
 
 @pytest.mark.parametrize("bits", [False, True], ids=["public features", "reported features"])
-def test_the_bundle_of_who_asks_nobody_is_made_of_no_report(bits: bool) -> None:
-    """Reports of other friends and other features: the bundle of who is asked differs, and that of nobody does not."""
+def test_the_device_model_without_reports_is_made_of_no_report(bits: bool) -> None:
+    """Reports of other friends and other features: the device model differs, and the one without reports does not."""
     reports, public, _ = world(bits=bits, public=not bits)
     rng = np.random.default_rng(6)
     order = rng.permutation(public.facts.n)
     arrays = {"adjacency": reports.adjacency[order][:, rng.permutation(public.facts.n)]}
     others = reports.with_arrays(**arrays, **({"features": reports.features[order]} if bits else {}))
-    one, two = (bundle_parts(each, public, known_from_reports(each, public)) for each in (reports, others))
-    assert one.alone() is not None and one.alone().as_text() == two.alone().as_text()
+    one, two = (device_model_inputs(each, public, known_from_reports(each, public)) for each in (reports, others))
+    assert (
+        one.build_without_reports() is not None
+        and one.build_without_reports().as_text() == two.build_without_reports().as_text()
+    )
     rows = np.log(np.full((public.facts.n, 3), 1 / 3))
-    after = [each.after(rows, np.zeros(public.facts.n, np.int64), calibrated=True).as_text() for each in (one, two)]
+    after = [
+        each.build_device_model(rows, np.zeros(public.facts.n, np.int64), calibrated=True).as_text()
+        for each in (one, two)
+    ]
     assert after[0] != after[1]
