@@ -17,7 +17,7 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from benchmarks import RESULTS
 from benchmarks.audits.accountants import TABLE as ACCOUNTANTS
@@ -26,6 +26,7 @@ from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser
 from ldpsim.curator.owner.privacy.label import label_epsilon, rdp_epsilon
 from ldpsim.curator.shown import loss_in_table, shown_bound, shown_loss
+from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.mechanisms import gaussian
 from ldpsim.strategies.seeded import seeded
 
@@ -38,6 +39,8 @@ GAP, PROGAP = ("GAP", "926e375"), ("ProGAP", "3ccad59")
 LPGNN, LPGNN_RANGE = ("LPGNN", "code of 2021-11"), ("LPGNN", "55e92b0")
 BLINK, SOLITUDE = ("Blink", "947ec30"), ("Solitude, in Blink's", "947ec30")
 RGNN, PRIVGNN = ("RGNN", "58af9822"), ("PrivGnn", "7ffe0d55")
+FLOWER, FLIP = ("Flower, LocalDpMod", "1.41 and 1.42"), ("FLIP", "dd7ad6a0")
+SHUFFLING = ("ml-shuffling-amplification", "993d285")
 Program = tuple[str, str]
 _TINY = 1e-12
 
@@ -89,6 +92,11 @@ def sign_flip(epsilon: float) -> Callable[[float], dict[float, float]]:
     return lambda value: {value: 1.0} if value == 0 else {value: p, -value: 1 - p}
 
 
+def classical_deviation(epsilon: float, sensitivity: float = 1.0) -> float:
+    """Return sensitivity sqrt(2 ln(1.25 / DELTA)) / epsilon: its theorem holds below epsilon 1 only."""
+    return sensitivity * math.sqrt(2 * math.log(1.25 / DELTA)) / epsilon
+
+
 def fedgraph(effort: Effort) -> Iterator[Claim]:
     """Yield the rows of FedGraph's three mechanisms for the sums that trainers send."""
     law, numbers = sign_flip(1.0), (-2.0, -1.0, 1.0, 2.0)
@@ -102,7 +110,7 @@ def fedgraph(effort: Effort) -> Iterator[Claim]:
                 shown=shown)  # fmt: skip
     yield Claim(FEDGRAPH, "local: x or -x", 1.0, "the sign of a number", worst(rounded(law, numbers[1:3])), "exact law")
     for epsilon in (1.0, 8.0, 12.0):
-        sigma = math.sqrt(2 * math.log(1.25 / DELTA)) / epsilon  # sensitivity 1, clip 1
+        sigma = classical_deviation(epsilon)  # sensitivity 1, clip 1
         for changes, shift in (("a trainer's sum is left out", 1.0), ("a trainer's sum is another one", 2.0)):
             held = gaussian.epsilon_of(DELTA, shift=shift, sigma=sigma)
             yield Claim(FEDGRAPH, "gaussian, clip 1", epsilon, changes, held, "exact Gaussian curve", DELTA)
@@ -112,6 +120,57 @@ def fedgraph(effort: Effort) -> Iterator[Claim]:
                     "L1 distance over the scale")  # fmt: skip
     yield Claim(FEDGRAPH_RUN, "a whole run, the printed budget", 1.0, "a trainer's data", NONE,
                 "the updates of the rounds have no noise and are not counted", DELTA)  # fmt: skip
+
+
+def updates() -> Iterator[Claim]:
+    """Yield the rows of Flower's local noise on updates, and of a program whose defaults have another sensitivity."""
+    clip, rounds, part = 1.0, 10, "clip 1, sensitivity 1"
+    changed = (("an update is left out", clip), ("an update is another one", 2 * clip))
+    for epsilon in (8.0, 16.0):
+        for changes, shift in changed:
+            held = gaussian.epsilon_of(DELTA, shift=shift, sigma=classical_deviation(epsilon))
+            yield Claim(FLOWER, part, epsilon, changes, held, "exact Gaussian curve", DELTA)
+    held = gaussian.epsilon_of(DELTA, shift=clip * math.sqrt(rounds), sigma=classical_deviation(8.0))
+    yield Claim(FLOWER, f"{part}, {rounds} rounds", 8.0, "all updates of a client are left out", held,
+                f"exact Gaussian curve of {rounds} rounds", DELTA)  # fmt: skip
+    sensitivity = 1e-4
+    for changes, shift in (("an example that moves the update by 1e-4", sensitivity), *changed):
+        held = gaussian.epsilon_of(DELTA, shift=shift, sigma=classical_deviation(10.0, sensitivity))
+        yield Claim(FLIP, "its defaults: clip 1, sensitivity 1e-4", 10.0, changes, held, "exact Gaussian curve", DELTA)
+
+
+def shuffling() -> Iterator[Claim]:
+    """Yield the rows of an accountant of shuffled reports: its upper bound as printed, and with few people."""
+    delta, steps = 1e-6, 10  # of its bisection
+    printed = 0.172790550755978  # its README: n 1e5, local 4, step 100
+    yield Claim(SHUFFLING, "upper bound, n 1e5, local 4, step 100", printed, "a person's report",
+                least_epsilon(clone_deltas(10**5, 4.0), delta), "both laws of its analysis, exact", delta)  # fmt: skip
+    # With n <= step its loop over the number of clones is empty: delta is 0 everywhere, and each step halves epsilon.
+    yield Claim(SHUFFLING, "upper bound, n 100, local 1, step 100", 1.0 / 2**steps, "a person's bit, all others are 0",
+                least_epsilon(shuffled_bit_deltas(100, 1.0), delta), "exact law of the number of ones",
+                delta)  # fmt: skip
+
+
+def clone_deltas(people: int, local: float) -> Callable[[float], float]:
+    """Return delta(epsilon) of the two laws that bound shuffled reports of loss ``local`` (arXiv 2012.12803).
+
+    C ~ Bin(people - 1, e^-local) others look like one of the two values, A ~ Bin(C, 1/2) of them like the first one.
+    The laws of (C, A) and (C, A + 1) have weights e^local : 1 under one value, and 1 : e^local under the other.
+    """
+    clones = np.arange(people)
+    weight = binom.pmf(clones, people - 1, math.exp(-local))
+    clones, weight = clones[weight > 1e-18], weight[weight > 1e-18]  # what is left out is below 1e-18 people of delta
+    first = np.arange(clones[-1] + 2)
+    lower, upper = (weight[:, None] * binom.pmf(first - k, clones[:, None], 0.5) for k in (0, 1))
+    keep = 1 / (1 + math.exp(-local))
+    return delta_curve(keep * lower + (1 - keep) * upper, (1 - keep) * lower + keep * upper)
+
+
+def shuffled_bit_deltas(people: int, local: float) -> Callable[[float], float]:
+    """Return delta(epsilon) of one bit among shuffled randomised responses of ``people``, where all others have 0."""
+    flip = 1 / (1 + math.exp(local))
+    lower, upper = (binom.pmf(np.arange(people + 1) - k, people - 1, flip) for k in (0, 1))
+    return delta_curve((1 - flip) * lower + flip * upper, flip * lower + (1 - flip) * upper)
 
 
 def openfgl() -> Iterator[Claim]:
@@ -155,8 +214,13 @@ def sampled_deltas(people: int, sigma: float) -> Callable[[float], float]:
     x = np.arange(-12 * sigma, people + 12 * sigma, 1e-2)
     drawn = sum(math.comb(people, k) / 2**people * norm.pdf(x, k, sigma) for k in range(people + 1))
     left = norm.pdf(x, people, sigma)
-    pairs = ((left, drawn), (drawn, left))
-    return lambda epsilon: max(float(np.maximum(p - math.exp(epsilon) * q, 0).sum()) * 1e-2 for p, q in pairs)
+    return delta_curve(left, drawn, width=1e-2)
+
+
+def delta_curve(one: FloatArray, other: FloatArray, width: float = 1.0) -> Callable[[float], float]:
+    """Return delta(epsilon) of two laws on the same points, each of this width: the larger one of both directions."""
+    pairs = ((one, other), (other, one))
+    return lambda epsilon: max(float(np.maximum(p - math.exp(epsilon) * q, 0).sum()) * width for p, q in pairs)
 
 
 def least_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
@@ -251,7 +315,7 @@ def privgnn() -> Iterator[Claim]:
 
 def every(effort: Effort) -> list[Claim]:
     """Return all rows."""
-    return [*fedgraph(effort), *openfgl(), *owners(), *local(), *privgnn()]
+    return [*fedgraph(effort), *openfgl(), *owners(), *local(), *privgnn(), *updates(), *shuffling()]
 
 
 def written(claim: Claim) -> dict[str, str]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from itertools import product
 from typing import Any
 
 import pytest
+from scipy.stats import norm
 
 from benchmarks import RESULTS
 from benchmarks.audits import claims, laws
@@ -26,6 +29,66 @@ def test_losses_that_are_known() -> None:
     assert claims.worst(claims.rounded(claims.multi_bit(4, 2, 1.0), corners)) == pytest.approx(1)
     assert claims.worst(claims.rounded(claims.multi_bit(4, 2, 1.0), corners[::2])) == pytest.approx(0.5)
     assert claims.worst(claims.rounded(claims.sampled_response(6, 2, 1.0), [(0,) * 6, (1,) * 6])) == pytest.approx(2)
+
+
+def gaussian_delta(epsilon: float, ratio: float) -> float:
+    """Return delta(epsilon) of Gaussian noise by Balle and Wang's formula, for values ``ratio`` deviations apart."""
+    upper, lower = norm.cdf(ratio / 2 - epsilon / ratio), norm.cdf(-ratio / 2 - epsilon / ratio)
+    return float(upper - math.exp(epsilon) * lower)
+
+
+def test_noise_on_updates_has_the_exact_curve_of_its_deviation() -> None:
+    rows = {(c.program, c.claimed, c.changes): c.holds or 0.0 for c in claims.updates()}
+    root = math.sqrt(2 * math.log(1.25 / 1e-5))
+    for (program, claimed, changes), shift in {
+        (claims.FLOWER, 8.0, "an update is left out"): 1.0,
+        (claims.FLOWER, 8.0, "an update is another one"): 2.0,
+        (claims.FLOWER, 16.0, "an update is left out"): 1.0,
+        (claims.FLOWER, 16.0, "an update is another one"): 2.0,
+        (claims.FLOWER, 8.0, "all updates of a client are left out"): math.sqrt(10),
+        (claims.FLIP, 10.0, "an example that moves the update by 1e-4"): 1.0,
+    }.items():
+        held = rows.pop((program, claimed, changes))
+        assert gaussian_delta(held, shift * claimed / root) == pytest.approx(1e-5, rel=1e-6)
+    for changes, shift in (("an update is left out", 1e4), ("an update is another one", 2e4)):
+        ratio = shift * 10 / root  # so far apart that the second term of the formula is below 1e-4 of the first
+        held = rows.pop((claims.FLIP, 10.0, changes))
+        assert held == pytest.approx(ratio**2 / 2 + ratio * norm.isf(1e-5), rel=1e-8)
+    assert not rows
+
+
+def excess(one: Counter[Any], other: Counter[Any], epsilon: float) -> float:
+    return sum(max(one[report] - math.exp(epsilon) * other[report], 0.0) for report in one | other)
+
+
+def test_deltas_of_shuffled_reports_are_those_of_every_outcome() -> None:
+    people, local, epsilon = 4, 1.5, 0.4
+    clone, keep = math.exp(-local), 1 / (1 + math.exp(-local))
+    others = {(1, 0): clone / 2, (0, 1): clone / 2, (0, 0): 1 - clone}  # like the first value, the second, neither
+    laws_of_person = ({(1, 0): keep, (0, 1): 1 - keep}, {(1, 0): 1 - keep, (0, 1): keep})
+    first, second = (Counter[Any](), Counter[Any]())
+    for counted, own in zip((first, second), laws_of_person, strict=True):
+        for reports in product(own, *[others] * (people - 1)):
+            chance = own[reports[0]] * math.prod(others[report] for report in reports[1:])
+            counted[sum(a for a, _ in reports), sum(b for _, b in reports)] += chance
+    # each is the other one with both values exchanged, so one direction is enough: an accountant that adds up both
+    # and takes the larger sum is right where one of the two is right
+    assert excess(first, second, epsilon) == pytest.approx(excess(second, first, epsilon), rel=1e-12)
+    assert claims.clone_deltas(people, local)(epsilon) == pytest.approx(excess(first, second, epsilon), rel=1e-12)
+
+    zero, one = (Counter[Any](), Counter[Any]())
+    for counted, bit in ((zero, 0), (one, 1)):
+        for reports in product((0, 1), repeat=people):
+            sent = zip(reports, (bit, *[0] * (people - 1)), strict=True)
+            counted[sum(reports)] += math.prod(keep if report == value else 1 - keep for report, value in sent)
+    largest = max(excess(zero, one, epsilon), excess(one, zero, epsilon))
+    assert claims.shuffled_bit_deltas(people, local)(epsilon) == pytest.approx(largest, rel=1e-12)
+
+
+def test_a_printed_upper_bound_on_shuffled_reports_is_above_the_loss_with_many_people_only() -> None:
+    many, few = claims.shuffling()
+    assert 0.1675385583317841 < (many.holds or 0.0) < many.claimed  # between both bounds of the program's README
+    assert (few.holds or 0.0) > 400 * few.claimed
 
 
 def loss(law: laws.Law, one: Any, other: Any) -> float:
