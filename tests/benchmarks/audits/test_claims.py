@@ -22,6 +22,15 @@ def test_the_committed_table_is_what_the_restatements_give() -> None:
     assert found == read_rows(RESULTS / "claims.csv")
 
 
+def test_the_page_shows_rows_of_the_table() -> None:
+    columns = ("program", "version", "part", "claimed", "delta", "changes", "holds", "how")
+    rows = {tuple(row[column] for column in columns) for row in read_rows(RESULTS / "claims.csv")}
+    lines = (RESULTS / "audits.md").read_text().split("## Randomisers")[0].splitlines()
+    shown = [tuple(cell.strip() for cell in line[1:-1].split("|")) for line in lines if line.startswith("| ")]
+    assert {row for row in shown if row[0] not in ("program", "---")} <= rows
+    assert {row for row in rows if row[0] in (claims.FLOWER[0], claims.FLIP[0], claims.SHUFFLING[0])} <= set(shown)
+
+
 def test_losses_that_are_known() -> None:
     assert claims.worst(claims.rounded(claims.sign_flip(1.0), (-1.0, 1.0))) == pytest.approx(1)
     assert claims.worst(claims.rounded(claims.sign_flip(1.0), (0.0, 1.0))) == math.inf
