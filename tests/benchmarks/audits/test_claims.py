@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from itertools import product
 from typing import Any
 
@@ -66,8 +66,11 @@ def test_noise_on_updates_has_the_exact_curve_of_its_deviation() -> None:
     assert not rows
 
 
-def excess(one: Counter[Any], other: Counter[Any], epsilon: float) -> float:
-    return sum(max(one[report] - math.exp(epsilon) * other[report], 0.0) for report in one | other)
+Chances = defaultdict[Any, float]  # of reports
+
+
+def excess(one: Chances, other: Chances, epsilon: float) -> float:
+    return sum(max(one[report] - math.exp(epsilon) * other[report], 0.0) for report in one.keys() | other.keys())
 
 
 def test_deltas_of_shuffled_reports_are_those_of_every_outcome() -> None:
@@ -75,7 +78,7 @@ def test_deltas_of_shuffled_reports_are_those_of_every_outcome() -> None:
     clone, keep = math.exp(-local), 1 / (1 + math.exp(-local))
     others = {(1, 0): clone / 2, (0, 1): clone / 2, (0, 0): 1 - clone}  # like the first value, the second, neither
     laws_of_person = ({(1, 0): keep, (0, 1): 1 - keep}, {(1, 0): 1 - keep, (0, 1): keep})
-    first, second = (Counter[Any](), Counter[Any]())
+    first, second = Chances(float), Chances(float)
     for counted, own in zip((first, second), laws_of_person, strict=True):
         for reports in product(own, *[others] * (people - 1)):
             chance = own[reports[0]] * math.prod(others[report] for report in reports[1:])
@@ -85,11 +88,11 @@ def test_deltas_of_shuffled_reports_are_those_of_every_outcome() -> None:
     assert excess(first, second, epsilon) == pytest.approx(excess(second, first, epsilon), rel=1e-12)
     assert claims.clone_deltas(people, local)(epsilon) == pytest.approx(excess(first, second, epsilon), rel=1e-12)
 
-    zero, one = (Counter[Any](), Counter[Any]())
+    zero, one = Chances(float), Chances(float)
     for counted, bit in ((zero, 0), (one, 1)):
-        for reports in product((0, 1), repeat=people):
-            sent = zip(reports, (bit, *[0] * (people - 1)), strict=True)
-            counted[sum(reports)] += math.prod(keep if report == value else 1 - keep for report, value in sent)
+        for bits in product((0, 1), repeat=people):
+            sent = zip(bits, (bit, *[0] * (people - 1)), strict=True)
+            counted[sum(bits)] += math.prod(keep if report == value else 1.0 - keep for report, value in sent)
     largest = max(excess(zero, one, epsilon), excess(one, zero, epsilon))
     assert claims.shuffled_bit_deltas(people, local)(epsilon) == pytest.approx(largest, rel=1e-12)
 
