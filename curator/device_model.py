@@ -50,7 +50,7 @@ _LABEL_COUNT = 1.0  # people of each class before anybody is counted
 
 @dataclass(frozen=True, eq=False)
 class DeviceModelInputs:
-    """What a device model is made of, beside the result of a method.
+    """Parts of a device model beside the result of a method.
 
     Args:
         evidence: Labels and features that the curator has; those of volunteers too.
