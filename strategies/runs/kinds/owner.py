@@ -58,8 +58,8 @@ from ldpsim.strategies.people.owner_graphs import (
 )
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results.outcome import Outcome, Predict
-from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.records import read_records
 from ldpsim.strategies.runs.kind import ANY, Others, ReferenceTraining, RunKind, policy_of, work_of_others
 from ldpsim.strategies.runs.repeat import Repeat
 from ldpsim.strategies.setup.run_setup import RepeatPlan, Setup
