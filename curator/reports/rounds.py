@@ -15,9 +15,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ldpsim.curator.reports.decoding import Answers, AnswersByDevice, answers_to, joined_reports
+from ldpsim.curator.reports.decoding import Answers, AnswersByDevice, answers_to
 from ldpsim.curator.reports.question import Question
-from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.reports import Reports, joined_reports
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.facts import PublicFacts
 
@@ -98,8 +98,7 @@ class Rounds:
     def reports(self) -> Reports:
         """The decoded reports of all rounds."""
         reports = list(self._reports.values())
-        joined: Reports = joined_reports(reports) if len(reports) > 1 else reports[0]
-        return joined
+        return joined_reports(reports) if len(reports) > 1 else reports[0]
 
 
 def following(steps: RoundSteps, reports: Reports) -> tuple[Question, ...]:

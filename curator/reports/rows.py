@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, triu
 
-from ldpsim.curator.reports.decoding import joined_reports
-from ldpsim.curator.reports.reports import CATEGORIES, Reports
+from ldpsim.curator.reports.reports import CATEGORIES, Reports, joined_reports
 from ldpsim.devices.array_types import BoolArray, IntArray
 from ldpsim.devices.mechanisms import AdjacencyBits
 from ldpsim.devices.mechanisms.stacked_reports import ones_at
@@ -186,8 +185,7 @@ def silenced(reports: Reports, who: BoolArray) -> Reports:
     if not who.any():
         return reports
     if reports.parts:
-        parts: Reports = joined_reports([silenced(part, who) for part in reports.parts])
-        return parts
+        return joined_reports([silenced(part, who) for part in reports.parts])
     arrays = {name: _emptied(array, who, name) for name, array in reports.arrays.items()}
     return replace(reports, answered=reports.answered & ~who, arrays=arrays)
 

@@ -18,7 +18,8 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from ldpsim.curator.methods import Question
-from ldpsim.curator.reports.decoding import AnswersByDevice, reports_digest
+from ldpsim.curator.reports.decoding import AnswersByDevice
+from ldpsim.curator.reports.digest import reports_digest
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.curator_key import SignedTerms

@@ -18,8 +18,7 @@ from ldpsim.curator.learning.node_evidence import NodeEvidence
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.array_digest import LastAnswers
 from ldpsim.curator.methods import Budget, Question, Vote
-from ldpsim.curator.reports.decoding import joined_reports
-from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.reports import Reports, joined_reports
 from ldpsim.curator.votes import knowledge as module
 from ldpsim.curator.votes.knowledge import VOTE, knowledge
 from ldpsim.devices.array_types import IntArray
