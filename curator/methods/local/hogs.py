@@ -86,9 +86,10 @@ from ldpsim.curator.methods.local.links import (
 from ldpsim.curator.methods.parameters import ABOVE_0, SHARE, one_of, parameter, whole
 from ldpsim.curator.methods.spec import TRAINING_GRID
 from ldpsim.curator.privacy.guarantee import Claim
+from ldpsim.curator.reports.pairs import reported_pairs
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rounds import RoundSteps
-from ldpsim.curator.reports.rows import noisy_rows_of_bits, reported_pairs
+from ldpsim.curator.reports.rows import noisy_rows_of_bits
 from ldpsim.curator.shown import shown_loss
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
