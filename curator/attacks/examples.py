@@ -43,11 +43,13 @@ class Example:
         mechanism: The instance.
         facts: The public facts it was made for.
         device: The device whose report is audited; -1 for the one with the longest row.
+        groups: Public group of every person; None: :attr:`grouping` makes one where the mechanism needs it.
     """
 
     mechanism: Mechanism
     facts: PublicFacts
     device: int = -1
+    groups: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "device", self.device % self.facts.n)
@@ -55,8 +57,8 @@ class Example:
     @property
     def grouping(self) -> tuple[int, ...] | None:
         """A public grouping for a mechanism that needs one."""
-        if not isinstance(self.mechanism, GroupDegrees) or self.mechanism.takes(None):
-            return None
+        if self.groups is not None or not isinstance(self.mechanism, GroupDegrees) or self.mechanism.takes(None):
+            return self.groups
         return tuple(node % self.mechanism.groups for node in range(self.facts.n))
 
     def respond(self, person: Any, noise: Any) -> bytes:

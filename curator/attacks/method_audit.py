@@ -1,7 +1,8 @@
 """Audit of a method: its guarantee beside the exact loss of its own questions.
 
 A local method is audited at small size. Its own questions are made for a few people, the draws of every mechanism are
-enumerated (:mod:`laws`) at every device, and the losses are added level by level. Reports of different attributes and
+enumerated (:mod:`laws`) at every device, and the losses are added level by level. A method of several rounds is walked
+through by its own protocol, too (:mod:`drawn_rounds`). Reports of different attributes and
 devices are independent, so their losses add. What the draws of a mechanism's code show in trials stands in the audit of
 the mechanism.
 
@@ -19,15 +20,18 @@ from typing import Any
 
 import numpy as np
 
+from ldpsim.curator.attacks.drawn_rounds import drawn_rounds, every_stage
 from ldpsim.curator.attacks.examples import Example, Person, person_with, with_attribute
 from ldpsim.curator.attacks.laws import NotWalkable
 from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, Pair, Stream, largest_loss, largest_ratio, laws_of
 from ldpsim.curator.methods import Budget, Method, OwnerMethod, Question
-from ldpsim.curator.methods.base import questions_asked
+from ldpsim.curator.methods.base import LocalMethod, questions_asked
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.levels import level_spec
+from ldpsim.curator.reports.question import stages_of
 from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.devices.mechanisms import Mechanism, gaussian
+from ldpsim.devices.mechanisms.base import Grouping
 from ldpsim.devices.query import ATTRIBUTES
 
 SIZES = ((4, 2), (4, 12), (8, 3), (24, 4))  # people, features: the first at which a method can ask anything
@@ -73,14 +77,20 @@ def audit_method(
         setting = setting if isinstance(small, str) else small
     if isinstance(setting, str):
         return [effort.not_audited(name, "user", setting)]
-    facts, questions, guarantee, budget = setting
+    facts, split, questions, guarantee, budget = setting
     bounded = [level for level, entry in guarantee.holds.items() if entry.status == "bounded"]
     if not bounded:
         return [effort.nothing_claimed(name, "user", "everything is unprotected or not asked: nothing is claimed")]
     if not questions:
         return [_in_rounds(method, facts, guarantee, level, budget, effort) for level in bounded]
-    world = World(facts, questions, stream)
-    return [_level(name, world, guarantee, level, effort) for level in bounded]
+    asked = [every_stage(questions)]
+    if isinstance(method, LocalMethod) and (method.spec.in_batches or stages_of(questions) > 1):
+        try:
+            asked += [drawn_rounds(method, facts, split, budget, questions, stream=stream)]
+        except ValueError as error:
+            return [effort.not_audited(name, "user", f"its rounds cannot be walked through at small size: {error}")]
+    worlds = [World(facts, each, stream) for each in asked]
+    return [_level(name, worlds, guarantee, level, effort) for level in bounded]
 
 
 def _in_rounds(
@@ -105,7 +115,7 @@ def _in_rounds(
 
 def _setting(
     method: Method, budgets: Sequence[Budget]
-) -> tuple[PublicFacts, tuple[Question, ...], Guarantee, Budget] | str:
+) -> tuple[PublicFacts, Split, tuple[Question, ...], Guarantee, Budget] | str:
     """Return the smallest population that the method can ask, or the reason why there is none."""
     why = ""
     for classes, (n, d), budget in itertools.product(CLASSES, SIZES, budgets):
@@ -113,42 +123,41 @@ def _setting(
         split = Split(*np.split(np.arange(n), [n // 2, n // 2 + n // 4]))
         try:
             questions = questions_asked(method, facts, split, budget, "audit")
-            return facts, questions, method.guarantee(facts, questions, budget), budget
+            return facts, split, questions, method.guarantee(facts, questions, budget), budget
         except (ValueError, TypeError) as error:
             why = why or str(error)
     return f"it can ask nobody at small size: {why}"
 
 
 class World:
-    """The questions to each person, and the loss of each answer."""
+    """The questions to each person, each at the stage at which it is asked, and the loss of each answer."""
 
     def __init__(self, facts: PublicFacts, questions: Sequence[Question], stream: Stream) -> None:
         self.facts, self._stream = facts, stream
-        self._asked: dict[tuple[int, str], list[Mechanism]] = {}
+        self._asked: dict[tuple[int, str], list[tuple[Mechanism, Grouping]]] = {}
         for question in questions:
-            devices = range(facts.n) if question.devices is None else question.devices.tolist()
-            for device, stage in itertools.product(devices, question.query.plan):
-                for ask in stage:
-                    self._asked.setdefault((device, ask.attribute), []).extend(ask.mechanisms)
-        self._losses: dict[tuple[int, Mechanism, tuple[str, ...], Hashable], tuple[float, bool]] = {}
+            for device, ask in itertools.product(question.people(facts.n).tolist(), question.query.asks):
+                given = [(mechanism, question.query.grouping) for mechanism in ask.mechanisms]
+                self._asked.setdefault((device, ask.attribute), []).extend(given)
+        self._losses: dict[tuple[int, Mechanism, Grouping, tuple[str, ...], Hashable], tuple[float, bool]] = {}
         self._unwalkable: set[Mechanism] = set()
 
     def loss(self, device: int, attributes: tuple[str, ...], entry: int | None) -> tuple[float, bool]:
         """(exact loss, whether all draws were walked through) of one change at one device, both ways."""
         losses = []
         for own in ATTRIBUTES:
-            for mechanism in self._asked.get((device, own), []):
+            for mechanism, grouping in self._asked.get((device, own), []):
                 read = tuple(name for name in attributes if name == own or name in mechanism.reads)
-                key = (device if "adjacency" in mechanism.reads else -1, mechanism, read, entry)
+                key = (device if "adjacency" in mechanism.reads else -1, mechanism, grouping, read, entry)
                 if read and key not in self._losses:
-                    self._losses[key] = self._loss(device, read, mechanism, entry)
+                    self._losses[key] = self._loss(read, Example(mechanism, self.facts, device, grouping), entry)
                 losses += [self._losses[key]] if read else []
         return math.fsum(loss for loss, _ in losses), all(walked for _, walked in losses)
 
-    def _loss(self, device: int, read: tuple[str, ...], mechanism: Mechanism, entry: int | None) -> tuple[float, bool]:
+    def _loss(self, read: tuple[str, ...], example: Example, entry: int | None) -> tuple[float, bool]:
+        mechanism, device = example.mechanism, example.device
         if read == _LIST and mechanism.reporting == "one-end" and entry is not None and entry >= device:
             return 0.0, True
-        example = Example(mechanism, self.facts, device)
         people = {(side,): self._person(read, device, bool(side), entry) for side in (0, 1)}
         try:
             if mechanism in self._unwalkable:
@@ -192,13 +201,13 @@ class World:
             raise ValueError(f"{level}: reports of people do not show what changes at this level")
 
 
-def _level(name: str, world: World, guarantee: Guarantee, level: str, effort: Effort) -> AuditRow:
-    """Compare what is claimed with the largest sum of losses; what is in clear is claimed for nobody."""
+def _level(name: str, worlds: Sequence[World], guarantee: Guarantee, level: str, effort: Effort) -> AuditRow:
+    """Compare what is claimed with the largest sum of losses of all worlds; what is in clear is claimed for nobody."""
     claimed, delta = guarantee.holds[level].value, guarantee.holds[level].delta
     assert claimed is not None
     clear = {"label"} if (entry := guarantee.holds.get("label")) and entry.status == "unprotected" else set()
     worst, walked = -1.0, True
-    for change in world.changes(level):
+    for world, change in ((each, change) for each in worlds for change in each.changes(level)):
         losses = [
             world.loss(i, tuple(name for name in names if name not in clear), entry) for i, names, entry in change
         ]

@@ -16,9 +16,8 @@ from ldpsim.curator.defences.degree import Defence as Defence
 from ldpsim.curator.defences.degree import Notes, clip_degrees, implausible_degrees, keep_agreed, nobody
 from ldpsim.curator.defences.duplicates import duplicated
 from ldpsim.curator.names import nearest
-from ldpsim.curator.reports.decoding import joined_reports
-from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import silenced
+from ldpsim.curator.reports.exclusion import silenced
+from ldpsim.curator.reports.reports import Reports, joined_reports
 from ldpsim.devices.array_types import BoolArray
 
 NONE, ALL = "none", "all"

@@ -43,8 +43,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpsim.curator.reports.pairs import agreed_ones
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import FlippedRows, agreed_ones, flipped_rows
+from ldpsim.curator.reports.rows import FlippedRows, flipped_rows
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 from ldpsim.devices.mechanisms.counts import GroupDegrees, NoisyCounts
 

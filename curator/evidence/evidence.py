@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ldpsim.curator.links.edge_prior import LinkEvidence, Scores, public_links, public_scores, reported_scores
-from ldpsim.curator.reports.estimates import FlippedFeatures, feature_bits
+from ldpsim.curator.reports.feature_bits import FlippedFeatures, feature_bits
 from ldpsim.curator.reports.labels import LabelEvidence, label_evidence
+from ldpsim.curator.reports.pairs import agreed_edges
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import agreed_edges, noisy_rows_of_bits
+from ldpsim.curator.reports.rows import noisy_rows_of_bits
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicKnowledge
 

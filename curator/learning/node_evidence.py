@@ -40,7 +40,7 @@ from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.propagation import smoothed_rows
 from ldpsim.curator.linear.scaling import is_text, scale_public, standardised_rows, weighted_rows
 from ldpsim.curator.linear.similar_rows import kernel_rows, landmarks_of, near_rows
-from ldpsim.curator.reports.estimates import FlippedFeatures
+from ldpsim.curator.reports.feature_bits import FlippedFeatures
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import Split

@@ -54,9 +54,8 @@ from torch.nn import functional
 from ldpsim.curator.learning.networks import Network
 from ldpsim.curator.learning.own_network import make_network
 from ldpsim.curator.learning.training import NO_LABEL, TrainedNetwork, TrainingSettings, choose_device, fit
-from ldpsim.curator.linear.propagation import adjacency_matrix
+from ldpsim.curator.linear.propagation import adjacency_matrix, both_directions
 from ldpsim.curator.linear.torch_matrix import Constant
-from ldpsim.curator.reports.estimates import both_directions
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.array_types import IntArray

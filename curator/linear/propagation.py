@@ -32,6 +32,11 @@ _LABEL_STEPS = 50
 _DENSE = 0.1  # share of entries from which a dense matrix is faster
 
 
+def both_directions(edges: IntArray) -> IntArray:
+    """int64 (2, 2m) from the undirected edges, each once, int64 (2, m)."""
+    return np.concatenate([edges, edges[::-1]], axis=1)
+
+
 def adjacency_matrix(n: int, edge_index: IntArray, edge_weight: Any = None) -> csr_array:
     """float32 CSR (n, n): entry (target, source) is the edge's weight; repeated edges add up.
 

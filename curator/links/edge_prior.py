@@ -81,7 +81,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from ldpsim.curator.links.similarity import BitRows, RealRows
-from ldpsim.curator.reports.estimates import FlippedFeatures
+from ldpsim.curator.reports.feature_bits import FlippedFeatures
 from ldpsim.curator.reports.rows import PairReports
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 

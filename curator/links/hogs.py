@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ldpsim.curator.links.similarity import Rows, candidates, packed_ones
-from ldpsim.curator.reports.rows import FlippedRows, as_numbers, both_reports
+from ldpsim.curator.reports.pairs import as_numbers, both_reports
+from ldpsim.curator.reports.rows import FlippedRows
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 
 TILE = 1024

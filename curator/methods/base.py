@@ -12,8 +12,9 @@ from ldpsim.curator.methods.parameters import check_values, read_value
 from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.names import by_field, nearest, paper_name
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
-from ldpsim.curator.reports.question import Budget, Question, Reporting
+from ldpsim.curator.reports.question import Budget, Question, Reporting, at_stage, stages_of
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 
@@ -91,17 +92,29 @@ class LocalMethod(GraphMethod):
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return the questions and the devices of each; ValueError for a budget that does not fit.
 
-        A method with ``in_batches`` takes a fifth argument ``so_far``, public knowledge and the reports of all earlier
-        batches or None, and returns the questions of the next batch; none after the last one. Without that argument its
-        questions ask the same people with the same losses: they are for accounting, and no device gets them. Everybody
-        is asked in one batch only about an attribute.
-
-        A method whose question has a second stage also has ``regroup(reports, stage)``: each person's public group for
-        that stage, int64 (n,). Questions and groups must depend on the arguments alone, as an interrupted collection
-        asks for them again, and the collection's id stands in the queries alone: they are made once, before
-        it is known.
+        They are made once, before the collection's id is known: it stands in the queries alone. They must depend on the
+        arguments alone, as an interrupted collection asks for them again. Where later questions follow from earlier
+        reports (:meth:`rounds`), these ask the same people with the same losses: they are for accounting.
         """
         raise NotImplementedError
+
+    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+        """Yield the questions of one round after the other, and take the decoded reports of all rounds so far.
+
+        A method overrides this where later questions follow from earlier reports. A later round has either of two kinds
+        of questions:
+
+        - a later stage of a query that was asked, to the same people, with a public group for every person
+          (:func:`ldpsim.curator.reports.question.at_stage`). LDPGen's is an example;
+        - questions to people who were not asked about the attribute before. ``spec.in_batches`` says so, and the
+          ``questions`` of such a method go to no device.
+
+        The questions must depend on the arguments and the reports alone. Of questions that depend on no report each
+        stage is asked, without groups.
+        """
+        questions = self.questions(public.facts, public.split, budget, collection)
+        for stage in range(stages_of(questions)):
+            yield at_stage(questions, stage)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return the graph to train on, from the reports and public knowledge alone."""

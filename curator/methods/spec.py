@@ -45,7 +45,7 @@ class MethodSpec:
         asks_volunteers: Whether volunteers answer in clear, once; otherwise their label is public.
         auto_share: Whether features may go unasked, and ``--feature-share auto`` is the default.
         reads: Attributes of the true records that it reads in place of reports.
-        in_batches: Whether a batch's questions depend on the reports before.
+        in_batches: Whether people are asked in batches, and the questions of a batch follow from earlier reports.
         rebuilds_graph: Whether it estimates edges.
         learns_from_validation: Whether it learns from validation labels, and does not only choose by them. Its null
             models then learn from these labels too.

@@ -23,8 +23,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from ldpsim.curator.learning.logistic import logistic_scores
-from ldpsim.curator.linear.propagation import adjacency_matrix, mean_matrix
-from ldpsim.curator.reports.estimates import both_directions
+from ldpsim.curator.linear.propagation import adjacency_matrix, both_directions, mean_matrix
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray
 

@@ -24,11 +24,12 @@ from ldpsim.curator.learning.logistic import logistic_scores
 from ldpsim.curator.learning.node_evidence import fit_perceptron, node_evidence
 from ldpsim.curator.learning.ridge import Ridge, ridge
 from ldpsim.curator.linear.factored import Factored
-from ldpsim.curator.linear.propagation import adjacency_matrix, label_propagation
+from ldpsim.curator.linear.propagation import adjacency_matrix, both_directions, label_propagation
 from ldpsim.curator.linear.scaling import weighted_rows
 from ldpsim.curator.nulls.link import MOST_PEOPLE, link
 from ldpsim.curator.owned import OwnedGraph
-from ldpsim.curator.reports.estimates import both_directions, estimate_features, packed_estimates, smoothed
+from ldpsim.curator.reports.estimates import packed_estimates, smoothed
+from ldpsim.curator.reports.frequency_estimation import estimate_features
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray

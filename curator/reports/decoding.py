@@ -1,21 +1,12 @@
-"""Digest of a collection: SHA-256 over all report bytes in the order of devices, equal on every engine for one seed.
-
-Reports of a collection in parts: their people are asked differently, and each person once about an attribute.
-
-Reports of one part of a collection, decoded as they come.
-"""
+"""Answers to the questions of one part of a collection, decoded as they come."""
 
 from __future__ import annotations
 
-import hashlib
-import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ldpsim.curator.reports.question import Question
 from ldpsim.devices.array_types import BoolArray
@@ -23,83 +14,8 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.stacked_reports import ReportStack
 from ldpsim.devices.query import Ask
 
-_HEAD = struct.Struct("<qI").pack
-
-
-class ReportsDigest:
-    """The digest of reports that come in the order of their devices.
-
-    >>> digest = ReportsDigest()
-    >>> digest.add({0: b"a", 3: b"b"})
-    >>> digest.add({7: b""})
-    >>> digest.hexdigest() == reports_digest({7: b"", 3: b"b", 0: b"a"})
-    True
-    """
-
-    def __init__(self) -> None:
-        self._state = hashlib.sha256()
-
-    def add(self, reports: Mapping[int, bytes]) -> None:
-        """Take the reports of further devices, whose numbers rise from call to call."""
-        pieces = [piece for device, data in reports.items() for piece in (_HEAD(device, len(data)), data)]
-        self._state.update(b"".join(pieces))
-
-    def hexdigest(self) -> str:
-        """Return the digest of all that came."""
-        return self._state.hexdigest()
-
-
-def reports_digest(reports: Mapping[int, bytes]) -> str:
-    """Return the digest (hex) of reports in any order."""
-    digest = ReportsDigest()
-    for device in sorted(reports):
-        digest.add({device: reports[device]})
-    return digest.hexdigest()
-
-
 Answers = Mapping[int, Mapping[str, tuple[bytes, ...]]]  # device -> attribute -> bytes of each mechanism
 AnswersByDevice = dict[int, dict[str, tuple[bytes, ...]]]  # the same, which grows
-
-
-def joined_reports(parts: Sequence[Any]) -> Any:
-    """Return the reports of all parts of a collection as one; each person is in one part for each attribute.
-
-    The parts are :class:`ldpsim.curator.reports.reports.Reports`, which imports this module. A person answered if there
-    is an answer to everything that the person was asked.
-
-    Raises:
-        ValueError: if somebody was asked twice about an attribute.
-    """
-    n = parts[0].facts.n
-    asks: dict[str, Ask] = {}
-    recipients: dict[str, BoolArray] = {}
-    missed = np.zeros(n, np.bool_)
-    arrays: dict[str, Any] = {}
-    for number, part in enumerate(parts):
-        asks.update(part.asks)
-        for attribute, who in part.recipients.items():
-            before = recipients.get(attribute, np.zeros(n, np.bool_))
-            if np.any(before & who):
-                person = int(np.flatnonzero(before & who)[0])
-                raise ValueError(f"part {number} asks person {person} about {attribute} again")
-            recipients[attribute] = before | who
-            missed |= who & ~part.answered
-            for mechanism in part.asks[attribute].mechanisms:
-                name = mechanism.field
-                arrays[name] = _merged(arrays.get(name), part.arrays[name], who)
-    answered = np.logical_or.reduce(list(recipients.values())) & ~missed
-    plan = (tuple(asks[attribute] for attribute in sorted(asks)),)
-    return replace(parts[-1], asks=asks, recipients=recipients, answered=answered, arrays=arrays, plan=plan,
-                   grouping=None, parts=tuple(parts))  # fmt: skip
-
-
-def _merged(old: Any, new: Any, who: BoolArray) -> Any:
-    """Return the array of earlier parts with the rows of the people of a later one."""
-    if old is None:
-        return new
-    if isinstance(new, csr_array):
-        return csr_array(old + new)  # rows of people who were not asked are empty
-    return np.where(who.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
 
 def answers_to(questions: Iterable[Question], answers: Answers) -> AnswersByDevice:
@@ -172,8 +88,8 @@ def _asks(n: int, questions: Iterable[Question]) -> tuple[dict[str, Ask], dict[s
     asks: dict[str, Ask] = {}
     people: dict[str, BoolArray] = {}
     for question in questions:
-        so_far = question.query.plan[: question.query.stage + 1]
-        for ask in {ask.attribute: ask for stage in so_far for ask in stage}.values():
+        stages = question.query.plan[: question.query.stage + 1]
+        for ask in {ask.attribute: ask for stage in stages for ask in stage}.values():
             if asks.setdefault(ask.attribute, ask) != ask:
                 raise ValueError(f"two questions ask differently about {ask.attribute}")
             who = people.setdefault(ask.attribute, np.zeros(n, np.bool_))

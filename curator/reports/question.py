@@ -11,6 +11,7 @@ import numpy as np
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.mechanisms import Mechanism
 from ldpsim.devices.mechanisms import Reporting as Reporting
+from ldpsim.devices.mechanisms.base import Grouping
 from ldpsim.devices.query import Query
 
 
@@ -29,6 +30,10 @@ class Question:
     devices: IntArray | None = None
     part: int = 0
 
+    def people(self, n: int) -> IntArray:
+        """int64, sorted: those of ``n`` people who are asked."""
+        return np.arange(n) if self.devices is None else np.asarray(self.devices, np.int64)
+
     def in_collection(self, collection: str) -> Question:
         """Return the question as one of another collection."""
         return replace(self, query=replace(self.query, collection=collection))
@@ -38,6 +43,16 @@ class Question:
         plan = tuple(tuple(replace(ask, mechanisms=tuple(map(change, ask.mechanisms))) for ask in stage)
                      for stage in self.query.plan)  # fmt: skip
         return self if plan == self.query.plan else replace(self, query=replace(self.query, plan=plan))
+
+
+def at_stage(questions: Sequence[Question], stage: int, grouping: Grouping = None) -> tuple[Question, ...]:
+    """Return the same questions at another stage, with the public group of every person there."""
+    return tuple(replace(question, query=question.query.at_stage(stage, grouping)) for question in questions)
+
+
+def stages_of(questions: Sequence[Question]) -> int:
+    """Return the largest number of stages of a question."""
+    return max(len(question.query.plan) for question in questions)
 
 
 def keys_of(questions: Sequence[Question]) -> tuple[tuple[bytes, bytes | None], ...]:

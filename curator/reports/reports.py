@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from ldpsim.curator.reports.decoding import Answers, Decoder, answers_to, joined_reports
+from ldpsim.curator.reports.decoding import Answers, Decoder, answers_to
 from ldpsim.curator.reports.question import Question
 from ldpsim.devices.array_types import BoolArray, IntArray, check_rows, checked_array, checked_numbers
 from ldpsim.devices.facts import PublicFacts
@@ -253,6 +253,46 @@ class Reports:
                          if each in (name, *(f"{name}_{part}" for part in _SPARSE))}  # fmt: skip
                 arrays[name] = _reports_of(mechanism, files, facts, np.flatnonzero(recipients[attribute] & answered))
         return cls(facts, asks, recipients, answered, arrays, query.plan, grouping)
+
+
+def joined_reports(parts: Sequence[Reports]) -> Reports:
+    """Return the reports of all parts of a collection as one; each person is in one part for each attribute.
+
+    A person answered if there is an answer to everything that the person was asked.
+
+    Raises:
+        ValueError: if somebody was asked twice about an attribute.
+    """
+    n = parts[0].facts.n
+    asks: dict[str, Ask] = {}
+    recipients: dict[str, BoolArray] = {}
+    missed = np.zeros(n, np.bool_)
+    arrays: dict[str, Any] = {}
+    for number, part in enumerate(parts):
+        asks.update(part.asks)
+        for attribute, who in part.recipients.items():
+            before = recipients.get(attribute, np.zeros(n, np.bool_))
+            if np.any(before & who):
+                person = int(np.flatnonzero(before & who)[0])
+                raise ValueError(f"part {number} asks person {person} about {attribute} again")
+            recipients[attribute] = before | who
+            missed |= who & ~part.answered
+            for mechanism in part.asks[attribute].mechanisms:
+                name = mechanism.field
+                arrays[name] = _merged(arrays.get(name), part.arrays[name], who)
+    answered = np.logical_or.reduce(list(recipients.values())) & ~missed
+    plan = (tuple(asks[attribute] for attribute in sorted(asks)),)
+    return replace(parts[-1], asks=asks, recipients=recipients, answered=answered, arrays=arrays, plan=plan,
+                   grouping=None, parts=tuple(parts))  # fmt: skip
+
+
+def _merged(old: Any, new: Any, who: BoolArray) -> Any:
+    """Return the array of earlier parts with the rows of the people of a later one."""
+    if old is None:
+        return new
+    if isinstance(new, csr_array):
+        return csr_array(old + new)  # rows of people who were not asked are empty
+    return np.where(who.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
 
 _SPARSE = ("indptr", "indices", "data")

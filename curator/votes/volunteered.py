@@ -36,6 +36,7 @@ from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.question import Question
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.curator.votes.calibration import LIKE, expected_shares, kept_share, posterior_mean, right_share
 from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model
 from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
@@ -88,21 +89,20 @@ class VolunteerQuestions:
         part = len(first) + len(calibration)
         return *first, *calibration, *self._votes(rows, facts, voters, model, homophily=self.homophily, part=part)
 
-    def next(self, public: PublicKnowledge, earlier: Reports | None) -> tuple[Question, ...]:
-        """Return the questions of the next batch; none after the last one."""
+    def rounds(self, public: PublicKnowledge) -> RoundSteps:
+        """Yield the questions of one round after the other, and take the reports of all rounds so far."""
         facts, split = public.facts, public.split
-        if earlier is None:
-            return self._first(facts, split)
-        recipients = earlier.recipients.get("adjacency", np.zeros(facts.n, np.bool_))
-        group = self._calibration_group(facts, split)
-        people = next_voters(facts.n, self._without_vote(split), recipients, batches=self.batches)
-        if not len(people):
-            return ()
-        knowledge = volunteer_knowledge(earlier, public, self.evidence, self.homophily)
-        if len(group) and not recipients[group].any():
-            return self._calibration(knowledge.table, group, shares=knowledge.shares)
-        return self._votes(knowledge.table, facts, people, knowledge.own.model, levels=knowledge.own.levels,
-                           homophily=knowledge.homophily, shares=knowledge.shares)  # fmt: skip
+        reports = yield self._first(facts, split)
+        if len(group := self._calibration_group(facts, split)):
+            knowledge = volunteer_knowledge(reports, public, self.evidence, self.homophily)
+            reports = yield self._calibration(knowledge.table, group, shares=knowledge.shares)
+        recipients = np.zeros(facts.n, np.bool_)
+        while len(people := next_voters(facts.n, self._without_vote(split), recipients, batches=self.batches)):
+            knowledge = volunteer_knowledge(reports, public, self.evidence, self.homophily)
+            own = knowledge.own
+            reports = yield self._votes(knowledge.table, facts, people, own.model, levels=own.levels,
+                                        homophily=knowledge.homophily, shares=knowledge.shares)  # fmt: skip
+            recipients = reports.recipients["adjacency"]
 
     def _calibration_group(self, facts: PublicFacts, split: Split) -> IntArray:
         """int64, sorted: dealt without a look at anything private; nobody without labels that are asked, or voters."""

@@ -25,7 +25,7 @@ from ldpsim.devices.enrolment.state import SHARD
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.strategies.engines.grids import DirectGrid, LocalGrid
 from ldpsim.strategies.engines.pool import available_cores, on_ray, processes
-from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, Stages, run_collection
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
 
 # A process takes one to two seconds to start, in which this one would answer for 20,000 devices.
 PROCESSES_PAY_FROM = 50_000
@@ -59,12 +59,12 @@ class Connection:
     terms: SignedTerms | None = None
 
     def ask(
-        self, questions: Sequence[Question], *, silent: frozenset[int] = frozenset(), stages: Stages | None = None,
+        self, questions: Sequence[Question], *, silent: frozenset[int] = frozenset(),
         terms: SignedTerms | None = None, facts: PublicFacts | None = None,
     ) -> Collected:  # fmt: skip
         """Ask the devices, once, and return their reports; see :class:`CollectOnce` for the arguments."""
-        strategy = CollectOnce(questions, self.nodes, silent=silent | self.absent, stages=stages,
-                               terms=self.terms or terms, facts=facts)  # fmt: skip
+        strategy = CollectOnce(questions, self.nodes, silent=silent | self.absent, terms=self.terms or terms,
+                               facts=facts)  # fmt: skip
         return run_collection(strategy, self.grid, timeout=self.timeout)
 
 
@@ -92,7 +92,6 @@ def collect(
     workers: int | None = None,
     ray_address: str | None = None,
     silent: frozenset[int] = frozenset(),
-    stages: Stages | None = None,
     terms: SignedTerms | None = None,
     facts: PublicFacts | None = None,
 ) -> Collected:
@@ -106,14 +105,13 @@ def collect(
         workers: Number of processes or Ray's workers; None for one per core.
         ray_address: Address of a Ray cluster (``ray``).
         silent: Devices that never answer.
-        stages: Makes the questions of later stages; required for a query of several stages.
         terms: Signed terms that go with the questions.
-        facts: Sizes, ranges and domains. The reports to a question of one stage are then decoded as they come
+        facts: Sizes, ranges and domains. The reports are then decoded as they come
             (``Collected.decoded``); None keeps their bytes.
     """
     asked = sum(devices if question.devices is None else len(question.devices) for question in questions)
     with open_connection(folder, devices, asked, engine=engine, workers=workers, ray_address=ray_address) as connection:
-        return connection.ask(questions, silent=silent, stages=stages, terms=terms, facts=facts)
+        return connection.ask(questions, silent=silent, terms=terms, facts=facts)
 
 
 _for_good = False

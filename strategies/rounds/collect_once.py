@@ -1,34 +1,30 @@
 """Custom Flower strategy that asks every device one question, once.
 
-``CollectOnce`` runs under Flower's own ``Strategy.start`` on any Grid. Round r asks stage r
-of the query; most queries have one stage. Between two rounds the method groups people again
-(:mod:`ldpsim.strategies.rounds.collect_once`). The server sends no model to a device, and the evaluation
-round asks no device.
+``CollectOnce`` runs under Flower's own ``Strategy.start`` on any Grid, for one round. Where later questions follow from
+earlier reports, each round has a strategy of its own (:mod:`ldpsim.strategies.rounds.several_rounds`). The server sends
+no model to a device, and the evaluation round asks no device.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from ldpsim.curator.methods import Method, Question
-from ldpsim.curator.reports.decoding import AnswersByDevice, reports_digest
+from ldpsim.curator.methods import Question
+from ldpsim.curator.reports.decoding import AnswersByDevice
+from ldpsim.curator.reports.digest import reports_digest
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
-from ldpsim.devices.atomic_files import made_once
 from ldpsim.devices.curator_key import SignedTerms
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import Grouping
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, unpack_report
 from ldpsim.devices.wire import (
@@ -46,74 +42,20 @@ from ldpsim.devices.wire import (
 from ldpsim.strategies.rounds.messages import Outbox, Planned, Streamed, batches_of
 
 
-@dataclass(frozen=True)
-class Stages:
-    """Maker of the questions of later stages.
-
-    Args:
-        method: The method that asks.
-        facts: Sizes, ranges and domains.
-        folder: Folder of the saved groupings.
-    """
-
-    method: Method
-    facts: PublicFacts
-    folder: Path
-
-    def advance(self, questions: Sequence[Question], answers: AnswersByDevice, stage: int) -> tuple[Question, ...]:
-        """Return the questions of ``stage``, to the same people.
-
-        Args:
-            questions: The questions of the stage before.
-            answers: All answers so far of the people who answered every stage.
-            stage: Number of the stage, from 1.
-
-        Raises:
-            ValueError: if the method's grouping leaves somebody out.
-        """
-        # The id of a collection is a valid file name: the query checks its characters.
-        path = self.folder / f"grouping-{questions[0].query.collection}-{stage}.json"
-
-        def make() -> str:
-            regroup = getattr(self.method, "regroup", None)
-            made = regroup and regroup(Reports.from_bytes(self.facts, questions, answers), stage=stage)
-            if made is not None and (made.shape != (self.facts.n,) or made.min(initial=0) < 0):
-                raise ValueError(f"{self.method.spec.name}: a grouping needs one group for every person")
-            return json.dumps(None if made is None else np.asarray(made, np.int64).tolist())
-
-        self.folder.mkdir(parents=True, exist_ok=True)
-        grouping = json.loads(made_once(path, make))
-        return at_stage(questions, stage, None if grouping is None else tuple(grouping))
-
-
-def at_stage(questions: Sequence[Question], stage: int, grouping: Grouping) -> tuple[Question, ...]:
-    """Return the same questions at another stage."""
-    return tuple(replace(question, query=question.query.at_stage(stage, grouping)) for question in questions)
-
-
-def stages_of(questions: Sequence[Question]) -> int:
-    """Return the largest number of stages of a question."""
-    return max(len(question.query.plan) for question in questions)
-
-
 @dataclass
 class Collected:
     """Result of a collection.
 
     Args:
-        reports: Report bytes by device; those of several stages follow one another.
-        answers: Report parts by device and attribute, one part a mechanism, from the latest
-            stage that asked about the attribute. Only devices that answered every stage.
+        reports: Report bytes by device; those of several rounds follow one another.
+        answers: Report parts by device and attribute, one part a mechanism; empty where ``decoded`` has them.
         asked, reported, replayed, silent, failed: Numbers of devices. ``asked`` is the sum of
-            the others and the refused ones. A device that misses a stage is not asked again;
-            the last stage decides whether a device reported or replayed.
+            the others and the refused ones. The last round that asks a device decides.
         refused: Numbers of devices by code.
         downlink_bytes, uplink_bytes: Encoded payload bytes.
-        grouping: Public group of every person in the last stage; None without grouping.
         digest: Digest of reports that are kept elsewhere; empty: of ``reports``.
-        decoded: The reports, where they were decoded as they came; ``reports`` and ``answers``
-            are empty then.
-        questions: The questions as they were asked at the last stage, of all batches.
+        decoded: The decoded reports. ``reports`` is empty where they were decoded as they came.
+        questions: The questions as they were asked at the latest stage, of all rounds.
         engine: Name of the engine that asked.
     """
 
@@ -130,7 +72,6 @@ class Collected:
     downlink_bytes: int = 0
     uplink_bytes: int = 0
     seconds: float = 0.0
-    grouping: Grouping = field(default=None, repr=False)
     digest: str = ""
     decoded: Reports | None = field(default=None, repr=False)
     questions: tuple[Question, ...] = field(default=(), repr=False)
@@ -176,13 +117,9 @@ class CollectOnce(ReportStrategy):
         nodes: Flower's node id of every device, by the device's public number. A report counts only if it comes
             from the node of its device.
         silent: Devices that are asked and never answer (a simulated dropout).
-        stages: Makes the questions of later stages; required for a query of several stages.
         terms: Signed terms that go with every question; None leaves them unsigned.
-        facts: Sizes, ranges and domains, by which the reports to questions of one stage and one part are
-            decoded as they come; None keeps their bytes.
-
-    Raises:
-        ValueError: for a query of several stages without ``stages``.
+        facts: Sizes, ranges and domains, by which the reports to questions of one part are decoded as they come; None
+            keeps their bytes.
     """
 
     def __init__(
@@ -191,47 +128,30 @@ class CollectOnce(ReportStrategy):
         nodes: Sequence[int],
         *,
         silent: frozenset[int] = frozenset(),
-        stages: Stages | None = None,
         terms: SignedTerms | None = None,
         facts: PublicFacts | None = None,
     ) -> None:
         self.questions = questions
-        self.rounds = stages_of(questions)
-        if self.rounds > 1 and stages is None:
-            raise ValueError("a query of several stages needs stages= to make the questions of the later ones")
-        self._stages = stages
         self._terms = terms
-        one = self.rounds == 1 and len({question.part for question in questions}) == 1
-        self._stream = Streamed(facts, questions) if facts is not None and one else None
-        self._node_of: dict[int, int] = {}  # only devices that answered every stage so far
+        one_part = len({question.part for question in questions}) == 1
+        self._stream = Streamed(facts, questions) if facts is not None and one_part else None
         self.nodes = nodes
         self.silent = silent
         self.collected = Collected()
-        self._before: dict[int, int] = {}
         self._outbox = Outbox([], nodes, "")
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Return a query message for every device that is asked and missed no stage."""
+        """Return a query message for every device that is asked."""
         collected = self.collected
-        if server_round > 1 and self._stages is not None:
-            if not self._node_of:
-                return []  # no device is left
-            self.questions = self._advanced(self._stages, server_round - 1)
-            collected.grouping = self.questions[0].query.grouping
         collected.rounds += 1
-        self._before, self._node_of = self._node_of, {}
-        collected.reported = collected.replayed = 0
-        first = server_round == 1
         together = getattr(grid, "takes_batches", False)
         plan: list[Planned] = []
         for question in self.questions:
             content, kind = query_content(question.query, self._terms), message_type(question.query)
-            devices = self._devices_of(question)
-            if not first:
-                devices = devices[np.isin(devices, list(self._before))]
-            collected.asked += first * len(devices)
+            devices = question.people(len(self.nodes))
+            collected.asked += len(devices)
             collected.messages += len(devices)
             collected.downlink_bytes += payload_bytes(content) * len(devices)
             recipients = devices[~np.isin(devices, list(self.silent))]
@@ -241,24 +161,8 @@ class CollectOnce(ReportStrategy):
                 plan += [(content, kind, recipients)]
         if together:
             plan.sort(key=lambda sent: int(sent[2][0]))
-        self._outbox = Outbox(plan, self.nodes if first else self._before, str(server_round))
+        self._outbox = Outbox(plan, self.nodes, str(server_round))
         return self._outbox
-
-    def _advanced(self, stages: Stages, stage: int) -> Sequence[Question]:
-        """Return the questions of the next stage; a device whose bytes cannot be read is not asked again."""
-        try:
-            return stages.advance(self.questions, self.collected.answers, stage)
-        except ValueError:
-            wrong = sorted(Reports.readable(stages.facts, self.questions, self.collected.answers)[1])
-            if not wrong:
-                raise
-        for device in wrong:
-            del self._node_of[device]
-        self.collected.drop(wrong)
-        return stages.advance(self.questions, self.collected.answers, stage)
-
-    def _devices_of(self, question: Question) -> IntArray:
-        return np.arange(len(self.nodes)) if question.devices is None else np.asarray(question.devices, np.int64)
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -279,8 +183,6 @@ class CollectOnce(ReportStrategy):
         if self._stream is not None:
             collected.decoded, collected.digest, wrong = self._stream.done()
             collected.drop(wrong)
-        if server_round > 1:
-            collected.answers = {device: collected.answers[device] for device in self._node_of}
         refused = sum(collected.refused.values())
         collected.silent = collected.asked - collected.reported - collected.replayed - refused - collected.failed
         return None, MetricRecord({"reported": collected.reported, "replayed": collected.replayed, "refused": refused})
@@ -327,25 +229,24 @@ class CollectOnce(ReportStrategy):
     def _query_of_device(self) -> Callable[[int], Query | None]:
         places: IntArray = np.full(len(self.nodes), -1)
         for number, question in enumerate(self.questions):
-            places[self._devices_of(question)] = number
+            places[question.people(len(self.nodes))] = number
         queries = [question.query for question in self.questions]
         return lambda device: queries[places[device]] if 0 <= device < len(places) and places[device] >= 0 else None
 
     def _keep(self, device: int, report: Report, queries: Callable[[int], Query | None], *, sender: int) -> bool:
         collected = self.collected
         query = queries(device)
-        if query is None or (device in self._node_of if self._stream is None else self._stream.has(device)):
+        if query is None or (device in collected.reports if self._stream is None else self._stream.has(device)):
             return False
-        if sender != (self.nodes[device] if query.stage == 0 else self._before.get(device)):
+        if sender != self.nodes[device]:
             return False  # a node cannot answer for another device
         try:
             parts = unpack_report(report.data, query)
         except ValueError:
             return False
         if self._stream is None:
-            self._node_of[device] = sender
-            collected.reports[device] = collected.reports.get(device, b"") + report.data
-            collected.answers.setdefault(device, {}).update(parts)
+            collected.reports[device] = report.data
+            collected.answers[device] = parts
         else:
             columns = {name: [[part] for part in own] for name, own in parts.items()}
             self._stream.take(ReportColumns(np.array([device]), [report.data], columns))
@@ -359,6 +260,6 @@ class CollectOnce(ReportStrategy):
 def run_collection(strategy: CollectOnce, grid: Grid, *, timeout: float = 3600) -> Collected:
     """Run a collection on a Grid under Flower's ``Strategy.start`` and time it."""
     started = time.perf_counter()
-    strategy.start(grid, ArrayRecord(), num_rounds=strategy.rounds, timeout=timeout)
+    strategy.start(grid, ArrayRecord(), num_rounds=1, timeout=timeout)
     strategy.collected.seconds = time.perf_counter() - started
     return strategy.collected

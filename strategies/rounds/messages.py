@@ -11,9 +11,10 @@ import numpy as np
 from flwr.app import Message, RecordDict
 
 from ldpsim.curator.methods.base import Question
-from ldpsim.curator.reports.decoding import Decoder, ReportsDigest
+from ldpsim.curator.reports.decoding import Decoder
+from ldpsim.curator.reports.digest import ReportsDigest
+from ldpsim.curator.reports.exclusion import silenced
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import silenced
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.enrolment.state import SHARD
 from ldpsim.devices.facts import PublicFacts

@@ -1,30 +1,34 @@
-"""Asking the devices of a repeat, once: stages, batches, refusals."""
+"""Asking the devices of a repeat, once: one round or several, and refusals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
 
 from ldpsim.curator.methods import Question
+from ldpsim.curator.methods.base import LocalMethod
+from ldpsim.curator.reports.question import stages_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.policy.terms import terms_of
 from ldpsim.devices.wire import REASONS
 from ldpsim.strategies.engines.collect import Connection, open_connection
-from ldpsim.strategies.rounds.batches import ask_in_batches, read_reports
-from ldpsim.strategies.rounds.collect_once import Collected, Stages, at_stage, stages_of
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.several_rounds import ask_rounds
 from ldpsim.strategies.runs.errors import Refused, RunFailed
 from ldpsim.strategies.runs.repeat import Repeat
 from ldpsim.strategies.setup.disk_space import check_refused
 
 
 def ask(repeat: Repeat) -> Collected:
-    """Ask the devices of a repeat its questions, or those that its method makes of public knowledge, in batches.
+    """Ask the devices of a repeat its questions, in as many rounds as its method has.
 
     Returns:
-        The result of the collection, with the questions as they were asked at the last stage, of all batches. A curator
-        has the decoded reports, or those of ``--from-reports``; an owner has the records' bytes. Nobody is asked where
-        the plan has no question.
+        The result of the collection, with the questions of all rounds at their latest stage. A curator has the decoded
+        reports, or those of ``--from-reports``; an owner has the records' bytes. Nobody is asked where the plan has no
+        question.
 
     Raises:
         Refused: if no device reported or replayed and at least one refused.
@@ -41,30 +45,24 @@ def ask(repeat: Repeat) -> Collected:
     if kept is not None:
         reports = Reports.load(kept)
         return Collected(questions=reports.questions(), decoded=reports)
-    last, decoded = stages_of(questions) - 1, method.spec.trained_by == "curator"
-    stages = Stages(method, facts, repeat.home) if last else None
     key, terms = setup.curator_key, None
     if key is not None:
         terms = key.sign(terms_of([(question.query, question.devices) for question in questions], facts.n))
     with open_grid(repeat, questions) as devices:
-        if method.spec.in_batches:  # the next batch's question is made of the bytes so far
-            questions, collected = ask_in_batches(
-                method, repeat.knowledge, setup.budget, questions, repeat.home,
-                lambda batch: devices.ask(batch, silent=repeat.plan.silent, stages=stages, terms=terms),
-            )  # fmt: skip
+        send = partial(devices.ask, silent=repeat.plan.silent, terms=terms)
+        if not isinstance(method, LocalMethod):
+            collected = replace(send(questions), questions=questions)
+        elif method.spec.in_batches or stages_of(questions) > 1:
+            collected = ask_rounds(method, repeat.knowledge, setup.budget, questions, repeat.home, send)
         else:
-            collected = devices.ask(questions, silent=repeat.plan.silent, stages=stages, terms=terms,
-                                    facts=facts if decoded else None)  # fmt: skip
+            collected = replace(send(questions, facts=facts), questions=questions)
+    collected.engine = devices.engine
     if repeat.state is not None:
         check_refused(repeat.home, collected.refused["LEDGER_DAMAGED"])
     if not collected.reported + collected.replayed:
         if collected.refused:
             repeat.end_collection()
         raise no_report(collected, simulated=repeat.state is not None)
-    collected.questions, collected.engine = at_stage(questions, last, collected.grouping), devices.engine
-    if decoded and collected.decoded is None:
-        collected.decoded = read_reports(facts, collected.questions, collected)
-        collected.answers.clear()
     return collected
 
 

@@ -10,12 +10,11 @@ from typing import Any, cast
 import numpy as np
 
 from ldpsim.curator.privacy.guarantee import Guarantee
-from ldpsim.curator.reports.question import keys_of
+from ldpsim.curator.reports.question import keys_of, stages_of
 from ldpsim.devices.facts import IntArray, Split
 from ldpsim.strategies.people.division import Division
 from ldpsim.strategies.results.lifetime import Losses
 from ldpsim.strategies.results.outcome import Outcome
-from ldpsim.strategies.rounds.collect_once import stages_of
 from ldpsim.strategies.runs.kind import RunKind, kind_of
 from ldpsim.strategies.setup.run_setup import Setup
 

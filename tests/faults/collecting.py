@@ -1,4 +1,4 @@
-"""A collector on the simulator's network: the real ``CollectOnce`` and ``Stages``, killed and continued.
+"""A collector on the simulator's network: the real ``CollectOnce`` and ``ask_rounds``, killed and continued.
 
 The network loses messages, doubles them, hands replies over in another order, and delivers some questions much later.
 """
@@ -13,12 +13,17 @@ from typing import Any
 import numpy as np
 from flwr.app import Context, Error, Message, RecordDict
 
+from ldpsim.curator.methods.base import Budget, LocalMethod, MethodSpec
 from ldpsim.curator.methods.base import Question as Asking
 from ldpsim.curator.privacy.guarantee import Claim, local_guarantee
+from ldpsim.curator.reports.question import at_stage, stages_of
+from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.devices import client_app
 from ldpsim.devices.device import Refusal
+from ldpsim.devices.facts import PublicKnowledge, Split
 from ldpsim.devices.report import Report
-from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, Stages, run_collection
+from ldpsim.strategies.rounds.collect_once import Collected, CollectOnce, run_collection
+from ldpsim.strategies.rounds.several_rounds import ask_rounds
 from tests.faults.computers import Plan, Process
 from tests.faults.disk import Died
 from tests.faults.hosts import Copy, Mail
@@ -31,13 +36,18 @@ MACHINE = "k"
 _LEVELS = {"adjacency": "relationship", "features": "bit_feature", "label": "label"}
 
 
-class ByAnswers:
+class ByAnswers(LocalMethod):
     """A method whose second grouping depends on how many people answered the first stage."""
 
-    name = "by answers"
+    spec = MethodSpec(name="by-answers")
 
-    def regroup(self, reports: Any, *, stage: int) -> Any:
-        return np.array(GROUPINGS[int(reports.answered.sum()) % len(GROUPINGS)])
+    def __init__(self, question: Asking) -> None:
+        self._question = question
+
+    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+        reports = yield (self._question,)
+        if stages_of([self._question]) > 1:
+            yield at_stage([self._question], 1, GROUPINGS[int(reports.answered.sum()) % len(GROUPINGS)])
 
 
 @dataclass
@@ -147,12 +157,16 @@ def collect(life: Life, rng: Random | None) -> None:
     dies_at = rng.randrange(1, 14) if rng is not None and rng.random() < 0.6 else 0
     net = Net(life, collection, rng, collector, dies_at)
     disk = life.world.disks.disk(MACHINE)
-    stages = Stages(ByAnswers(), PEOPLE[0].facts, disk.root / "kept")  # type: ignore[arg-type]
+    asking, folder = Asking(query_of(collection.question)), disk.root / "kept"
+    nobody = np.zeros(0, np.int64)
+    public = PublicKnowledge(PEOPLE[0].facts, Split(nobody, nobody, nobody), np.full(N, -1))
     terms = terms_for(collection.question) if life.setting.signed else None
 
     def work() -> Collected:
-        strategy = CollectOnce([Asking(query_of(collection.question))], range(1, N + 1), stages=stages, terms=terms)
-        return run_collection(strategy, net)  # type: ignore[arg-type]
+        def ask(questions: Sequence[Asking]) -> Collected:
+            return run_collection(CollectOnce(questions, range(1, N + 1), terms=terms), net)  # type: ignore[arg-type]
+
+        return ask_rounds(ByAnswers(asking), public, Budget(), [asking], folder, ask)
 
     plan = None
     if rng is not None and rng.random() < 0.3:

@@ -65,7 +65,15 @@ from ldpsim.curator.linear.propagation import adjacency_matrix, bit_strips, kpro
 from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
 from ldpsim.curator.links.hogs import likely_links
 from ldpsim.curator.links.similarity import BitRows, Rows, public_rows
-from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, of_an_edge, spending
+from ldpsim.curator.methods.base import (
+    Budget,
+    Graph,
+    LocalMethod,
+    MethodSpec,
+    Question,
+    of_an_edge,
+    spending,
+)
 from ldpsim.curator.methods.local import blink, ldpgen
 from ldpsim.curator.methods.local.links import (
     ReconstructedLinks,
@@ -78,8 +86,10 @@ from ldpsim.curator.methods.local.links import (
 from ldpsim.curator.methods.parameters import ABOVE_0, SHARE, one_of, parameter, whole
 from ldpsim.curator.methods.spec import TRAINING_GRID
 from ldpsim.curator.privacy.guarantee import Claim
+from ldpsim.curator.reports.pairs import reported_pairs
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import noisy_rows_of_bits, reported_pairs
+from ldpsim.curator.reports.rounds import RoundSteps
+from ldpsim.curator.reports.rows import noisy_rows_of_bits
 from ldpsim.curator.shown import shown_loss
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
@@ -442,9 +452,9 @@ class FPLDPGen(FeaturePerturbation):
         """Return two stages: degrees towards random groups, then towards the new groups."""
         return ldpgen.group_stages(self, facts, budget, self.budgets(budget)[0])
 
-    def regroup(self, reports: Reports, stage: int) -> IntArray:
-        """k-means on the vectors of stage 0."""
-        return ldpgen.similar_people(reports, self.groups)
+    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+        """Yield stage 0, and stage 1 with the groups that follow from its reports."""
+        return ldpgen.grouped_rounds(self.questions(public.facts, public.split, budget, collection), self.groups)
 
     def links(self, reports: Reports) -> tuple[ReconstructedLinks, csr_array]:
         """Return LDPGen's graph, and the mean over it."""

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,13 +42,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.curator.links.blink import BlockModel, directed_probabilities, draw_links
-from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods.base import Budget, Question
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
 from ldpsim.curator.methods.parameters import SHARE, one_of, parameter, whole
+from ldpsim.curator.reports.question import at_stage
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.array_types import IntArray
-from ldpsim.devices.facts import PublicFacts
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge
 from ldpsim.devices.mechanisms import GroupDegrees
 
 GROUPS, SEED, GRAPH = whole(1, 1 << 16), whole(0, (1 << 32) - 1), one_of("sampled", "one-sided")
@@ -85,9 +88,9 @@ class LDPGen(LinkMethod):
         """Return both stages: degrees towards the random groups, then towards the curator's."""
         return group_stages(self, facts, budget, epsilon)
 
-    def regroup(self, reports: Reports, stage: int) -> IntArray:
-        """k-means on the vectors of stage 0."""
-        return similar_people(reports, self.groups)
+    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+        """Yield stage 0, and stage 1 with the groups that follow from its reports."""
+        return grouped_rounds(self.questions(public.facts, public.split, budget, collection), self.groups)
 
     def links(self, reports: Reports) -> ReconstructedLinks:
         """Draw the graph."""
@@ -116,6 +119,12 @@ def group_stages(method: Any, facts: PublicFacts, budget: Budget, epsilon: float
         share * epsilon, n=facts.n, groups=method.first_groups, seed=method.grouping_seed
     )  # fmt: skip
     return (first,), (GroupDegrees.from_epsilon((1 - share) * epsilon, n=facts.n, groups=method.groups),)
+
+
+def grouped_rounds(questions: Sequence[Question], groups: int) -> RoundSteps:
+    """Yield the questions of stage 0, and those of stage 1, whose groups are people with similar vectors in stage 0."""
+    reports = yield at_stage(questions, 0)
+    yield at_stage(questions, 1, tuple(similar_people(reports, groups).tolist()))
 
 
 def similar_people(reports: Reports, groups: int) -> IntArray:

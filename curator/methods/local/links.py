@@ -36,8 +36,9 @@ from ldpsim.curator.methods.base import (
 from ldpsim.curator.methods.parameters import SHARE, one_of, parameter, unused
 from ldpsim.curator.methods.spec import TRAINING_GRID
 from ldpsim.curator.privacy.guarantee import Claim
+from ldpsim.curator.reports.pairs import agreed_pairs
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import agreed_pairs, noisy_rows_of_bits
+from ldpsim.curator.reports.rows import noisy_rows_of_bits
 from ldpsim.curator.shown import shown_loss
 from ldpsim.devices import mechanisms
 from ldpsim.devices.array_types import IntArray

@@ -61,8 +61,8 @@ from ldpsim.curator.methods.local.lpgnn import SAMPLED, sampled_number
 from ldpsim.curator.methods.parameters import ABOVE_0, NUMBER, between, one_of, parameter, unused, whole
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.estimates import smoothed
+from ldpsim.curator.reports.pairs import reported_pairs
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import reported_pairs
 from ldpsim.curator.shown import shown_loss
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import Mechanism, MultiBit, OneBit, RandomizedResponse

@@ -51,9 +51,10 @@ from ldpsim.curator.methods.parameters import ABOVE_0, between, one_of, paramete
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.shown import shown_loss
-from ldpsim.curator.votes.knowledge import VoteEvidence, knowledge, people_of_batch, reports_by_batch
+from ldpsim.curator.votes.knowledge import VoteEvidence, knowledge, people_of_batch
 from ldpsim.curator.votes.volunteered import EVIDENCE, VolunteerKnowledge, VolunteerQuestions, volunteer_knowledge
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
@@ -112,51 +113,45 @@ class Vote(LocalMethod):
         finer=("eps_adjacency",),
     )  # fmt: skip
 
-    def questions(
-        self, facts: PublicFacts, split: Split, budget: Budget, collection: str,
-        so_far: tuple[PublicKnowledge, Reports | None] | None = None,
-    ) -> tuple[Question, ...]:  # fmt: skip
-        """Ask for private labels first, then for the votes of one batch after the other.
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Return questions for accounting.
 
-        Questions for accounting have a table that knows nobody: its rows are the classes in turn, in so many shades
-        that a code has 8 bits, as with real knowledge. A change of the list changes the answer, so losses are attained.
+        Their table knows nobody: its rows are the classes in turn, in so many shades that a code has 8 bits, as with
+        real knowledge. A change of the list changes the answer, so losses are attained.
         """
         self._check(facts, budget)
         if budget.volunteers:
             with spending("--eps-adjacency", budget.eps_adjacency, budget, self._epsilon(budget)):
-                made = self._of_volunteers(split, facts, budget, collection)
-                return made.for_accounts(facts, split) if so_far is None else made.next(*so_far)
-        if so_far is None:
-            shade, place = np.divmod(np.arange(facts.n), facts.classes)
-            rows = np.exp(-10 - (shade % (MOST_PAIRED // facts.classes + 1)) / STEPS_PER_NAT)[:, None] * np.ones(
-                facts.classes
-            )
-            rows[np.arange(facts.n), place] = 1.0
-            batches = np.array_split(np.arange(facts.n), self.batches_of(split, facts, budget))
-            votes = [self._question(rows, facts, budget, collection, people) for people in batches if len(people)]
-            return (*votes, *self._labels(facts, split, budget, collection))
-        return self._next(*so_far, budget, collection)
+                return self._of_volunteers(split, facts, budget, collection).for_accounts(facts, split)
+        shade, place = np.divmod(np.arange(facts.n), facts.classes)
+        rows = np.exp(-10 - (shade % (MOST_PAIRED // facts.classes + 1)) / STEPS_PER_NAT)[:, None] * np.ones(
+            facts.classes
+        )
+        rows[np.arange(facts.n), place] = 1.0
+        batches = np.array_split(np.arange(facts.n), self.batches_of(split, facts, budget))
+        votes = [self._question(rows, facts, budget, collection, people) for people in batches if len(people)]
+        return (*votes, *self._labels(facts, split, budget, collection))
 
-    def _next(
-        self, public: PublicKnowledge, earlier: Reports | None, budget: Budget, collection: str
-    ) -> tuple[Question, ...]:
+    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+        """Yield the question for private labels first, then the votes of one batch after the other."""
         facts, split = public.facts, public.split
-        if budget.private_labels and earlier is None:
-            return self._labels(facts, split, budget, collection)
-        recipients, number = np.zeros(facts.n, np.bool_), 0
-        if earlier is not None:
-            recipients |= earlier.recipients.get("adjacency", False)
-            number = len(reports_by_batch(earlier, split)) - 1
-        if recipients.all():
-            return ()
-        evidence = knowledge(earlier, public)
-        log_p, _ = evidence.posterior(split.labelled)
+        self._check(facts, budget)
+        if budget.volunteers:
+            yield from self._of_volunteers(split, facts, budget, collection).rounds(public)
+            return
+        reports, recipients = None, np.zeros(facts.n, np.bool_)
+        if budget.private_labels:
+            reports = yield self._labels(facts, split, budget, collection)
         batches = self.batches_of(split, facts, budget)
-        folds = people_of_batch(split, log_p.max(axis=1), recipients, batches=batches, number=number)
-        return tuple(
-            self._question(_rows(public, evidence, np.exp(log_p), people), facts, budget, collection, people)
-            for people in folds if len(people)
-        )  # fmt: skip
+        for number in range(batches):
+            evidence = knowledge(reports, public)
+            log_p, _ = evidence.posterior(split.labelled)
+            folds = people_of_batch(split, log_p.max(axis=1), recipients, batches=batches, number=number)
+            reports = yield tuple(
+                self._question(_rows(public, evidence, np.exp(log_p), people), facts, budget, collection, people)
+                for people in folds if len(people)
+            )  # fmt: skip
+            recipients = reports.recipients["adjacency"]
 
     def batches_of(self, split: Split, facts: PublicFacts, budget: Budget) -> int:
         """Return the number of batches: 3 where little is known of most people, else 1 (measured)."""

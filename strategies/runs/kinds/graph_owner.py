@@ -34,8 +34,8 @@ from ldpsim.devices.raw_record import hand_over
 from ldpsim.strategies.people.owner_graphs import handed_lists, own, sparse_features
 from ldpsim.strategies.results.outcome import Outcome, Predict
 from ldpsim.strategies.results.verdict import FEATURES_ALONE
-from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.records import read_records
 from ldpsim.strategies.runs.kind import ANY, Others, ReferenceTraining, RunKind, policy_of, work_of_others
 from ldpsim.strategies.runs.repeat import Repeat
 from ldpsim.strategies.setup.run_setup import RepeatPlan, Setup

@@ -22,9 +22,9 @@ from ldpsim.curator.methods.references.references import Reference as ReferenceM
 from ldpsim.curator.nulls.models import NullEvidence, known_from_graph, known_from_reports
 from ldpsim.curator.observer import watched
 from ldpsim.curator.privacy.guarantee import Guarantee
+from ldpsim.curator.reports.exclusion import silenced
 from ldpsim.curator.reports.question import keys_of
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import silenced
 from ldpsim.devices.facts import IntArray
 from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies.people.owner_graphs import own

@@ -53,8 +53,8 @@ from ldpsim.strategies.people.division import Division
 from ldpsim.strategies.people.owner_graphs import handed_over, owned_people, public_graph, shown_publicly
 from ldpsim.strategies.progress import Progress, quiet
 from ldpsim.strategies.results.outcome import Outcome, Predict
-from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.records import read_records
 from ldpsim.strategies.runs.kind import ANY, Others, ReferenceTraining, RunKind, policy_of, work_of_others
 from ldpsim.strategies.runs.repeat import Repeat
 from ldpsim.strategies.setup.run_setup import RepeatPlan, Setup

@@ -42,9 +42,9 @@ from ldpsim.strategies.people.silos import divide_into_silos
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.lifetime import TrainingAnswers, read_ledgers
 from ldpsim.strategies.results.outcome import Outcome, Predict
-from ldpsim.strategies.rounds.batches import read_records
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile
 from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.records import read_records
 from ldpsim.strategies.rounds.replies import TooManyFailed
 from ldpsim.strategies.rounds.training_grid import Phase
 from ldpsim.strategies.runs.asking import open_grid, stopped_for_good

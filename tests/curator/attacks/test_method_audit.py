@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from ldpsim.curator.attacks import method_audit
+from ldpsim.curator.attacks.drawn_rounds import drawn_rounds
 from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.curator.attacks.method_audit import audit_method
 from ldpsim.curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, Vote, find
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, Level
 from ldpsim.curator.privacy.levels import LEVELS
-from ldpsim.devices.facts import PublicFacts, Split
+from ldpsim.curator.reports.rounds import RoundSteps
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import gaussian
 from ldpsim.devices.noise import NoiseStream
 
@@ -41,9 +45,9 @@ def test_levels_of_hogs() -> None:
 class OwnFeatures(Vote):
     """One answer about list and features, of people who do not volunteer."""
 
-    def questions(
-        self, facts: PublicFacts, split: Split, budget: Budget, collection: str, so_far: object = None
-    ) -> tuple[Question, ...]:
+    spec = replace(Vote.spec, in_batches=False)  # its questions are asked
+
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         ordinary = Split(split.train[:0], split.val[:0], np.arange(facts.n))
         in_clear, vote = super().questions(facts, ordinary, replace(budget, volunteers=True), collection)
         assert in_clear.query.in_clear
@@ -176,6 +180,56 @@ TOO_GOOD = [
 def test_a_guarantee_that_is_too_good_fails(kind: type[Method], level: str) -> None:
     failing = {row.level for row in audit_method(kind, QUICK, stream=NoiseStream) if not row.passed}
     assert failing == {level}
+
+
+@dataclass(frozen=True)
+class Dearer(Noisy):
+    """Its second round asks with 1.5 times the loss of the questions for accounting."""
+
+    spec = replace(Noisy.spec, name="dearer", in_batches=True)
+    factor: float = 1.5
+
+    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+        half = public.facts.n // 2
+        for times, people in ((1.0, np.arange(half)), (self.factor, np.arange(half, public.facts.n))):
+            spent = replace(budget, epsilon=times * budget.epsilon)
+            (question,) = self.questions(public.facts, public.split, spent, collection)
+            yield (replace(question, devices=people),)
+
+
+@dataclass(frozen=True)
+class Even(Dearer):
+    """Its second round asks with the same loss."""
+
+    factor: float = 1.0
+
+
+@pytest.mark.parametrize(("kind", "passed"), [(Even, True), (Dearer, False)])
+def test_a_later_round_that_asks_for_more_fails(kind: type[Method], passed: bool) -> None:
+    rows = audit_method(kind, QUICK, stream=NoiseStream)
+    assert {row.passed for row in rows} == {passed} and {"relationship", "user"} <= {row.level for row in rows}
+    assert all(
+        row.exact == pytest.approx(row.claimed * (1.0 if passed else 1.5)) for row in rows if row.level == "vector"
+    )
+
+
+@pytest.mark.parametrize("name", ["vote", "ldpgen"])
+def test_a_method_of_several_rounds_is_asked_by_its_own_protocol(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every round is sent: three batches of votes, and the second stage with the groups of people's own reports."""
+    walked: list[list[Question]] = []
+
+    def noted(*given: Any, **named: Any) -> list[Question]:
+        walked.append(drawn_rounds(*given, **named))
+        return walked[-1]
+
+    monkeypatch.setattr(method_audit, "drawn_rounds", noted)
+    assert all(row.passed for row in audit_method(find(name), QUICK, stream=NoiseStream))
+    (asked,) = walked
+    if name == "ldpgen":
+        assert [question.query.stage for question in asked] == [0, 1] and asked[1].query.grouping is not None
+    else:
+        people = np.concatenate([question.people(4) for question in asked])
+        assert sorted(people) == [0, 1, 2, 3] and len({question.query for question in asked}) > 1
 
 
 def test_a_reference_claims_nothing() -> None:

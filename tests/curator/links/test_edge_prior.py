@@ -21,7 +21,7 @@ from ldpsim.curator.links.edge_prior import (
     reported_scores,
     sample_pairs,
 )
-from ldpsim.curator.reports.estimates import FlippedFeatures
+from ldpsim.curator.reports.feature_bits import FlippedFeatures
 
 NOBODY = np.zeros(0, np.int64)
 

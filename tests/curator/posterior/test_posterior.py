@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.evidence.evidence import Evidence
-from ldpsim.curator.posterior.estimate import LIKELY, POOL, Estimate, estimate, guarded_answer
+from ldpsim.curator.posterior.block_model import LIKELY
+from ldpsim.curator.posterior.estimate import Estimate, estimate
+from ldpsim.curator.posterior.guarded_answer import POOL, guarded_answer
 from ldpsim.curator.reports.labels import LabelEvidence
 from tests.curator.worlds import CLASSES, SPLIT, world
 

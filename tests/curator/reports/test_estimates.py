@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.reports.estimates import (
-    estimate_features,
-    estimate_labels,
-    estimated_strips,
-    neighbourhood_mean,
-    smoothed,
-)
+from ldpsim.curator.reports.estimates import estimated_strips, smoothed
+from ldpsim.curator.reports.frequency_estimation import estimate_features, estimate_labels, neighbourhood_mean
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, GRRFS, ClearFeatures, Laplace, Mechanism, MultiBit, OneBit

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ldpsim.curator.methods import Question
-from ldpsim.curator.reports.decoding import Decoder, joined_reports, reports_digest
-from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import silenced
+from ldpsim.curator.reports.decoding import Decoder
+from ldpsim.curator.reports.digest import reports_digest
+from ldpsim.curator.reports.exclusion import silenced
+from ldpsim.curator.reports.reports import Reports, joined_reports
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import (
     GRR,

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from ldpsim.curator.reports.pairs import agreed_edges, agreed_pairs
 from ldpsim.curator.reports.question import Budget, Question, keys_of
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import agreed_edges, agreed_pairs, flipped_rows, noisy_rows_of_bits
+from ldpsim.curator.reports.rows import flipped_rows, noisy_rows_of_bits
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, Degree, RandomizedResponse
 from ldpsim.devices.query import Ask, Query

@@ -221,19 +221,24 @@ def answers(questions: Sequence[Question]) -> dict[int, dict[str, tuple[bytes, .
     return found
 
 
-def asked(batches: int, by: VolunteerQuestions = ASKED) -> tuple[list[Question], Reports | None]:
+def asked(number: int, by: VolunteerQuestions = ASKED) -> tuple[list[Question], Reports, tuple[Question, ...]]:
+    """Questions and reports of so many rounds, and the questions of the next round."""
     questions: list[Question] = []
-    reports = None
-    for _ in range(batches):
-        made = by.next(public(), reports)
+    rounds = by.rounds(public())
+    made = next(rounds)
+    for _ in range(number):
         questions += [replace(each, part=len(questions) + place) for place, each in enumerate(made)]
         reports = Reports.from_bytes(PEOPLE.facts, questions, answers(questions))
-    return questions, reports
+        try:
+            made = rounds.send(reports)
+        except StopIteration:
+            made = ()
+    return questions, reports, made
 
 
 def test_volunteers_are_asked_first_and_everybody_else_once() -> None:
-    questions, reports = asked(3)
-    assert ASKED.next(public(), reports) == ()
+    questions, _, further = asked(3)
+    assert further == ()
     first, *votes = questions
     assert np.array_equal(first.devices, SPLIT.labelled) and first.query.in_clear
     others = np.concatenate([vote.devices for vote in votes])
@@ -245,7 +250,7 @@ def test_volunteers_are_asked_first_and_everybody_else_once() -> None:
 
 
 def test_the_table_knows_volunteers_and_earlier_answers_alone() -> None:
-    _, reports = asked(2)
+    _, reports, _ = asked(2)
     known = volunteer_knowledge(reports, public())
     rows = known.table
     assert np.array_equal(rows[SPLIT.labelled], np.eye(CLASSES)[PEOPLE.labels[SPLIT.labelled]])
@@ -267,8 +272,7 @@ def test_a_model_beyond_32_bits_is_weakened_as_a_whole(weights: float, factor: f
 @pytest.mark.parametrize("evidence", ["both", "features", "list"])
 def test_the_channel_of_a_vote_is_that_of_the_text(evidence: str) -> None:
     by = replace(ASKED, evidence=evidence)
-    _, reports = asked(3, by)
-    assert reports is not None
+    _, reports, _ = asked(3, by)
     known = volunteer_knowledge(reports, public(), evidence, 0.8)
     assert (known.homophily, known.calibrated) == (0.8, False)
     labels = PEOPLE.labels[SPLIT.labelled]
@@ -308,8 +312,8 @@ def test_a_vote_channel_is_how_often_votes_are_right_beyond_chance() -> None:
 def test_people_who_know_their_label_report_it_or_are_the_calibration_group() -> None:
     """And nobody is asked twice."""
     by = replace(ASKED, labels=True)
-    questions, reports = asked(4, by)
-    assert reports is not None and by.next(public(), reports) == ()
+    questions, _, further = asked(4, by)
+    assert further == ()
     in_clear, labels, calibration, first, second = questions
     assert np.array_equal(in_clear.devices, SPLIT.labelled)
     assert labels.query.attributes == ("label",) and labels.query.in_clear is False
@@ -347,8 +351,7 @@ def test_the_calibration_group_is_as_large_as_its_noise_asks_for(known: int, eps
 def test_the_votes_have_the_homophily_that_the_calibration_group_tells() -> None:
     """Its reports are read without the noise, and the same reports give the same homophily at every batch."""
     by = replace(ASKED, labels=True)
-    questions, reports = asked(2, by)
-    assert reports is not None
+    questions, reports, (vote,) = asked(2, by)
     group = questions[2].devices
     assert group is not None
     people = SPLIT.labelled
@@ -359,10 +362,8 @@ def test_the_votes_have_the_homophily_that_the_calibration_group_tells() -> None
     kept = np.expm1(4.0) / (np.expm1(4.0) + 2)
     wanted = posterior_mean(int(answers_of_group.sum()), len(group), kept, expected_shares(rows, counts, known.shares))
     assert known.homophily == pytest.approx(wanted, abs=1e-12) and known.calibrated
-    _, later = asked(4, by)
-    assert later is not None
+    _, later, _ = asked(4, by)
     assert volunteer_knowledge(later, public()).homophily == known.homophily
-    (vote,) = by.next(public(), reports)
     made = NeighbourhoodVote.from_probabilities(known.table, 4.0, homophily=known.homophily, shares=known.shares)
     assert vote.query.asks[0].mechanisms[0].table == made.table  # type: ignore[attr-defined]
     assert not np.isin(vote.devices, people).any()
@@ -425,7 +426,7 @@ def test_class_shares_are_those_of_the_largest_likelihood() -> None:
 
 def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table_of_votes() -> None:
     by = replace(ASKED, labels=True)
-    questions, reports = asked(1, by)
+    questions, reports, _ = asked(1, by)
     known = volunteer_knowledge(reports, public())
     labels, told = PEOPLE.labels[SPLIT.labelled], questions[1].devices
     shares = known.shares
@@ -457,7 +458,7 @@ def test_next_voters_are_dealt_to_batches_without_a_look_at_them() -> None:
 
 
 def test_nobody_who_volunteered_answered() -> None:
-    _, reports = asked(1)
+    _, reports, _ = asked(1)
     silent = Reports(reports.facts, reports.asks, reports.recipients, np.zeros(N, np.bool_),
                      {"features": csr_array((N, 20)), "labels": np.full(N, -1)})  # fmt: skip
     with pytest.raises(ValueError, match="no volunteer has given a label"):

@@ -19,8 +19,8 @@ import pytest
 from ldpsim.curator.attacks.mechanism_audit import Effort, audit_mechanism
 from ldpsim.curator.methods import Question
 from ldpsim.curator.privacy.guarantee import Claim, local_guarantee
+from ldpsim.curator.reports.pairs import agreed_pairs
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import agreed_pairs
 from ldpsim.devices import mechanisms
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.device import Refusal

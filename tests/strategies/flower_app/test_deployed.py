@@ -217,7 +217,7 @@ def test_a_stranger_s_run_of_the_same_name_writes_elsewhere(
     with pytest.raises(Refused):
         run_on_grid(LocalGrid(state.folder, 40), context(**own, facts=text))
     terms = SignedTerms.from_text(signed_config(own, text, key)["terms"])
-    assert (tmp_path / "flwr" / "vote-mine" / "batch-mine-0.json").is_file()
+    assert len(list((tmp_path / "flwr" / "vote-mine").glob("round-mine-*-0.json"))) == 1
     assert results_folder(terms).parent == tmp_path / "flwr" and not results_folder(terms).exists()
 
 
@@ -249,16 +249,19 @@ def test_a_stranger_who_knows_the_terms_makes_no_group_of_a_staged_question(
     with pytest.raises(ValueError, match=says) as caught:
         run_on_grid(LocalGrid(theirs.folder, 40), context(**hostile))
     assert "\n" not in str(caught.value)
-    assert not any(tmp_path.glob("flwr/**/grouping-*")) and not theirs.ledger(0).answers(0)
+    assert not any(tmp_path.glob("flwr/**/round-*")) and not theirs.ledger(0).answers(0)
     monkeypatch.setenv("LDPSIM_CURATOR_KEY", str(tmp_path / "key.pub"))
     state = enrol(tmp_path / "state", population, replace(policy, collector=key.public), seed=5)
     run_on_grid(LocalGrid(state.folder, 40), context(**signed))
-    (path,) = tmp_path.glob("flwr/signed-*/fp-ldpgen-mine/grouping-mine-1.json")
+    (path,) = tmp_path.glob("flwr/signed-*/fp-ldpgen-mine/round-mine-*-1.json")
     again = enrol(tmp_path / "again", population, replace(policy, collector=key.public), seed=5)
     monkeypatch.setenv("LDPSIM_HOME", str(tmp_path / "alone"))
     run_on_grid(LocalGrid(again.folder, 40), context(**signed))
-    (alone,) = tmp_path.glob("alone/flwr/signed-*/fp-ldpgen-mine/grouping-mine-1.json")
-    assert path.read_text() == alone.read_text() and len(set(json.loads(path.read_text()))) > 1
+    (alone,) = tmp_path.glob("alone/flwr/signed-*/fp-ldpgen-mine/round-mine-*-1.json")
+    assert (
+        path.read_text() == alone.read_text()
+        and len(set(json.loads(json.loads(path.read_text())[0][0])["grouping"])) > 1
+    )
 
 
 def test_a_folder_is_named_by_terms_and_signature(tmp_path: Path, facts: Path, key: CuratorKey) -> None:

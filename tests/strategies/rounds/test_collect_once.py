@@ -15,17 +15,14 @@ import numpy as np
 import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict
 
-from ldpsim.curator.methods import LDPGen, Question
-from ldpsim.curator.methods.base import Budget
+from ldpsim.curator.methods import Question
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices import report
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.mechanisms.base import Mechanism
 from ldpsim.devices.mechanisms.bits import pack_integers
-from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, pack_parts, pack_report
 from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content, read_query, reply
@@ -33,7 +30,7 @@ from ldpsim.strategies.engines.collect import Connection, collect, open_connecti
 from ldpsim.strategies.engines.flower_private import set_message_id
 from ldpsim.strategies.engines.grids import DirectGrid, LocalGrid
 from ldpsim.strategies.rounds import messages as outbox
-from ldpsim.strategies.rounds.collect_once import CollectOnce, Stages, run_collection
+from ldpsim.strategies.rounds.collect_once import CollectOnce, run_collection
 from ldpsim.strategies.rounds.messages import Outbox, Planned, Streamed, batches_of
 from ldpsim.strategies.runs.asking import ask
 from ldpsim.strategies.runs.kind import kind_of
@@ -138,28 +135,6 @@ def test_nobody_speaks_for_another_device(enrolled: Enrolled, ask: Ask, victim: 
         assert 6 not in collected.reports and 6 not in collected.answers
     else:
         assert collected.reported == 39 and collected.reports[6] == own
-
-
-def test_nobody_speaks_for_another_device_in_a_later_stage(population: Population, tmp_path: Path) -> None:
-    method = LDPGen(groups=3)
-    split = make_split("random", population, 0)
-    questions = method.questions(population.facts, split, Budget(epsilon=4, public_features=True), "first")
-    rules = policy_for([question.query for question in questions], population.facts)
-    grid = OneByOne(enrol(tmp_path / "state", population, rules, seed=5).folder, 40)
-    stages = Stages(method, population.facts, tmp_path)
-    strategy = CollectOnce(questions, range(1, 41), stages=stages)
-    for number in (1, 2):
-        messages = list(strategy.configure_train(number, ArrayRecord(), ConfigRecord(), grid))
-        replies = {reply.metadata.src_node_id: reply for reply in grid.send_and_receive(messages)}
-        if number == 2:
-            (sixth,) = (message for message in messages if message.metadata.dst_node_id == 6)
-            claimed = {**dict(replies[6].content["report"]), "device": 6}  # node 7's
-            replies[6] = Message(RecordDict({"report": ConfigRecord(claimed)}), reply_to=sixth)
-            del replies[7]
-        strategy.aggregate_train(number, replies.values())
-    collected = strategy.collected
-    assert (collected.reported, collected.failed, collected.silent) == (38, 1, 1)
-    assert 5 not in collected.answers and 6 not in collected.answers
 
 
 @pytest.mark.parametrize("private_labels", [False, True])

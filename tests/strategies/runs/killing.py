@@ -8,7 +8,7 @@ commands; the command is the real one.
 =============  ==================================================================
 entry          a device's row is written, and the transaction is not committed
 reply          a device's reply leaves; its row is committed, and nobody has it
-grouping       the next stage's grouping of a staged query is kept
+grouping       the questions of a round are saved, and not sent
 chunk          a chunk of teachers is on the disk
 unsaved        a round is finished, and its checkpoint is not there yet
 saved          a round's checkpoint is there, and the next round is not begun
@@ -34,8 +34,8 @@ from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.rounds import messages as outbox
+from ldpsim.strategies.rounds import several_rounds
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile
-from ldpsim.strategies.rounds.collect_once import Stages
 from ldpsim.strategies.runs import simulate as simulation
 from ldpsim.strategies.runs.kinds import owner as teaching
 from tests.strategies.forks import serve
@@ -86,7 +86,7 @@ def run(args: list[str], moment: str | None, count: int) -> None:
         LocalGrid.deliver = leaving  # type: ignore[method-assign]
     elif moment is not None:
         owner, name, first = {
-            "grouping": (Stages, "advance", False), "chunk": (teaching, "train_chunk", False),
+            "grouping": (several_rounds, "made_once", False), "chunk": (teaching, "train_chunk", False),
             "unsaved": (CheckpointFile, "save", True), "saved": (CheckpointFile, "save", False),
             "result": (run_folder, "write_result", True),
         }[moment]  # fmt: skip

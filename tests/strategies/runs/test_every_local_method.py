@@ -12,8 +12,8 @@ import pytest
 
 from ldpsim.curator.defences import DEFENCES, Defended, defend
 from ldpsim.curator.methods import OwnerMethod, Reference, find, table
+from ldpsim.curator.reports.exclusion import silenced
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.reports.rows import silenced
 from ldpsim.devices import mechanisms
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.runs.asking import ask

@@ -157,7 +157,7 @@ def check_ledgers(run: Ended) -> None:
 CASES = [
     # kind, moment, how often it passes, checkpoint that the second start goes on from
     ("hogs", "entry", 20, 0), ("hogs", "reply", 20, 0), ("hogs", "result", 1, 0),
-    ("ldpgen", "reply", 20, 0), ("ldpgen", "grouping", 1, 0), ("ldpgen", "reply", 60, 0),
+    ("ldpgen", "reply", 20, 0), ("ldpgen", "grouping", 2, 0), ("ldpgen", "reply", 60, 0),
     ("privgnn", "reply", 20, 0), ("privgnn", "chunk", 1, 0), ("privgnn", "result", 1, 0), ("pate-g", "result", 1, 0),
     ("gap", "reply", 20, 0), ("gap", "result", 1, 0), ("progap", "result", 1, 0),
     ("fedavg-mlp", "entry", 30, 1), ("fedavg-mlp", "reply", 30, 1), ("fedavg-mlp", "unsaved", 4, 2),

@@ -19,7 +19,7 @@ from ldpsim.strategies import Refused, RunOptions, simulate
 from ldpsim.strategies.people.division import divide
 from ldpsim.strategies.people.owner_graphs import handed_lists
 from ldpsim.strategies.people.shuffled import shuffled
-from ldpsim.strategies.rounds.batches import read_records
+from ldpsim.strategies.rounds.records import read_records
 from ldpsim.strategies.runs import judging
 from ldpsim.strategies.runs import prepare as preparing
 from ldpsim.strategies.runs.asking import ask

@@ -6,6 +6,7 @@ It covers ``ldpsim.curator.votes.knowledge`` too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +18,7 @@ from ldpsim.curator.learning.node_evidence import NodeEvidence
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.array_digest import LastAnswers
 from ldpsim.curator.methods import Budget, Question, Vote
-from ldpsim.curator.reports.decoding import joined_reports
-from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.reports import Reports, joined_reports
 from ldpsim.curator.votes import knowledge as module
 from ldpsim.curator.votes.knowledge import VOTE, knowledge
 from ldpsim.devices.array_types import IntArray
@@ -42,10 +42,8 @@ def _public(labels: IntArray | None = None) -> PublicKnowledge:
     return PublicKnowledge(FACTS, SPLIT, known, np.ones((N, 1), np.float32))
 
 
-def _next(
-    method: Vote, public: PublicKnowledge, budget: Budget, collection: str, earlier: Reports | None
-) -> tuple[Question, ...]:
-    return method.questions(public.facts, public.split, budget, collection, (public, earlier))
+def _first(method: Vote, public: PublicKnowledge, budget: Budget = BUDGET) -> tuple[Question, ...]:
+    return next(method.rounds(public, budget, "c"))
 
 
 @pytest.fixture(autouse=True)
@@ -87,9 +85,12 @@ def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int 
 def _collect(method: Vote, budget: Budget = BUDGET, *, rate: float = 0.8, seed: int = 1, shift: int = 0,
              public: PublicKnowledge | None = None) -> Reports:  # fmt: skip
     parts: list[Reports] = []
-    public = public or _public()
-    while made := _next(method, public, budget, "c", joined_reports(parts) if parts else None):
-        parts += _answer(made, rate, seed + len(parts), shift)
+    rounds = method.rounds(public or _public(), budget, "c")
+    with suppress(StopIteration):
+        made = next(rounds)
+        while True:
+            parts += _answer(made, rate, seed + len(parts), shift)
+            made = rounds.send(joined_reports(parts))
     return joined_reports(parts)
 
 
@@ -113,7 +114,7 @@ def _tables(questions: tuple[Question, ...]) -> list[tuple[IntArray, Neighbourho
 def test_the_table_tells_all_labels_but_those_of_the_people_it_goes_to(features: bool) -> None:
     public = _public() if features else replace(_public(), features=None)
     budget = replace(BUDGET, public_features=features)
-    tables = _tables(_next(Vote(batches=1), public, budget, "c", None))
+    tables = _tables(_first(Vote(batches=1), public, budget))
     assert len(tables) == 11
     assert sorted(np.concatenate([people for people, _ in tables])) == list(range(N))
     for people, mechanism in tables:
@@ -138,7 +139,7 @@ def test_nobodys_own_label_reaches_its_own_row(batches: int, person: int) -> Non
     rows = [
         mechanism.table
         for labels in (TRUTH, other)
-        for people, mechanism in _tables(_next(method, _public(labels), BUDGET, "c", None))
+        for people, mechanism in _tables(_first(method, _public(labels)))
         if person in people
     ]
     assert len(rows) in (0, 2) and len(set(rows)) <= 1
@@ -150,7 +151,7 @@ def test_nobodys_own_label_reaches_its_own_row(batches: int, person: int) -> Non
 def test_private_labels_come_first_and_are_learned_from() -> None:
     budget = replace(BUDGET, private_labels=True, eps_labels=3.0)
     public = replace(_public(), labels=np.full(N, -1))
-    (first,) = _next(Vote(), public, budget, "c", None)
+    (first,) = _first(Vote(), public, budget)
     assert first.query.attributes == ("label",) and np.array_equal(first.devices, SPLIT.labelled)  # type: ignore[arg-type]
     reports = _collect(Vote(), budget, public=public)
     known = knowledge(reports, public)
@@ -189,10 +190,7 @@ def test_everybody_is_asked_once_where_fewer_have_no_label_than_there_are_batche
     split = Split(np.arange(100), np.arange(100, N - few), np.arange(N - few, N))
     known = np.where(np.arange(N) < N - few, TRUTH, -1)
     public = PublicKnowledge(FACTS, split, known, np.ones((N, 1), np.float32))
-    method, parts, asked = Vote(batches=3), list[Reports](), list[int]()
+    method = Vote(batches=3)
     assert method.batches_of(split, FACTS, BUDGET) == few
-    while made := _next(method, public, BUDGET, "c", joined_reports(parts) if parts else None):
-        asked += [person for people, _ in _tables(made) for person in people.tolist()]
-        assert len(asked) <= N
-        parts += _answer(made, 0.8, len(parts))
+    asked = [person for part in _collect(method, public=public).parts for person in np.flatnonzero(part.answered)]
     assert sorted(asked) == list(range(N))

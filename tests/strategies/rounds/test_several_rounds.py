@@ -1,4 +1,4 @@
-"""Plans of two stages and of batches: everybody is asked once, on every engine, also when it goes on after a stop."""
+"""Several rounds, of stages or of batches: everybody is asked once, on every engine, also after a stop."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ import pytest
 
 from ldpsim.curator.methods import LDPGen, Question
 from ldpsim.curator.methods.base import Budget, LocalMethod, MethodSpec
-from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.question import at_stage
+from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.enrolment.state import State
-from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, RandomizedResponse
 from ldpsim.devices.query import Ask, Query
 from ldpsim.strategies.engines.collect import collect
-from ldpsim.strategies.rounds.batches import ask_in_batches
-from ldpsim.strategies.rounds.collect_once import Collected, Stages, at_stage
+from ldpsim.strategies.rounds.collect_once import Collected
+from ldpsim.strategies.rounds.several_rounds import ask_rounds
 
 METHOD = LDPGen(groups=3)
 SPEND = Budget(epsilon=4, public_features=True)
@@ -34,10 +35,15 @@ def _ask(population: Population, collection: str = "first", **given: Any) -> tup
 
 
 def _collect(state: State, population: Population, questions: Sequence[Question], **given: Any) -> Collected:
-    kept = given.pop("kept", state.folder)
-    method = given.pop("method", METHOD)
-    stages = Stages(method, population.facts, kept)
-    return collect(state.folder, questions, devices=len(population), stages=stages, **given)
+    """Collect in rounds; the method's own questions are replaced by these."""
+    kept, method = given.pop("kept", state.folder), given.pop("method", METHOD)
+
+    def ask(sent: Sequence[Question]) -> Collected:
+        return collect(state.folder, sent, devices=len(population), **given)
+
+    public = PublicKnowledge(population.facts, make_split("random", population, 0), np.full(len(population), -1))
+    budget = replace(SPEND, epsilon=round(questions[0].query.loss("adjacency").bit, 6))
+    return ask_rounds(method, public, budget, questions, kept, ask)
 
 
 @pytest.mark.usefixtures("ray_here")
@@ -50,7 +56,16 @@ def test_both_stages_are_the_same_on_local_and_ray(enrolled: Make, population: P
             questions = _ask(population, collection, epsilon=epsilon)
             c = _collect(state, population, questions, engine=engine, workers=2)
             rows.append(
-                (c.reports_sha256, c.grouping, c.rounds, c.asked, c.reported, c.replayed, c.refused, c.messages)
+                (
+                    c.reports_sha256,
+                    c.questions[0].query.grouping,
+                    c.rounds,
+                    c.asked,
+                    c.reported,
+                    c.replayed,
+                    c.refused,
+                    c.messages,
+                )
             )
         seen.append(rows)
     assert seen[0] == seen[1]
@@ -64,10 +79,12 @@ def test_both_stages_are_the_same_on_local_and_ray(enrolled: Make, population: P
 class Fickle(LDPGen):
     """A curator who groups people anew each time it asks."""
 
-    def regroup(self, reports: Reports, stage: int) -> IntArray | None:
-        """Another grouping than before."""
-        own = super().regroup(reports, stage=stage)
-        return (own + 1) % 3
+    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+        """Yield another grouping than before."""
+        steps = super().rounds(public, budget, collection)
+        reports = yield next(steps)
+        made = steps.send(reports)
+        yield at_stage(made, 1, tuple((group + 1) % 3 for group in made[0].query.grouping or ()))
 
 
 @pytest.mark.parametrize("on_requery", ["refuse", "replay"])
@@ -87,9 +104,7 @@ def test_a_second_grouping_is_not_answered(
 def test_the_ledger_holds_the_whole_loss_from_the_first_stage_on(enrolled: Make, population: Population) -> None:
     state = enrolled(_ask(population))
     (question,) = _ask(population)
-    collect(
-        state.folder, (replace(question, query=question.query),), devices=40, stages=_Never(METHOD, population, state)
-    )
+    collect(state.folder, (question,), devices=40)  # the curator goes away after the first stage
     assert _losses(state) == [(0, pytest.approx(4.0))]
     _collect(state, population, (question,))
     assert _losses(state) == [(0, pytest.approx(4.0)), (1, 0.0)]
@@ -97,17 +112,6 @@ def test_the_ledger_holds_the_whole_loss_from_the_first_stage_on(enrolled: Make,
 
 def _losses(state: State) -> list[tuple[int, float]]:
     return [(answer.stage, part.loss.bit) for answer in state.ledger(0).answers(3) for part in answer.parts]
-
-
-class _Never(Stages):
-    """The curator goes away after the first stage."""
-
-    def __init__(self, method: LDPGen, population: Population, state: State) -> None:
-        super().__init__(method, population.facts, state.folder)
-
-    def advance(self, questions: Sequence[Question], answers: Any, stage: int) -> tuple[Question, ...]:
-        """Ask nobody."""
-        return tuple(replace(q, devices=np.zeros(0, np.int64)) for q in at_stage(questions, stage, (0,) * 40))
 
 
 BUDGET = Budget(epsilon=2.0)
@@ -121,20 +125,14 @@ class InBatches(LocalMethod):
 
     spec = MethodSpec(name="in-batches", in_batches=True)
 
-    def questions(
-        self, facts: PublicFacts, split: Split, budget: Budget, collection: str,
-        so_far: tuple[PublicKnowledge, Reports | None] | None = None,
-    ) -> tuple[Question, ...]:  # fmt: skip
-        if so_far is None:
-            return (_rows(facts, 2.0, collection, 0, 40), _labels(facts, collection))
-        earlier = so_far[1]
-        if earlier is None:
-            return (_labels(facts, collection),)
-        done = len(earlier.parts) - 1 if earlier.parts else 0
-        if done >= len(self.halves):
-            return ()
-        epsilon = 2.0 if earlier.adjacency is None else 1 + earlier.adjacency.nnz / 40**2
-        return (_rows(facts, epsilon, collection, *self.halves[done]),)
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        return (_rows(facts, budget.epsilon, collection, 0, 40), _labels(facts, collection))
+
+    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+        reports = yield (_labels(public.facts, collection),)
+        for half in self.halves:
+            epsilon = budget.epsilon if reports.adjacency is None else 1 + reports.adjacency.nnz / 40**2
+            reports = yield (_rows(public.facts, epsilon, collection, *half),)
 
 
 def _rows(facts: PublicFacts, epsilon: float, collection: str, start: int, end: int) -> Question:
@@ -158,8 +156,8 @@ def _public(population: Population) -> PublicKnowledge:
 
 def _ask_batches(
     state: State, population: Population, method: InBatches | None = None, *, engine: str = "local",
-    silent: frozenset[int] = frozenset(), stop_after: int | None = None, kept: Path | None = None,
-) -> tuple[tuple[Question, ...], Collected]:  # fmt: skip
+    silent: frozenset[int] = frozenset(), stop_after: int | None = None, budget: Budget = BUDGET,
+) -> Collected:  # fmt: skip
     method, public, calls = method or InBatches(), _public(population), iter(range(100))
 
     def ask(questions: Sequence[Question]) -> Collected:
@@ -167,27 +165,28 @@ def _ask_batches(
             raise KeyboardInterrupt
         return collect(state.folder, questions, devices=40, engine=engine, workers=2, silent=silent)
 
-    planned = method.questions(public.facts, public.split, BUDGET, "c")
-    return ask_in_batches(method, public, BUDGET, planned, kept or state.folder, ask)
+    planned = method.questions(public.facts, public.split, budget, "c")
+    return ask_rounds(method, public, budget, planned, state.folder, ask)
 
 
 def test_everybody_answers_once(enrolled: Callable[..., State], population: Population) -> None:
     state = enrolled(_planned(population))
-    questions, collected = _ask_batches(state, population)
-    assert [question.part for question in questions] == [0, 1, 2]
+    collected = _ask_batches(state, population)
+    assert [question.part for question in collected.questions] == [0, 1, 2]
     assert (collected.asked, collected.reported, collected.rounds, collected.messages) == (40, 40, 3, 2 * 50)
     answers = [[part.attribute for row in state.ledger(i).answers(i) for part in row.parts] for i in range(40)]
     assert answers == [["label", "adjacency"]] * 10 + [["adjacency"]] * 30
 
 
 def test_an_interrupted_collection_asks_the_same_again(enrolled: Callable[..., State], population: Population) -> None:
-    whole = _ask_batches(enrolled(_planned(population)), population)[1]
+    whole = _ask_batches(enrolled(_planned(population)), population)
     for stop in (1, 2):
         state = enrolled(_planned(population))
         with pytest.raises(KeyboardInterrupt):
             _ask_batches(state, population, stop_after=stop)
-        again = _ask_batches(state, population)[1]
-        assert again.reports == whole.reports and again.answers == whole.answers
+        again = _ask_batches(state, population)
+        assert again.reports == whole.reports
+        assert (again.decoded.adjacency != whole.decoded.adjacency).nnz == 0  # type: ignore[union-attr,operator]
         replayed = {1: 0, 2: 20}[stop]  # the label alone makes nobody's count
         assert (again.asked, again.reported, again.replayed) == (40, 40 - replayed, replayed)
 
@@ -195,9 +194,9 @@ def test_an_interrupted_collection_asks_the_same_again(enrolled: Callable[..., S
 @pytest.mark.parametrize(
     ("halves", "said"),
     [
-        (((0, 20), (10, 40)), "a batch asks somebody again about adjacency"),
+        (((0, 20), (10, 40)), "a round asks somebody again about adjacency"),
         (((0, 20), (20, 39)), "do not ask the planned people about adjacency"),
-        (((0, 20), (20, 20), (20, 40)), "a batch asks nobody about adjacency"),
+        (((0, 20), (20, 20), (20, 40)), "a round asks nobody about adjacency"),
     ],
 )
 def test_batches_that_do_not_ask_everybody_once_are_refused(
@@ -208,5 +207,16 @@ def test_batches_that_do_not_ask_everybody_once_are_refused(
 
 
 def test_nobody_is_asked_further_where_nobody_answers(enrolled: Callable[..., State], population: Population) -> None:
-    _, collected = _ask_batches(enrolled(_planned(population)), population, silent=frozenset(range(40)))
+    collected = _ask_batches(enrolled(_planned(population)), population, silent=frozenset(range(40)))
     assert (collected.asked, collected.reported, collected.rounds) == (10, 0, 1)
+
+
+def test_other_options_under_the_same_id_do_not_send_the_kept_questions(
+    enrolled: Callable[..., State], population: Population
+) -> None:
+    """The result of such a run would name an epsilon that nobody was asked with."""
+    state = enrolled(_planned(population))
+    assert _ask_batches(state, population).reported == 40
+    collected = _ask_batches(state, population, budget=replace(BUDGET, epsilon=1.5))
+    assert collected.questions[1].query.loss("adjacency").bit == 1.5
+    assert collected.reported == 0 and collected.refused
