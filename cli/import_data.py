@@ -80,10 +80,22 @@ def import_data(
         screen.print("\nNo data set was written: --out FILE.npz writes it.")
     if document["next"]:
         screen.print(f"\nWritten: {out}. Next:\n  {document['next']}", markup=False, soft_wrap=True)
+        if document["features"]:
+            screen.print(f"Is it worth asking? Yes or no:\n  {_comparison(document)}", markup=False, soft_wrap=True)
     if records := document.get("vaults"):
         words = f"{count(records['records'], 'record')}, {count(records['public_labels'], 'public label')}"
         command = f"\n  {records['next']}" if records["next"] else ""
         screen.print(f"\nWritten: {records['folder']}, {words}{command}", markup=False, soft_wrap=True)
+
+
+def _comparison(document: dict[str, Any]) -> str:
+    """Return the command that says whether it is worth asking these people, at the example of the guide: epsilon 4."""
+    from ldpsim.strategies.outputs.shell import comparison
+    from ldpsim.strategies.setup.options import RunOptions
+
+    split = "file" if document["public"]["split"] else RunOptions.split
+    options = RunOptions(dataset=document["out"], split=split)
+    return comparison(("vote", "sbp", "hogs"), options, ("user", 4.0))
 
 
 def _counts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -50,8 +50,8 @@ def import_graph(
             none.
 
     Returns:
-        The summary (:func:`ldpsim.strategies.importing.summary.summary`), ``sources``,
-        ``out`` and ``next``: JSON-ready.
+        The summary (:func:`ldpsim.strategies.importing.summary.summary`), ``sources``, ``out`` and
+        ``next``: JSON-ready.
 
     Raises:
         WrongFiles: with all faults of the files; nothing was written.

@@ -87,6 +87,9 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
     choices = {"--label": [options.label], "--ignore": options.ignore, "--one-hot": options.categories}
     faults += [f"{option} {name}: no such column; there are {', '.join(there) or 'none'}"
                for option, names in choices.items() for name in names if name not in (None, *there)]  # fmt: skip
+    for table in listed:
+        if ignored := [name for name in table.cells if name in options.ignore]:
+            notes.append(f"{table.file}: not read: {', '.join(name or repr(name) for name in ignored)} (--ignore)")
     parts = [_by_name(table, options, faults, notes) for table in listed]
     owners: dict[Any, Table] = {}
     labelled: Table | None = None  # the first table with labels

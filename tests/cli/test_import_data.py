@@ -39,7 +39,8 @@ def test_summary_and_preview(folder: Path) -> None:
     words = " ".join(shown.stdout.split())
     for part in (
         "people 60; 0 without an edge", "edges 120 of 180; 60 self-loops and 0 repeats dropped", "features 2",
-        "classes 2; 0 people without a label; largest 50.0 %", "homophily 0.0 %", "column kind p0 p1 p2", "tall 0 or 1 0 1 0", "old 0 to 1 0 0.5 1", "class 2 classes blue red blue",
+        "classes 2; 0 people without a label; largest 50.0 %", "homophily 0.0 %",
+        "column kind p0 p1 p2", "tall 0 or 1 0 1 0", "old 0 to 1 0 0.5 1", "class 2 classes blue red blue",
         "Left out or changed - edges.csv: not read: since (an edge has no attributes)",
         "range 0 to 1 (the default)",
         "2 (counted in the labels: state them with --class-names)", "class names blue, red", "split none in the file",
