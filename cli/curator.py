@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from ldpsim.cli.output import echo
 curator = App(cls=Group, help="Make a curator's key, sign collections, write the Flower app.", no_args_is_help=True)
 
 _LARGEST_DEVICE_MODEL = 1 << 26  # bytes
+FEDERATION = "num-supernodes=300 client-resources-num-cpus=1"  # of an app on Flower's simulation runtime
 
 
 @curator.callback()
@@ -99,14 +101,23 @@ def sign_model(
 @curator.command("app")
 def write_app(
     path: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to create")],
+    own: Annotated[bool, o.plain_option("--own", "A short app to change, which imports the installed ldpsim")] = False,
     debug: o.Debug = False,
 ) -> None:
-    """Write the Flower app of this version into a new folder, for `flwr run`."""
-    from ldpsim.strategies.flower_app.app_folder import app_folder
+    """Write the Flower app of this version into a new folder, for `flwr run`.
+
+    With --own: a start for an app of your own, as `flwr new` makes one.
+    """
+    from ldpsim.strategies.flower_app.app_folder import app_folder, own_app_folder
     from ldpsim.strategies.flower_app.simulation import default_config
 
     if path.exists():
         raise ValueError(f"{path} exists already: the app gets a new folder")
-    app_folder(path, default_config())
-    echo(f"{path}: the Flower app of this version (flwr run {path})", err=True)
+    if own:
+        own_app_folder(path, default_config())
+        echo(f"{path}: my_app.py and pyproject.toml; with 300 people on this machine:", err=True)
+        echo(f'  flwr run {shlex.quote(str(path))} --stream --federation-config "{FEDERATION}"', err=True)
+    else:
+        app_folder(path, default_config())
+        echo(f"{path}: the Flower app of this version (flwr run {path})", err=True)
     echo(str(path))

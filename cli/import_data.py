@@ -66,6 +66,12 @@ def import_data(
         return
     screen = console()
     screen.print(_table(*_counts(document)))
+    screen.print("", _columns(document["read"]))
+    if more := document["read"]["more_columns"]:
+        screen.print(f"  and {more:,} more")
+    if document["left_out"]:
+        screen.print("\nLeft out or changed", style="bold")
+        screen.print(_table(*(("-", line) for line in document["left_out"])))
     screen.print("\nPublic (a curator knows it without asking)", style="bold")
     screen.print(_table(*_public(document["public"])))
     screen.print("\nNot public", style="bold")
@@ -74,10 +80,22 @@ def import_data(
         screen.print("\nNo data set was written: --out FILE.npz writes it.")
     if document["next"]:
         screen.print(f"\nWritten: {out}. Next:\n  {document['next']}", markup=False, soft_wrap=True)
+        if document["features"]:
+            screen.print(f"Is it worth asking? Yes or no:\n  {_comparison(document)}", markup=False, soft_wrap=True)
     if records := document.get("vaults"):
         words = f"{count(records['records'], 'record')}, {count(records['public_labels'], 'public label')}"
         command = f"\n  {records['next']}" if records["next"] else ""
         screen.print(f"\nWritten: {records['folder']}, {words}{command}", markup=False, soft_wrap=True)
+
+
+def _comparison(document: dict[str, Any]) -> str:
+    """Return the command that says whether it is worth asking these people, at the example of the guide: epsilon 4."""
+    from ldpsim.strategies.outputs.shell import comparison
+    from ldpsim.strategies.setup.options import RunOptions
+
+    split = "file" if document["public"]["split"] else RunOptions.split
+    options = RunOptions(dataset=document["out"], split=split)
+    return comparison(("vote", "sbp", "hogs"), options, ("user", 4.0))
 
 
 def _counts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -101,11 +119,25 @@ def _counts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "masks", f"{', '.join(masks['found'])}: {'kept for --split file' if masks['kept'] else 'left out'}"
 
 
+def _columns(read: dict[str, Any]) -> Any:
+    """Return the table of the columns: name, kind, and the values of the first people."""
+    from rich.markup import escape
+
+    table = text_table("  column", "kind", *(escape(_cut(name)) for name in read["people"]))
+    for column in read["columns"]:
+        first = [escape(_cut(value or "–")) for value in column["first"]]
+        table.add_row(f"  {escape(_cut(column['name']))}", column["kind"], *first)
+    return table
+
+
+def _cut(text: str, most: int = 16) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def _public(public: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what would be public: a word and its text."""
     (low, high), names, split = public["feature_range"], public["class_names"], public["split"]
-    yield "people", f"{public['people']:,}"
-    yield "features", f"{public['features']:,}"
+    yield "numbers", "of people and of features"
     yield "range", f"{low:g} to {high:g} ({_RANGE_FROM[public['feature_range_from']]})"
     yield "classes", f"{public['classes']:,} ({_CLASSES_FROM[public['classes_from']]})"
     if names:

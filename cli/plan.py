@@ -79,7 +79,7 @@ def _show(made: Plan, file: Path | None) -> None:
 
     from ldpsim.curator.privacy.levels import level_term
     from ldpsim.strategies.planning.plan import PEOPLE
-    from ldpsim.strategies.results.in_words import guess
+    from ldpsim.strategies.results.in_words import guess, protection, which_epsilon_hides
 
     screen, facts, target = console(), made.facts, made.target
     screen.print(
@@ -91,8 +91,10 @@ def _show(made: Plan, file: Path | None) -> None:
         best = guessed(guess(target.loss, 0.0))
         screen.print(
             f"Budgets at which {epsilon(target.loss)} holds for {level_term(target.level)}: of two equally likely "
-            f"values the right one is guessed with a chance of {best} at most."
+            f"values the right one is guessed with a chance of {best} at most: "
+            f"{protection(target.loss).word}."
         )
+    screen.print(which_epsilon_hides())
     levels = list(dict.fromkeys([target.level] if screen.width < NARROW else ["relationship", "user", target.level]))
     terms = [f">{level_term(level).removeprefix('a ')}" for level in levels]
     budget, rest = ([], []) if screen.width < NARROW else ([">budget"], ["memory", "in clear"])

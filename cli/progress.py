@@ -32,7 +32,8 @@ class Progress:
     def __init__(self, *, shown: bool = True, patience: float | None = None) -> None:
         self._shown, self._patience = shown, PATIENCE if patience is None else patience
         self._lock, self._timer, self._stream = threading.Lock(), threading.Timer(0, lambda: None), sys.stderr
-        self._phase, self._began, self._tenths = "", 0.0, 0  # tenths of the phase that have a line
+        self._phase, self._tenths = "", 0  # tenths of the phase that have a line
+        self._began, self._before = 0.0, 0.0  # time, and the share that was done then: cells of an earlier command
         self._bars: Any = _bars() if shown else None
         self._tasks: dict[str, Any] = {}
         if self._bars is not None:
@@ -61,34 +62,45 @@ class Progress:
             if self._shown and self._bars is None:
                 self._write(words)
             elif self._shown:
-                self._bars.add_task(words, total=None)
+                self._bars.add_task(words, total=None, left="")
                 self._bars.start()
 
     def _draw(self, phase: str, share: float | None) -> None:
         """Update the bar of a phase; the one before it is done."""
         if phase != self._phase:
+            self._begin(share)
             if self._phase:
-                self._bars.update(self._tasks[self._phase], total=1.0, completed=1.0)
+                self._bars.update(self._tasks[self._phase], total=1.0, completed=1.0, left="")
             if phase in self._tasks:  # the next repeat
-                self._bars.reset(self._tasks[phase], total=None)
+                self._bars.reset(self._tasks[phase], total=None, left="")
             else:
-                self._tasks[phase] = self._bars.add_task(phase, total=None)
+                self._tasks[phase] = self._bars.add_task(phase, total=None, left="")
             self._phase = phase
         if share is not None:
-            self._bars.update(self._tasks[phase], total=1.0, completed=share)
+            self._bars.update(self._tasks[phase], total=1.0, completed=share, left=self._left(share))
 
     def _write_lines(self, phase: str, share: float | None) -> None:
         """Write a line for a phase that is not over soon, and for each 10 % of it."""
-        now = time.monotonic()
         if phase != self._phase:
-            self._phase, self._began, self._tenths = phase, now, 0
+            self._phase, self._tenths = phase, 0
+            self._begin(share)
             self._later(lambda: self._write(phase))
         tenths = int((share or 0.0) * 10 + 1e-9)
-        if share and tenths > self._tenths and now - self._began >= self._patience:
+        if share and tenths > self._tenths and time.monotonic() - self._began >= self._patience:
             self._tenths = tenths
             self._timer.cancel()
-            left = (now - self._began) * (1 - share) / share
-            self._write(f"{phase} {tenths * 10} %" + (f", {duration(left)} left" if share < 1 else ""))
+            left = self._left(share)
+            self._write(f"{phase} {tenths * 10} %" + (f", {left}" if left else ""))
+
+    def _begin(self, share: float | None) -> None:
+        self._began, self._before = time.monotonic(), share or 0.0
+
+    def _left(self, share: float) -> str:
+        """Return the words for the time that the rest takes at the pace so far; empty where there is none yet."""
+        done = share - self._before
+        if done <= 0 or share >= 1:
+            return ""
+        return f"{duration((time.monotonic() - self._began) * (1 - share) / done)} left"
 
     def _write(self, line: str) -> None:
         with suppress(OSError, ValueError):  # nobody reads any more
@@ -117,7 +129,6 @@ def _bars() -> Any:
         TaskProgressColumn,
         TextColumn,
         TimeElapsedColumn,
-        TimeRemainingColumn,
     )
     from rich.progress import Progress as Bars
 
@@ -126,4 +137,4 @@ def _bars() -> Any:
         return None
     bar = (BarColumn(bar_width=20),) if console.width >= 60 else ()
     return Bars(SpinnerColumn(), TextColumn("{task.description}"), *bar, TaskProgressColumn(), TimeElapsedColumn(),
-                TimeRemainingColumn(elapsed_when_finished=False), console=console, transient=True)  # fmt: skip
+                TextColumn("{task.fields[left]}"), console=console, transient=True)  # fmt: skip

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ldpsim.strategies.attacks.stress.campaign import StressOptions, stress
     from ldpsim.strategies.experiments.compare import Comparison
     from ldpsim.strategies.experiments.sweep import SweepResult
+    from ldpsim.strategies.flower_app.simulation import run_on_grid
     from ldpsim.strategies.importing.graph_import import import_graph
     from ldpsim.strategies.importing.options import ImportOptions
     from ldpsim.strategies.outputs.graph import NoGraph
@@ -64,13 +65,15 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "mechanisms": ("ldpsim.devices.mechanisms", ""),
     "methods": ("ldpsim.curator.methods", ""),
     "privacy_in_words": ("ldpsim.strategies.results.in_words", "privacy_in_words"),
+    "run_on_grid": ("ldpsim.strategies.flower_app.simulation", "run_on_grid"),
     "stress": ("ldpsim.strategies.attacks.stress.campaign", "stress"),
 }
 
 __all__ = [
     "NO_TELEMETRY", "AskOnce", "Comparison", "Graph", "ImportOptions", "Mechanism", "Method", "NoGraph", "Plan",
     "Refused", "RunFailed", "RunOptions", "RunResult", "StressOptions", "SweepResult", "compare",
-    "datasets", "import_graph", "mechanisms", "methods", "plan", "privacy_in_words", "simulate", "stress", "sweep",
+    "datasets", "import_graph", "mechanisms", "methods", "plan", "privacy_in_words", "run_on_grid", "simulate",
+    "stress", "sweep",
 ]  # fmt: skip
 
 

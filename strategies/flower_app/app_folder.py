@@ -1,4 +1,4 @@
-"""Flower app made of the installed packages: what ``ldpsim curator app`` writes, of a checkout or a wheel."""
+"""Flower apps that ``ldpsim curator app`` writes: the installed packages, or an app of one's own that imports them."""
 
 from __future__ import annotations
 
@@ -32,6 +32,53 @@ clientapp = "ldpsim.devices.client_app:app"
 """
 
 
+_OWN_PROJECT = """\
+[project]
+name = "my-app"
+version = "1.0.0"
+description = "Reports under local differential privacy, and the curator's graph"
+license = "Apache-2.0"
+dependencies = ["ldpsim"]
+[tool.flwr.app]
+publisher = "me"
+[tool.flwr.app.components]
+serverapp = "my_app:app"
+clientapp = "my_app:client"
+[tool.flwr.app.config]
+"""
+_OWN_APP = """\
+\"\"\"One report of each node, and the graph that the curator makes of them.\"\"\"
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from ldpsim import run_on_grid
+from ldpsim.devices import client_app
+
+client = client_app.app  # Flower reads this file's text: it finds an assignment, and no import
+app = ServerApp()
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    result = run_on_grid(grid, context)
+    print("graph:", result.graph.save(result.folder / "graph.npz"))
+"""
+
+
+def own_app_folder(folder: Path, config: Mapping[str, Any]) -> Path:
+    """Create a Flower app of one's own, of 17 lines, which imports the installed ldpsim.
+
+    Args:
+        folder: Folder to create; it must not exist.
+        config: The app's configuration with its defaults.
+    """
+    folder.mkdir(parents=True)
+    (folder / "my_app.py").write_text(_OWN_APP)
+    (folder / "pyproject.toml").write_text(_OWN_PROJECT + _settings(config))
+    return folder
+
+
 def app_folder(folder: Path, config: Mapping[str, Any]) -> Path:
     """Create a Flower app from the installed packages, of a checkout or a wheel.
 
@@ -51,9 +98,13 @@ def app_folder(folder: Path, config: Mapping[str, Any]) -> Path:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
     (folder / "LICENSE").write_text(_licence())
-    settings = "".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items())
-    (folder / "pyproject.toml").write_text(_PROJECT + settings)
+    (folder / "pyproject.toml").write_text(_PROJECT + _settings(config))
     return folder
+
+
+def _settings(config: Mapping[str, Any]) -> str:
+    """Return a configuration as lines of TOML."""
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items())
 
 
 def _licence() -> str:

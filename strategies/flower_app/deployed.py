@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from ldpsim.curator.methods import Method, Question
     from ldpsim.curator.methods.base import Budget
     from ldpsim.strategies.engines.collect import Connect
+    from ldpsim.strategies.outputs.run_result import RunResult
     from ldpsim.strategies.setup.run_setup import Setup
     from ldpsim.strategies.setup.settings import Settings
 
@@ -361,7 +362,7 @@ def _questions(
 def run_deployed(
     config: Mapping[str, Any], public: PublicFile, terms: SignedTerms | None, connect: Connect,
     refused_claims: Mapping[int, Sequence[int]],
-) -> Path:  # fmt: skip
+) -> RunResult:  # fmt: skip
     """Ask, work and write the record, as :func:`ldpsim.strategies.runs.simulate.simulate` does, to a folder of its own.
 
     Args:
@@ -377,11 +378,13 @@ def run_deployed(
         Refused, RunFailed: if no device reported.
     """
     from ldpsim.strategies.engines.usage import cpu_seconds
+    from ldpsim.strategies.outputs.run_result import RunResult
     from ldpsim.strategies.results.record import assemble
     from ldpsim.strategies.runs.asking import ask
     from ldpsim.strategies.runs.judging import without_truth
     from ldpsim.strategies.runs.kind import kind_of
     from ldpsim.strategies.runs.repeat import Repeat
+    from ldpsim.strategies.runs.simulate import graph_or_reason
     from ldpsim.strategies.runs.spent import spent
 
     started, cpu = time.perf_counter(), cpu_seconds()
@@ -409,7 +412,7 @@ def run_deployed(
     np.save(folder / "predictions.npy", predictions, allow_pickle=False)
     run_folder.write_result(folder, record)
     print(f"result: {folder}/result.json", flush=True)
-    return folder
+    return RunResult(record, folder, graph_or_reason(setup, outcome))
 
 
 def _prepare(config: Mapping[str, Any], public: PublicFile, collection: str) -> Setup:

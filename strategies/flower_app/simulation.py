@@ -28,7 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flwr.app import Context, Message, RecordDict
 from flwr.serverapp import Grid
@@ -44,6 +44,9 @@ from ldpsim.strategies.engines.collect import Connect, Connection
 from ldpsim.strategies.flower_app.deployed import PublicFile, check_terms, options_given, run_deployed
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
+
+if TYPE_CHECKING:
+    from ldpsim.strategies.outputs.run_result import RunResult
 
 NODES_SECONDS = 60.0
 _POLL_SECONDS = 0.2
@@ -128,8 +131,15 @@ OWN_KEYS: dict[str, str | int | float] = {
 }  # fmt: skip
 
 
-def run_on_grid(grid: Grid, context: Context) -> None:
-    """Run everything on the nodes of a Grid and print the result.
+def run_on_grid(grid: Grid, context: Context) -> RunResult:
+    """Run everything on the nodes of a Grid, print one line with the result, and return it with its graph.
+
+    Args:
+        grid: The Grid that Flower gives a ServerApp. Its nodes run the ClientApp ``ldpsim.devices.client_app.app``.
+        context: The ServerApp's context; ``run_config`` has the keys of this module.
+
+    Returns:
+        The result. ``folder`` is below ``LDPSIM_HOME`` (``~/.ldpsim`` without it), on the machine of the ServerApp.
 
     Raises:
         ValueError: for a mistake of the user, in one line.
@@ -159,14 +169,13 @@ def run_on_grid(grid: Grid, context: Context) -> None:
         return nullcontext(connection_of(grid, devices, roster, timeout=timeout, terms=terms))
 
     if public is not None:
-        run_deployed(config, public, terms, connect, roster.refused)
-        return
+        return run_deployed(config, public, terms, connect, roster.refused)
     if any(own for _, own in introductions.values()) and not enrolled:
         raise ValueError(
             "the nodes have devices of their own, which a curator does not enrol: the configuration needs the text of "
             f"the public facts (facts), or in a rehearsal the SuperLink's environment their folder ({STATE})"
         )
-    _simulate(config, state or default_state_folder(context.run_id), enrolled, len(nodes), connect)
+    return _simulate(config, state or default_state_folder(context.run_id), enrolled, len(nodes), connect)
 
 
 def default_config() -> dict[str, str | int | float]:
@@ -196,7 +205,7 @@ def read_config(path: Path) -> dict[str, str | int | float]:
     return config
 
 
-def _simulate(config: Any, state: Path, enrolled: int, nodes: int, connect: Connect) -> None:
+def _simulate(config: Any, state: Path, enrolled: int, nodes: int, connect: Connect) -> RunResult:
     from ldpsim.strategies.results.numbers import share
     from ldpsim.strategies.runs.simulate import simulate
 
@@ -232,3 +241,4 @@ def _simulate(config: Any, state: Path, enrolled: int, nodes: int, connect: Conn
         f"people reported; {result.folder}/result.json",
         flush=True,
     )
+    return result

@@ -171,6 +171,8 @@ def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: li
         rows = nameless.any(axis=1)
         where = f"{path.name}: row {rows.idxmax()}, column {nameless.loc[rows.idxmax()].idxmax()}"
         faults.append(f"{where}: is empty{and_more(int(rows.sum()))}; {_NAMELESS}")
+    elif nameless.any(axis=None):
+        notes.append(f"{path.name}: rows without a name, left out: {int(nameless.any(axis=1).sum()):,}")
     cells = cells[~nameless.any(axis=1)]
     if len(keys) == 1:
         label = column_of("label", header) if options.label is None else options.label

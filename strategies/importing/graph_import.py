@@ -21,16 +21,12 @@ from ldpsim.strategies.importing.files import EDGE_LISTS, GRAPHS, Table, read_ta
 from ldpsim.strategies.importing.forms import form_of
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 from ldpsim.strategies.importing.people import ImportedGraph, check_table_cells, join
+from ldpsim.strategies.importing.summary import summary
 from ldpsim.strategies.importing.vaults import names_of_people, write_vaults
 
 _TEXTS = (*EDGE_LISTS, ".adjlist", ".csv", *GRAPHS)
 _ARRAYS = (".npz", ".pt", ".pth")
 _PICKLES = (".gpickle", ".pickle", ".pkl", ".p")
-NOT_PUBLIC = (
-    "who is linked with whom (public for lpgnn and rgnn)",
-    "feature values (public with --public-features)",
-    "labels of test people; those of training and validation people are public unless a run has --private-labels",
-)
 
 
 def import_graph(
@@ -54,7 +50,8 @@ def import_graph(
             none.
 
     Returns:
-        The counts, what would be public, ``sources``, ``out``, ``warnings`` and ``next``: JSON-ready.
+        The summary (:func:`ldpsim.strategies.importing.summary.summary`), ``sources``, ``out`` and
+        ``next``: JSON-ready.
 
     Raises:
         WrongFiles: with all faults of the files; nothing was written.
@@ -86,7 +83,7 @@ def import_graph(
     document = {
         "sources": [str(path) for path in paths],
         "out": str(target) if target else None,
-        **_summary(population, graph, options, range_from, notes),
+        **summary(population, graph, options, range_from, notes),
         "next": next_command(target, population),
     }
     if folder is not None:
@@ -218,59 +215,6 @@ def rescaled(arrays: dict[str, Any], scale: str) -> dict[str, Any]:
     matrix = csr_array((new, (new_rows, new_columns)), shape=(n, int(arrays["num_features"])))
     matrix.eliminate_zeros()
     return {**arrays, "indptr": matrix.indptr, "indices": matrix.indices, "values": matrix.data}
-
-
-def _summary(
-    population: Population, graph: ImportedGraph, options: ImportOptions, range_from: str, notes: Sequence[str]
-) -> dict[str, Any]:
-    """Return the counts of a population, what would be public about it, and warnings."""
-    facts, split, labels = population.facts, population.own_split, population.labels
-    masks = [part for part in PARTS if part in graph.arrays]
-    unlabelled = int(np.sum(labels < 0))
-    left, right = edges = np.asarray(graph.arrays["edge_index"])
-    loops, count = int(np.sum(left == right)), population.edges.shape[1]
-    warnings = list(notes)
-    if options.scale == "minmax":
-        warnings.append("--scale minmax: each feature's range is computed from the data, which is itself a release")
-    if 0 < len(masks) < len(PARTS):
-        absent = ", ".join(part for part in PARTS if part not in masks)
-        warnings.append(f"masks: {', '.join(masks)} found without {absent}; left out, since --split file needs all")
-    largest = int(np.unique(labels[labels >= 0], return_counts=True)[1].max(initial=0))
-    if facts.classes > max(10, facts.n / 2) or (largest == 1 and facts.classes > 3):
-        warnings.append("most people have a class of their own: --label names the class, --ignore drops a column")
-    if not count:
-        given = f" (self-loops: {loops:,})" if loops else ""
-        warnings.append(f"there is no edge between two people{given}: nothing can be learned from the graph")
-    if unlabelled == facts.n:
-        warnings.append(
-            "nobody has a label: a run needs some; --label NAME takes a column as the class, "
-            "or a CSV with the columns id and label adds them"
-        )
-    return {
-        "people": facts.n,
-        "directed": graph.directed,
-        "edges": {"given": edges.shape[1], "kept": count, "self_loops_dropped": loops,
-                  "repeats_dropped": edges.shape[1] - loops - count},
-        "isolated": int(np.sum(population.degrees == 0)),
-        "classes": facts.classes,
-        "largest_class": largest,
-        "without_label": unlabelled,
-        "features": facts.d,
-        "homophily": population.homophily if np.isfinite(population.homophily) else None,
-        "masks": {"found": masks, "kept": split is not None},
-        "public": {
-            "people": facts.n,
-            "features": facts.d,
-            "feature_range": [facts.feature_low, facts.feature_high],
-            "feature_range_from": range_from,
-            "classes": facts.classes,
-            "classes_from": "stated" if graph.classes_stated else "labels",
-            "class_names": list(facts.class_names),
-            "split": {part: len(getattr(split, part)) for part in PARTS} if split else None,
-        },
-        "not_public": list(NOT_PUBLIC),
-        "warnings": warnings,
-    }  # fmt: skip
 
 
 def next_command(out: Path | None, population: Population) -> str | None:

@@ -60,14 +60,17 @@ def likely_keys(cells: Any) -> tuple[tuple[str, ...], str]:
     """Return the columns that may hold the names, so that the other faults can be told, and the options in words.
 
     The first two columns are an edge's ends where they share a name, and in a table of two where not just one heading
-    says that it is an id; else a column without a repeated text names people, first of all one whose heading says so.
+    says that it is an id; else a column without a repeated text names people, first of all one whose heading says so;
+    else one whose heading says so and in which most texts are different.
     """
     first = tuple(cells.columns[:2])
     ids = [name for name in cells if _ID.fullmatch(name)]
     pair = len(cells.columns) == 2 and len(ids) != 1
     if pair or (len(first) == 2 and {*cells[first[0]]} & {*cells[first[1]]} - {""}):
         return first, f"; here perhaps --source {shlex.quote(first[0])} --target {shlex.quote(first[1])}"
-    name = next((name for name in [*ids, *cells] if len(cells) and not cells[name].duplicated().any()), None)
+    most = {name: cells[name].duplicated().sum() * 2 < len(cells) for name in ids}  # some rows stand twice
+    unique = (name for name in [*ids, *cells] if len(cells) and not cells[name].duplicated().any())
+    name = next(unique, next((name for name in ids if most[name]), None))
     return ((), "") if name is None else ((name,), f"; here perhaps --id {shlex.quote(name)}")
 
 

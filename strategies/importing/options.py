@@ -14,7 +14,7 @@ from typing import Any
 from ldpsim.strategies.setup.option_spec import option, set_checked
 
 COLUMNS, FEATURES, PEOPLE = "Columns", "Features", "People"
-REFUSE = "refuse"
+REFUSE, UNKNOWN = "refuse", "unknown"
 
 
 class WrongFiles(ValueError):
@@ -44,6 +44,7 @@ class ImportOptions:
         decimal: Sign before the decimals of a number.
         scale: What is done with values outside the range; None: they are refused.
         missing: What is done with empty cells of features.
+        ignore_case: Whether texts that differ in case alone are one: names, classes, values.
         duplicates: Which row is taken of a person who has several.
         without_row: What is done with people whom one table names and another one does not.
         masks: ``keep`` or ``drop``: training, validation and test people of the files.
@@ -67,7 +68,8 @@ class ImportOptions:
         shown="refuse outside",
     )  # fmt: skip
     missing: str = option(
-        REFUSE, "Empty cells: zero, mean (a release), drop", FEATURES, "HOW", values=(REFUSE, "zero", "mean", "drop"),
+        REFUSE, "Empty cells: unknown, zero, mean, drop", FEATURES, "HOW",
+        values=(REFUSE, UNKNOWN, "zero", "mean", "drop"),
     )  # fmt: skip
     duplicates: str = option(
         REFUSE, "Person with several rows: first or last", PEOPLE, "HOW", values=(REFUSE, "first", "last")
@@ -75,6 +77,7 @@ class ImportOptions:
     without_row: str = option(
         REFUSE, "People of edges alone: drop or keep", PEOPLE, "HOW", values=(REFUSE, "drop", "keep"),
     )  # fmt: skip
+    ignore_case: bool = option(False, "Texts in another case are one: Rome, ROME", COLUMNS)
     masks: str = option("keep", "Training, validation and test people", PEOPLE, values=("keep", "drop"))
 
     def __post_init__(self) -> None:

@@ -19,15 +19,26 @@ from scipy.sparse import csr_array, hstack
 from ldpsim.devices.array_types import check_growth
 from ldpsim.devices.datasets.array_layouts import PARTS, is_whole, numbered, text_array
 from ldpsim.strategies.importing.files import Table
-from ldpsim.strategies.importing.options import REFUSE, ImportOptions, and_more, in_commas, short
+from ldpsim.strategies.importing.options import REFUSE, UNKNOWN, ImportOptions, and_more, in_commas, short
+from ldpsim.strategies.importing.spellings import (
+    cases,
+    in_words,
+    is_missing,
+    is_no_label,
+    names_of_one_case,
+    of_one_case,
+    words_for_missing,
+)
 
 MASKS = {f"{part}_mask": part for part in PARTS}  # names that PyG uses
-MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")  # texts of an empty cell, in small letters
 MOST_CATEGORIES = 20  # a column of more different texts is rather a name than a category
 _CELLS_AT_ONCE = 1_000_000
 _WHOLE, _FRACTION = r"\d+[.,]0+", r"[.,]0+$"  # a whole number with decimals, and its decimals
 _DATE = re.compile(r"\d{4}[-/.]\d\d?[-/.]\d\d?([T ].*)?|\d\d?[-/.]\d\d?[-/.]\d{2,4}")
-_EMPTY = "--missing zero puts 0 there, mean the column's mean (a release), drop leaves the person out"
+_EMPTY = (
+    "--missing unknown puts 0 there and adds a feature for such people, zero puts 0 there, mean the column's mean (a "
+    "release), drop leaves the person out"
+)
 _WITHOUT_ROW = "add the row; --without-row drop leaves such people out, keep takes empty cells for them"
 
 
@@ -41,6 +52,7 @@ class ImportedGraph:
         classes_stated: Whether the number of classes is stated, not counted in the labels.
         ids: Names of the people, or None where they are numbered.
         columns: Names of the features, or empty.
+        sources: Column of the files of each feature, or empty; a column of text is several features.
         places: Returns the words for a person's feature in the files; None for ``row`` and the number.
         directed: Whether a file says that direction counts.
     """
@@ -50,6 +62,7 @@ class ImportedGraph:
     classes_stated: bool
     ids: list[str] | None = None
     columns: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
     places: Callable[[int, int], str] | None = field(default=None, repr=False)
     directed: bool = False
 
@@ -65,7 +78,7 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
     features has a row for each of them, and no table names anybody else, unless ``options.without_row`` deals with it.
     Without features, the people are all names, sorted (whole numbers by size).
     """
-    tables = _one_form(tables, notes)
+    tables = names_of_one_case(_one_form(tables, notes), options, notes)
     edges, listed = [[table for table in tables if table.of_edges is kind] for kind in (True, False)]
     if not edges:
         files = f": {', '.join(table.file for table in listed)} lists people" if listed else ""
@@ -74,6 +87,9 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
     choices = {"--label": [options.label], "--ignore": options.ignore, "--one-hot": options.categories}
     faults += [f"{option} {name}: no such column; there are {', '.join(there) or 'none'}"
                for option, names in choices.items() for name in names if name not in (None, *there)]  # fmt: skip
+    for table in listed:
+        if ignored := [name for name in table.cells if name in options.ignore]:
+            notes.append(f"{table.file}: not read: {', '.join(name or repr(name) for name in ignored)} (--ignore)")
     parts = [_by_name(table, options, faults, notes) for table in listed]
     owners: dict[Any, Table] = {}
     labelled: Table | None = None  # the first table with labels
@@ -114,7 +130,8 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
 
     return ImportedGraph(
         file, arrays, bool(options.class_names), list(wide.index),
-        tuple(name for _, name in columns), place, any(table.directed for table in edges),
+        tuple(name for _, name in columns), tuple(str(name) for name, _ in columns), place,
+        any(table.directed for table in edges),
     )  # fmt: skip
 
 
@@ -155,11 +172,11 @@ def _by_name(table: Table, options: ImportOptions, faults: list[str], notes: lis
             remedy = "--duplicates first keeps the first row of each person, last the last one"
             faults.append(f"{where}: {short(name)} is already the id of {table.place_of(name)}{more}; {remedy}")
         notes.append(f"{table.file}: rows of people who have one already: {int(repeated.sum()):,}, left out")
-    cells = _numbers(table, options, faults).set_axis(pd.Index(table.names, dtype=object))
+    cells = _numbers(table, options, faults, notes).set_axis(pd.Index(table.names, dtype=object))
     return replace(table, cells=table.cells[~repeated]), cells[~repeated.to_numpy()]
 
 
-def _numbers(table: Table, options: ImportOptions, faults: list[str]) -> Any:
+def _numbers(table: Table, options: ImportOptions, faults: list[str], notes: list[str]) -> Any:
     """Return the columns as numbers, NaN for an empty cell; categories and the label stay text, None where empty.
 
     A column with other texts is a fault; 0 stands for all that is no number there, and the join goes on.
@@ -169,15 +186,12 @@ def _numbers(table: Table, options: ImportOptions, faults: list[str]) -> Any:
     columns: dict[Any, Any] = {}
     for name in names:
         if name == table.label or name in options.categories:
-            texts = _texts(table.cells[name])
-            empty = texts.str.lower().isin([""] if name == table.label else MISSING)
-            columns[name] = texts.astype(object).mask(empty, None)
+            columns[name] = _values(table, name, options, faults, notes)
     numeric, n = [name for name in names if name not in columns], len(table.cells)
     width = max(1, _CELLS_AT_ONCE // max(1, n))  # pandas takes as long for many short columns as for one
     for some in [numeric[first : first + width] for first in range(0, len(numeric), width)]:
         texts = _texts(pd.Series(table.cells[some].to_numpy(object).ravel("F")))  # one column after the other
-        words = texts.str.lower()
-        empty = words.isin(MISSING)
+        words, empty = texts.str.lower(), is_missing(texts, ())
         words = words.str.replace(",", ".") if options.decimal == "," else words
         numbers = pd.to_numeric(words.replace({"true": "1", "false": "0"}), errors="coerce").astype(np.float64)
         wrong = numbers.isna() & ~empty
@@ -192,6 +206,20 @@ def _numbers(table: Table, options: ImportOptions, faults: list[str]) -> Any:
     return pd.DataFrame({name: columns[name] for name in names}, index=table.cells.index)
 
 
+def _values(table: Table, name: str, options: ImportOptions, faults: list[str], notes: list[str]) -> Any:
+    """Return the classes or the values of a column of text, None where a cell is empty."""
+    texts, of_label = _texts(table.cells[name]), name == table.label
+    stated = options.class_names if of_label else options.categories[name]
+
+    def place(row: Any) -> str:
+        return table.place(row, name)
+
+    empty = is_no_label(place, texts, options, faults, notes) if of_label else is_missing(texts, stated)
+    states = "--class-names A,B,..." if of_label else f"--one-hot {shlex.quote(name)}=A,B,..."
+    texts = of_one_case(place, texts.mask(empty, ""), stated, options, faults, notes, states=states)
+    return texts.astype(object).mask(empty, None)
+
+
 def _texts(cells: Any) -> Any:
     """Return a Series as text without blanks around it, empty where a cell is missing."""
     return cells.astype(str).str.strip().where(cells.notna(), "")
@@ -200,7 +228,9 @@ def _texts(cells: Any) -> Any:
 def _no_numbers(table: Table, column: str, wrong: Any, empty: bool, options: ImportOptions) -> str:
     """Return the fault of a column with texts, and what reads it."""
     name, text, kinds = shlex.quote(column), wrong.iloc[0], wrong.nunique()
-    missing = " --missing zero" if empty and options.missing == REFUSE else ""
+    missing = " --missing unknown" if empty and options.missing == REFUSE else ""
+    others = cases(wrong)
+    case = " --ignore-case" if others and not options.ignore_case else ""
     if column in MASKS:
         remedy = "write 0 or 1 there, or "
     elif _DATE.fullmatch(text):
@@ -208,13 +238,17 @@ def _no_numbers(table: Table, column: str, wrong: Any, empty: bool, options: Imp
     elif options.decimal == "." and re.fullmatch(r"[+-]?\d*,\d+", text):
         remedy = f"--decimal ,{missing} reads such numbers, or "
     elif kinds <= MOST_CATEGORIES:
-        remedy = f"--one-hot {name}{missing} makes each value a feature of 0 and 1, "
+        remedy = f"--one-hot {name}{missing}{case} makes each value a feature of 0 and 1, "
     else:
         remedy = ""
     remedy += f"--ignore {name} leaves the column out"
     if table.label is None and column not in MASKS:
         remedy += f", --label {name} takes it as the class"
     more = and_more(len(wrong), f"rows, {kinds} different texts")
+    if empty and options.missing == REFUSE:
+        more += f", other rows are {words_for_missing(table.cells[column])}"
+    if case and kinds <= MOST_CATEGORIES:
+        more += f", {in_words(others)}"
     return f"{table.place(wrong.index[0], column)}: {short(text)} is not a number{more}; {remedy}"
 
 
@@ -236,7 +270,9 @@ def _people(
     lacking = next(table for table, absent in zip(full, missing, strict=True) if absent[first])
     if options.without_row == REFUSE:
         what = f"{short(people[first])} has no row in {lacking.file}{and_more(int(without.sum()), 'people')}"
-        faults.append(f"{table.place_of(people[first])}: {what}; {_WITHOUT_ROW}")
+        others = {} if options.ignore_case else cases(people[without], list(lacking.names))
+        remedy = f"{in_words(others)}: --ignore-case reads them as one; " if others else ""
+        faults.append(f"{table.place_of(people[first])}: {what}; {remedy}{_WITHOUT_ROW}")
     done = "kept with empty cells" if options.without_row == "keep" else "left out"
     notes.append(f"people without a row of features, {done}: {int(without.sum()):,}")
     return people if options.without_row == "keep" else people[~without]
@@ -250,12 +286,15 @@ def _without_holes(
     holes = wide[features].isna()
     counts = holes.sum()[lambda count: count > 0]
     if options.missing == REFUSE:
-        faults += [f"{owners[name].place_of(holes[name].idxmax(), name)}: is empty{and_more(count)}; {_EMPTY}"
-                   for name, count in counts.items()]  # fmt: skip
+        faults += [
+            f"{owners[name].place_of(holes[name].idxmax(), name)}: is {words_for_missing(owners[name].cells[name])}"
+            f"{and_more(count)}; {_EMPTY}"
+            for name, count in counts.items()
+        ]
     elif len(counts):
         where = ", ".join(f"{count:,} in {name}" for name, count in counts.items())
         people = int(holes.any(axis=1).sum())
-        more = {"drop": f"; people left out: {people:,}",
+        more = {"drop": f"; people left out: {people:,}", UNKNOWN: "; a feature says who has one, which is a release",
                 "mean": "; means are computed from the data, which is itself a release"}  # fmt: skip
         notes.append(f"empty cells, --missing {options.missing}: {where}{more.get(options.missing, '')}")
     return wide[~holes.any(axis=1)] if options.missing == "drop" else wide
@@ -277,6 +316,10 @@ def _coded(
             numbers = [*group]
             blocks.append(csr_array(_filled(wide[numbers], options)))
             names += [(name, str(name)) for name in numbers]
+            if options.missing == UNKNOWN:
+                empty = wide[numbers].isna().loc[:, lambda cells: cells.any()]
+                blocks.append(csr_array(empty.to_numpy(np.float64)))
+                names += [(name, f"{name}={UNKNOWN}") for name in empty]
     return csr_array(hstack(blocks, "csr")), names
 
 
@@ -304,6 +347,9 @@ def _category(
     if not stated:
         why = "its values are read from the data, which is itself a release"
         notes.append(f"--one-hot {name}: {why}; --one-hot {name}=A,B,... states them")
+    if options.missing == UNKNOWN:
+        column = column.where(column.notna(), UNKNOWN)
+        stated = (*stated, UNKNOWN) if stated and UNKNOWN not in stated and column.eq(UNKNOWN).any() else stated
     kinds = stated or sorted(column.dropna().unique())
     outside = column[column.notna() & ~column.isin(kinds)]
     if len(outside):

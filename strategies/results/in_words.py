@@ -50,6 +50,7 @@ PROTECTIONS = (
     Protection(0.99, "hardly hidden", "bad"),
     Protection(1.00, "no meaningful protection", "bad"),
 )
+_EXAMPLES = (0.4, 1.0, 2.0, 4.0)  # an epsilon for each degree but the last
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,18 @@ def protection(epsilon: float, delta: float = 0.0) -> Protection:
     """
     chance = guess(epsilon, delta)
     return next(each for each in PROTECTIONS if chance <= each.most)
+
+
+def which_epsilon_hides() -> str:
+    """Return the sentence that stands before a person is asked for an epsilon, as the guide for deciders has it.
+
+    >>> which_epsilon_hides()[:56]
+    'Which epsilon hides? 0.4: hidden well (right guess 59.9 %'
+    """
+    first, *rest = [f"{epsilon:g}: {protection(epsilon).word} ({{}}{guessed(guess(epsilon))})" for epsilon in _EXAMPLES]
+    return (
+        "Which epsilon hides? " + ", ".join([first.format("right guess "), *(each.format("") for each in rest)]) + "."
+    )
 
 
 def recovered(record: Mapping[str, Any]) -> tuple[float, float] | None:

@@ -141,7 +141,7 @@ def simulate(
             log.info("result written")
         for repeat in repeats:
             repeat.end_collection()
-        graph = _graph_of(setup, outcomes[-1]) or without_graph or "this run kept no graph (keep_graph=False)"
+        graph = graph_or_reason(setup, outcomes[-1])
         if isinstance(graph, ResultGraph) and save_graph is not None:
             graph.save(folder / f"graph.{save_graph}" if is_form(save_graph) else save_graph)
         metrics.finish(record)
@@ -181,13 +181,13 @@ def _scorer(repeat: Repeat) -> Callable[[Predictions], float] | None:
     return lambda predictions: float(np.mean(predictions[test] == truth))
 
 
-def _graph_of(setup: Setup, outcome: Outcome) -> ResultGraph | None:
-    """Return the graph of a repeat with its predictions; None if it has none."""
+def graph_or_reason(setup: Setup, outcome: Outcome) -> ResultGraph | str:
+    """Return the graph of a repeat with its predictions, or one sentence that says why there is none."""
     if outcome.graph is None or outcome.predictions is None:
-        return None
+        return no_graph_reason(setup.method) or "this run kept no graph (keep_graph=False)"
     about = {
         "method": setup.method.spec.name,
-        "dataset": run_folder.name_of_data(setup.population.name),
+        "dataset": run_folder.name_of_data(setup.people.name),
         "config_hash": setup.digest,
         "reports_sha256": outcome.collected.reports_sha256,
         "edges": "public" if setup.method.in_force().public_graph else "reconstructed",

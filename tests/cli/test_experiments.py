@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from ldpsim.cli import summary
 from ldpsim.cli.main import app
 from ldpsim.cli.report.gather import gather
+from ldpsim.curator.methods import HoGS
 from ldpsim.strategies.runs.repeat import Repeat
 
 pytestmark = pytest.mark.usefixtures("cells_in_this_process")
@@ -338,3 +339,34 @@ def test_collections_that_were_made_are_summed_by_level() -> None:
     said = " ".join(tune(*arguments).stdout.split())
     assert "2 collections asked the same people (generated), and losses add: a bit" in said
     assert "If 2 collections asked the same people" in " ".join(tune(*arguments[:4]).stdout.split())
+
+
+@pytest.mark.parametrize("command", ["compare", "sweep"])
+def test_ctrl_c_keeps_finished_cells_and_the_same_command_goes_on(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listing: Callable[[Path], dict[str, str]]
+) -> None:
+    """As ``run`` does (``test_run.py``); the finished cell's files are the same to the byte afterwards."""
+    words = {"compare": ["rr", "hogs"], "sweep": ["-g", "method=rr,hogs", "-g", "clients=60", "-g", "nulls=false",
+                                                    "-g", "settings.epochs=3"]}[command]  # fmt: skip
+    given = [command, *words, *(SMALL if command == "compare" else []), "--out", str(tmp_path / "runs")]
+
+    def run() -> Result:
+        return CliRunner(env={"COLUMNS": "80"}).invoke(app, given)
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(HoGS, "train", stop)
+        stopped = run()
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert stopped.exit_code == 130 and "Traceback" not in stopped.output
+    last = stopped.stderr.splitlines()[-1]
+    assert last.startswith("error: interrupted: ")
+    assert f"1 of 2 cells are finished and kept in {folder}; the same command goes on" in last
+    (finished,) = (path.parent for path in folder.glob("*/result.json"))
+    before = listing(finished)
+    went_on = run()
+    assert went_on.exit_code == 0, went_on.output
+    assert len(list(folder.glob("*/result.json"))) == 2 and listing(finished) == before
+    assert [*(tmp_path / "runs").iterdir()] == [folder]

@@ -257,3 +257,21 @@ def test_phases_are_drawn_with_percentage_and_time_left(capsys: pytest.CaptureFi
             progress("train", share)
             time.sleep(0.02)
         heard(capsys, "collect", "100%", "train", "30%", "━")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_bar_has_the_time_left_after_its_first_step(capsys: pytest.CaptureFixture[str], clock: Clock) -> None:
+    """Three cells, of which one was finished by an earlier command: the pace is that of the others."""
+    with Progress(patience=0.0) as progress:
+        progress("cells", 1 / 3)
+        clock.now = 60.0
+        progress("cells", 2 / 3)
+        heard(capsys, "cells", "67%", "60 s left")
+
+
+def test_cells_of_an_earlier_command_say_nothing_on_the_pace(capsys: pytest.CaptureFixture[str], clock: Clock) -> None:
+    with Progress(patience=50.0) as progress:
+        progress("cells", 0.5)
+        clock.now = 60.0
+        progress("cells", 0.75)
+        assert capsys.readouterr().err == "cells 70 %, 60 s left\n"

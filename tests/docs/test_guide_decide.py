@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from docs.layers import ROOT
 from ldpsim.cli.main import app
-from ldpsim.strategies.results.in_words import PROTECTIONS, guess, protection
+from ldpsim.strategies.results.in_words import PROTECTIONS, guess, protection, which_epsilon_hides
 from ldpsim.strategies.results.numbers import guessed
 
 PEOPLE = 1200
@@ -53,6 +53,19 @@ def test_the_guide_says_which_epsilon_hides_before_it_asks_for_one() -> None:
     assert protection(float(above[0]) - 0.1).word == lines[-1][2]
     asked = re.findall(r"--(?:holds|epsilon|match \w+) ([\d.]+)", guide)
     assert asked and {float(each) for each in asked} == {4.0} and "The 4 of the commands below hides little" in before
+
+
+def test_readme_and_plan_say_it_too(tmp_path: Path) -> None:
+    """In the words of the same rule, before the first number is asked for."""
+    readme = (ROOT / "README.md").read_text()
+    (sentence,) = re.findall(r"An epsilon of ([^(]+) \(\[odds\]\(docs/guide-decide\.md#which-epsilon-hides\)\)", readme)
+    said = re.findall(r"([\d.]+) (?:hides )?([a-z ]+)", sentence)
+    assert [protection(float(epsilon)).word for epsilon, _ in said] == [each.word for each in PROTECTIONS[:-1]]
+    assert all(set(words.split()) <= set(protection(float(epsilon)).word.split()) for epsilon, words in said)
+    assert readme.index(sentence) < readme.index("epsilon=4")
+    shown = _ldpsim(f"ldpsim plan vote --clients 1000 --level person --holds 4 --out {tmp_path}")
+    words = " ".join(shown.partition("method ")[0].split())
+    assert which_epsilon_hides() in words and "98.3 % at most: hardly hidden." in words
 
 
 @pytest.mark.slow

@@ -55,9 +55,11 @@ def facts(tmp_path: Path, population: Population) -> Path:
 def test_public_facts_are_enough(tmp_path: Path, enrolled: Enrolled, facts: Path) -> None:
     state = enrolled()
     settings = {"facts": facts.read_text(), "epsilon": 8.0, "collection": "mine"}
-    run_on_grid(LocalGrid(state.folder, 40), context(**settings))
+    result = run_on_grid(LocalGrid(state.folder, 40), context(**settings))
     folder = tmp_path / "flwr" / "hogs-mine"
     record = json.loads((folder / "result.json").read_text())
+    assert result.folder == folder and result.record["devices"] == record["devices"]
+    assert len(result.graph) == 40 and result.graph.about["edges"] == "reconstructed"
     assert record["devices"]["reported"] == 40
     assert record["privacy"]["holds"]["bit_adjacency"]["value"] == pytest.approx(7.2)
     predictions = np.load(folder / "predictions.npy", allow_pickle=False)
