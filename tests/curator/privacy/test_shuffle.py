@@ -31,7 +31,7 @@ def published(ends: str, bisections: int = 10) -> float:
 
     Args:
         ends: ``lower`` for its lower bound; ``printed`` for its upper bound, which takes in one of two directions the
-            loss at the upper end of a step for the larger one; ``mended`` for the larger one in both. Both hold: the two
+            loss at the upper end of a step for the larger one; ``mended`` for the larger one in both. Both hold: the
             directions are mirror images, and the comparison only moves the place where the loop stops.
         bisections: Their number.
     """
