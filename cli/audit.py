@@ -187,7 +187,7 @@ Domain = Annotated[
     o.in_panel(_THEIRS, "--domain", "0:7, a,b,c, a JSON list or module:function", "D"),
 ]
 Claims = Annotated[float | None, o.in_panel(_THEIRS, "--claims", "Claimed epsilon", "EPS")]
-Delta = Annotated[float, o.in_panel(_THEIRS, "--delta", "Delta of the claim", "D")]
+Delta = Annotated[float, o.in_panel(_THEIRS, "--delta", "Delta of the claim, or of the noise below", "D")]
 StatedLaw = Annotated[
     str | None,
     o.in_panel(
@@ -198,6 +198,12 @@ StatedLaw = Annotated[
         show_default="its attribute law",
     ),
 ]
+_NOISE = "Noise of your own: its privacy curve"
+Gaussian = Annotated[float | None, o.in_panel(_NOISE, "--gaussian", "Gaussian noise of this deviation", "SIGMA")]
+Laplace = Annotated[float | None, o.in_panel(_NOISE, "--laplace", "Laplace noise of this scale", "SCALE")]
+_MOVE = "Most that a person moves a value (L2; L1 for Laplace)"
+Sensitivity = Annotated[float | None, o.in_panel(_NOISE, "--sensitivity", _MOVE, "X", show_default="1")]
+Rounds = Annotated[int | None, o.in_panel(_NOISE, "--rounds", "Releases under this noise", "N", show_default="1")]
 _RELEASED = "A published model"
 Released = Annotated[bool, o.in_panel(_RELEASED, "--released-model", "Attack the model that a run publishes")]
 _SHADOWS = "Runs; one half attacks the other"
@@ -221,6 +227,10 @@ def audit(
     claims: Claims = None,
     delta: Delta = 0.0,
     law: StatedLaw = None,
+    gaussian: Gaussian = None,
+    laplace: Laplace = None,
+    sensitivity: Sensitivity = None,
+    rounds: Rounds = None,
     released_model: Released = False,
     shadows: Shadows = None,
     epsilon: Epsilon = None,
@@ -236,7 +246,21 @@ def audit(
     ldpsim audit multi_bit hogs noise
     ldpsim audit vote --epsilon 4 --set batches=1 --out vote.html
     ldpsim audit mine:function --domain 0:7 --claims 1
+    ldpsim audit --gaussian 4 --rounds 10 --delta 1e-5
     """
+    if gaussian is not None or laplace is not None:
+        others = {"NAME": names, "--all": everything, "--domain": domain, "--law": law, "--epsilon": epsilon,
+                  "--set": settings, "--released-model": released_model, "--shadows": shadows,
+                  "--out": out}  # fmt: skip
+        if extras := [option for option, value in others.items() if value]:
+            raise ValueError(f"{extras[0]}: not with --gaussian or --laplace, which are about noise alone")
+        if gaussian is not None and laplace is not None:
+            raise ValueError("--laplace: not with --gaussian; give one noise")
+        _curve(gaussian, laplace, sensitivity, rounds, delta, claims, as_json=as_json, quiet=quiet)
+        return
+    if sensitivity is not None or rounds is not None:
+        option = "--sensitivity" if sensitivity is not None else "--rounds"
+        raise ValueError(f"{option}: only with --gaussian or --laplace")
     if bool(names) == everything:
         raise ValueError("give the names of mechanisms or methods, or --all (and not both)")
     theirs = any(":" in name for name in names or ())
@@ -299,6 +323,20 @@ def audit(
         first = wrong[0]
         text = f"first {first.name}, {first.level}: {first.detail}"
         raise Failure(f"{len(wrong)} of {len(rows)} rows FAIL, {text}", FAILED)
+
+
+def _curve(
+    gaussian: float | None, laplace: float | None, sensitivity: float | None, rounds: int | None, delta: float,
+    claims: float | None, *, as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
+    from ldpsim.cli.own_noise import show_curve
+    from ldpsim.curator.attacks.own_noise import GAUSSIAN, LAPLACE, OwnNoise
+
+    law, scale = (LAPLACE, laplace) if gaussian is None else (GAUSSIAN, gaussian)
+    assert scale is not None
+    noise = OwnNoise(law=law, scale=scale, sensitivity=1.0 if sensitivity is None else sensitivity,
+                     rounds=1 if rounds is None else rounds)  # fmt: skip
+    show_curve(noise, delta, claims, as_json=as_json, quiet=quiet)
 
 
 def _command(names: Sequence[str] | None, flags: Mapping[str, Any]) -> str:

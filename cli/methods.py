@@ -70,22 +70,22 @@ def about(name: str) -> dict[str, Any]:
 def _row(method: Any) -> dict[str, Any]:
     spec = method.spec
     return {
-        "name": spec.name, "paper": spec.paper, "trust": spec.trust, "private": list(spec.private),
-        "mechanisms": list(spec.mechanisms),
+        "name": spec.name, "paper": spec.paper, "trust": spec.trust, "trusted": spec.trusted,
+        "private": list(spec.private), "mechanisms": list(spec.mechanisms),
     }  # fmt: skip
 
 
 def _list(rows: list[dict[str, Any]]) -> None:
     from rich.markup import escape
 
-    shown = text_table("method", "curator", "private", "!paper", gap=1)
+    shown = text_table("method", "trusted", "private", "!paper", gap=1)
     for row in rows:
         private = "".join(_LETTERS.get(name, name) for name in row["private"]) or "-"
-        trust = row["trust"].removesuffix(" curator") if row["trust"] != "none" else "-"
-        shown.add_row(row["name"], trust, private, escape(row["paper"]))
+        shown.add_row(row["name"], row["trusted"], private, escape(row["paper"]))
     screen = console()
     screen.print(shown)
-    screen.print("[dim]private: E edges, F features, L label. Papers and mechanisms in full: --json.[/dim]")
+    screen.print("[dim]trusted: who sees more than one noisy report. private: E edges, F features, L label.[/dim]")
+    screen.print("[dim]Papers and mechanisms in full: --json.[/dim]")
 
 
 def _show(about: dict[str, Any]) -> None:
@@ -95,6 +95,7 @@ def _show(about: dict[str, Any]) -> None:
     rows = {
         "paper": about["paper"],
         "curator": about["trust"].removesuffix(" curator"),
+        "trusted": about["trusted"],
         "private": ", ".join(about["private"]) or "nothing",
         "mechanisms": ", ".join(about["mechanisms"]) or "none",
         "options": ", ".join(about["options"]) or "none",

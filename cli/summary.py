@@ -31,7 +31,11 @@ from ldpsim.strategies.results.verdict import NOT_TAKEN, STANDINGS, null_lines, 
 _SHOWN = 40  # rows of several results
 _NAMES = 24  # columns of a terminal that a method takes in a table
 _HEADING = "bold cyan"
-_ON_NARROW = ({"no noise"}, {"no noise", "simpler"})  # columns that leave a table that is too wide
+_ON_NARROW = (
+    {"no noise"},
+    {"no noise", "trusted"},
+    {"no noise", "trusted", "simpler"},
+)  # columns that leave a table that is too wide
 
 
 def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None) -> Lines:

@@ -69,7 +69,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("help", "summary"),
         ("errors",),
         ("options",),
-        ("curator", "datasets", "doctor", "import_data", "ledger", "methods"),
+        ("curator", "datasets", "doctor", "import_data", "ledger", "methods", "own_noise"),
         ("plan", "poison", "report", "run", "sweep"),
         ("audit", "compare", "dossier", "sheet", "stress", "tune"),
         ("device",),

@@ -238,7 +238,7 @@ def page(name: str) -> str:
     parts = [
         f"# `{name}`",
         f"{kind.spec.paper}" + (f" ([paper]({link}))." if link else "."),
-        f"Trust: {guarantee.trust}. Private: {private}. Mechanisms: {mechanisms}.",
+        f"Trust: {guarantee.trust}. Trusted: {kind.spec.trusted}. Private: {private}. Mechanisms: {mechanisms}.",
         f"```sh\nldpsim run --method {name}{' --set queries=500' if issubclass(kind, LabelAnswers) else ''}\n```",
         f"```{{eval-rst}}\n{chr(10).join(structured(about(kind).splitlines()))}\n```",
         "## What holds",
@@ -269,13 +269,11 @@ def page(name: str) -> str:
 
 def list_of_methods() -> str:
     """Return the table of all methods, with links to their pages."""
-    rows = ["| method | curator | private | paper |", "|---|---|---|---|"]
+    rows = ["| method | trusted | private | paper |", "|---|---|---|---|"]
     for name in BUILT_IN:
         kind = find(name)
         private = ", ".join(kind.spec.private) or "nothing"
-        rows.append(
-            f"| [{name}]({name}.md) | {kind.spec.trust.removesuffix(' curator')} | {private} | {kind.spec.paper} |"
-        )
+        rows.append(f"| [{name}]({name}.md) | {kind.spec.trusted} | {private} | {kind.spec.paper} |")
     return "\n".join(rows)
 
 

@@ -47,7 +47,7 @@ def chart_file(gathered: Gathered, suffix: str) -> bytes:
     import vl_convert
 
     groups = gathered.groups
-    made = _on_paper(chart(groups, groups[0].data, "privacy", matched_level(gathered)))
+    made = _on_paper(chart(groups, groups[0].data, "privacy", matched_level(gathered), switch=False))
     if suffix.lower() == ".png":
         return bytes(vl_convert.vegalite_to_png(made, ppi=_DOTS_PER_INCH))
     if suffix.lower() == ".pdf":

@@ -22,6 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ldpsim.cli.report.gathered import Gathered
 from ldpsim.cli.words import bytes_, count, difference, level, percent, plus_minus, points, seconds
+from ldpsim.curator.methods.spec import TRUSTED
 from ldpsim.curator.privacy.levels import level_term
 from ldpsim.devices.atomic_files import PASSED_AROUND, write_atomically
 from ldpsim.strategies.foreign_text import text
@@ -143,7 +144,9 @@ def matched_level(gathered: Gathered) -> str:
     return str(gathered.match["level"]) if gathered.match else ""
 
 
-def chart(groups: Sequence[Group], data: tuple[str, int], kind: str, matched: str) -> dict[str, Any]:
+def chart(
+    groups: Sequence[Group], data: tuple[str, int], kind: str, matched: str, *, switch: bool = True
+) -> dict[str, Any]:
     """Return a chart of accuracy as Vega-Lite; a group without a figure is a dashed line over the whole width.
 
     Args:
@@ -152,6 +155,7 @@ def chart(groups: Sequence[Group], data: tuple[str, int], kind: str, matched: st
         kind: ``privacy``, with a choice among the claim and the levels, or ``bytes``.
         matched: A level at which losses are equal: the switch offers it, and the chart opens at another one, because
             all points would have one place on its axis; empty for none.
+        switch: Whether a switch colours by who is trusted, where groups differ in it.
     """
     groups = [group for group in groups if group.data == data and group.mean is not None]
     bounded = {name for name in shown_levels() for group in groups if group.row[f"holds_{name}"]}
@@ -163,7 +167,8 @@ def chart(groups: Sequence[Group], data: tuple[str, int], kind: str, matched: st
         interval = accuracy_interval(group)
         ends = {name: None if interval is None else 100 * getattr(interval, name) for name in ("low", "high")}
         values.append({
-            "name": group.line, "tip": _tip(group), "y": 100 * (group.mean or 0.0), "bytes": group.bytes or None,
+            "name": group.line, "trusted": group.row["trusted"], "tip": _tip(group),
+            "y": 100 * (group.mean or 0.0), "bytes": group.bytes or None,
             **ends, **{name: group.row[column] or None for name, column in losses.items()},
         })  # fmt: skip
     bytes_only = kind == "bytes"
@@ -177,13 +182,16 @@ def chart(groups: Sequence[Group], data: tuple[str, int], kind: str, matched: st
          "axis": {"format": "~s" if bytes_only else ",.3~r", "tickCount": 5, "labelOverlap": "greedy"}}  # fmt: skip
     y = {"type": "quantitative", "title": "Test accuracy (%)", "scale": {"zero": False}}
     names = list(dict.fromkeys(group.line for group in groups))
-
-    def by_name(series: Sequence[str]) -> dict[str, Any]:
-        return {"field": "name", "type": "nominal", "sort": None, "scale": cycled(names, series)}
-
-    colour = by_name([f"var(--line-{place})" for place in range(len(SERIES))])
+    lines = [f"var(--line-{place})" for place in range(len(SERIES))]
+    by_name = {"field": "name", "type": "nominal", "sort": None}
+    colour, switches = {**by_name, "scale": cycled(names, lines)}, [selection]
+    trusts = [word for word in TRUSTED if any(value["trusted"] == word for value in values)]
+    if switch and len(trusts) > 1:
+        colour, of_colour = _colour_of(names, trusts, lines)
+        switches.append(of_colour)
     at, simpler = {"calculate": "datum[shown]", "as": "x"}, _simpler_models(groups)
-    with_loss = [at, {"filter": "datum.x !== null"}]
+    at_colour = [at, *({"calculate": "datum[colour]", "as": "series"} for _ in switches[1:])]
+    with_loss = [*at_colour, {"filter": "datum.x !== null"}]
     tip = {"tooltip": {"field": "tip"}, "description": {"field": "tip"}}
     return {
         "$schema": SCHEMA,
@@ -191,16 +199,16 @@ def chart(groups: Sequence[Group], data: tuple[str, int], kind: str, matched: st
         "width": "container",
         "height": 300,
         "autosize": {"type": "fit", "contains": "padding"},
-        "params": [selection],
+        "params": switches,
         "data": {"values": values},
         "layer": [
             {"data": {"values": simpler}, "mark": {"type": "rule", "aria": False, "strokeWidth": 1, "color": "#888"},
              "encoding": {"y": {**y, "field": "y"}}},
             {"mark": {"type": "rule", "aria": False, "strokeDash": [6, 3]},
-             "transform": [at, {"filter": "datum.x === null"}],
+             "transform": [*at_colour, {"filter": "datum.x === null"}],
              "encoding": {"y": {**y, "field": "y"}, "color": colour}},
             {"mark": {"type": "line", "aria": False, "strokeWidth": 1.5}, "transform": with_loss,
-             "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour}},
+             "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour, "detail": by_name}},
             {"mark": {"type": "rule", "aria": False, "strokeWidth": 1}, "transform": with_loss,
              "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}},
             *({"data": {"values": simpler},
@@ -209,9 +217,21 @@ def chart(groups: Sequence[Group], data: tuple[str, int], kind: str, matched: st
                "encoding": {"x": {"value": 0}, "y": {**y, "field": "y"}, "text": {"field": "name"}}}
               for paint in ({"stroke": "var(--paper)", "strokeWidth": 4}, {"fill": "var(--soft)"})),
             {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "transform": with_loss,
-             "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour, "shape": by_name(SHAPES), **tip}},
+             "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour,
+                          "shape": {**by_name, "scale": cycled(names, SHAPES)}, **tip}},
         ],
     }  # fmt: skip
+
+
+def _colour_of(names: list[str], trusts: list[str], lines: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a colour by name or by who is trusted, and the switch between them; shapes tell names apart in both."""
+    both = [cycled(each, lines) for each in (names, trusts)]
+    scale = {part: [entry for one in both for entry in one[part]] for part in ("domain", "range")}
+    legend = {"values": {"expr": f"colour === 'trusted' ? {json.dumps(trusts)} : {json.dumps(names)}"}}
+    switch = {"name": "colour", "value": "name",
+              "bind": {"input": "radio", "name": "Colour by", "options": ["name", "trusted"],
+                       "labels": ["method", "who is trusted"]}}  # fmt: skip
+    return {"field": "series", "type": "nominal", "sort": None, "scale": scale, "legend": legend}, switch
 
 
 def cycled(names: Sequence[str], series: Sequence[str]) -> dict[str, Any]:

@@ -24,13 +24,14 @@ from ldpsim.curator.attacks.drawn_rounds import drawn_rounds, every_stage
 from ldpsim.curator.attacks.examples import Example, Person, person_with, with_attribute
 from ldpsim.curator.attacks.laws import NotWalkable
 from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, Pair, Stream, largest_loss, largest_ratio, laws_of
+from ldpsim.curator.attacks.own_noise import GAUSSIAN, OwnNoise
 from ldpsim.curator.methods import Budget, Method, OwnerMethod, Question
 from ldpsim.curator.methods.base import LocalMethod, questions_asked
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.curator.reports.question import stages_of
 from ldpsim.devices.facts import PublicFacts, Split
-from ldpsim.devices.mechanisms import Mechanism, gaussian
+from ldpsim.devices.mechanisms import Mechanism
 from ldpsim.devices.mechanisms.base import Grouping
 from ldpsim.devices.query import ATTRIBUTES
 
@@ -100,14 +101,14 @@ def _in_rounds(
 
     That is (shift, sigma, times): every answer moves by ``shift`` at most in the L2 norm, has
     Gaussian noise of deviation ``sigma``, and there are ``times`` of them. Together they are
-    one Gaussian mechanism of shift * sqrt(times), whose curve is exact.
+    one Gaussian mechanism, whose curve is exact.
     """
     own, level = getattr(method, "gaussian_composition", None), guarantee.holds[name]
     assert level.value is not None
     exact, how = None, "asks no questions, and says nothing of its noise: give it gaussian_composition()"
     if own is not None and level.delta > 0:
         shift, sigma, times = own(facts, budget)
-        exact = gaussian.epsilon_of(level.delta, shift=shift * math.sqrt(times), sigma=sigma)
+        exact = OwnNoise(law=GAUSSIAN, scale=sigma, sensitivity=shift, rounds=times).epsilon(level.delta)
         how = f"{times} Gaussian answers, delta {level.delta:g}"
     passed = exact is not None and exact <= level.value + _ROUNDING
     return AuditRow(method.spec.name, name, level.value, exact, None, effort.confidence, 0, passed, how)

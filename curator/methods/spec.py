@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Grid = Mapping[str, tuple[Any, ...]]  # parameter -> values
 NO_NETWORK = "none"  # in the place of a network's name, for a method that predicts without one
+TRUSTED = ("nobody", "friends", "shuffler", "sum", "server", "owner")  # from the least trust to the most
 TRAINING_GRID: Grid = {"lr": (0.01, 0.1), "weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)}
 
 
@@ -24,6 +25,7 @@ class MethodSpec:
         name: Name of the method.
         paper: Its paper.
         trust: ``untrusted curator``, ``trusted curator`` or ``none``.
+        trusts: Who must be trusted, one of :data:`TRUSTED`; the default is :attr:`trusted`.
         private: Protected attributes.
         mechanisms: Names of the mechanisms that it asks with.
         trained_by: ``curator``, ``owner``, ``graph owner``, ``devices``, ``silos`` or ``alone`` (for itself).
@@ -58,6 +60,7 @@ class MethodSpec:
     name: str = ""
     paper: str = ""
     trust: str = "untrusted curator"
+    trusts: str = ""
     private: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = ()
     trained_by: str = "curator"
@@ -84,6 +87,24 @@ class MethodSpec:
     halves: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     own_budget: tuple[str, str] | None = None
     memory: str = "reports"
+
+    def __post_init__(self) -> None:
+        """Refuse a word that is not in :data:`TRUSTED` (ValueError)."""
+        if self.trusts not in ("", *TRUSTED):
+            raise ValueError(f"trusts={self.trusts}: must be one of {', '.join(TRUSTED)}")
+
+    @property
+    def trusted(self) -> str:
+        """Party that must be trusted.
+
+        ``nobody``: the curator sees one noisy report a person. ``friends``: they see what her device tells them, and
+        whoever carries it sees who writes to whom. A ``shuffler`` or a ``sum`` sees reports or contributions, and shows
+        the mixture or the sum alone. A ``server`` sees every update, an ``owner`` every record; so does a curator who
+        reads records in clear. Unless ``trusts`` says it, it follows from ``trust``.
+        """
+        if self.trusts or self.trust == "untrusted curator":
+            return self.trusts or "nobody"
+        return "server" if self.in_rounds else "owner"
 
     @property
     def in_rounds(self) -> bool:

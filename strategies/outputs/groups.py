@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ldpsim.curator.methods.spec import TRUSTED
 from ldpsim.curator.privacy.levels import compared_levels, level_term, level_words
 from ldpsim.strategies.foreign_text import number, text
 from ldpsim.strategies.results.averages import mean, spread
@@ -162,6 +163,7 @@ def shown_cells(group: Group, levels: Iterable[str]) -> dict[str, str]:
     best = row["best_null_mean"]
     return {
         "method": group.label,
+        "trusted": row["trusted"],
         "n": str(row["n"]),
         "accuracy": NONE if group.of_devices else score,
         "simpler": NONE if best is None else points(best) + (f" {ABOVE}" if best > test else ""),
@@ -180,14 +182,15 @@ def _beside(device: str, alone: float | None) -> str:
 def table_of(groups: Sequence[Group], levels: Iterable[str] | None = None) -> list[dict[str, str]]:
     """Return the cells of all groups: for every table of groups.
 
-    A column in which no group has a figure is left out, and the number of scores where all are one.
+    A column in which no group has a figure is left out, and the number of scores where all are one, and who is
+    trusted where all trust nobody.
 
     Args:
         groups: The groups.
         levels: Levels of the losses that hold; None for the two of the first ranks.
     """
     rows = [shown_cells(group, list(levels or shown_levels(2))) for group in groups]
-    empty = {"n": "1"}
+    empty = {"n": "1", "trusted": TRUSTED[0]}
     filled = [heading for heading in (rows[0] if rows else ())
               if any(row[heading] != empty.get(heading, NONE) for row in rows)]  # fmt: skip
     return [{heading: row[heading] for heading in filled} for row in rows]
@@ -217,6 +220,7 @@ def _group(records: Sequence[ResultRecord], keys: Sequence[str]) -> Group:
         **null_columns(nulls, verdict),
         **{name: mean([number(each.get(name)) for each in rows]) for name in _MEANS},
         "trust": first["privacy"]["trust"],
+        "trusted": rows[0]["trusted"],
         "claimed": max((number(each["claimed"]) for each in rows), key=lambda value: value or 0.0),
         "collections": max(record["privacy"]["collections"] for record in records),
     }  # fmt: skip

@@ -69,6 +69,7 @@ def assemble(
         },
         "privacy": {
             "trust": settings.method.spec.trust,
+            "trusted": settings.method.in_force().trusted,
             "claimed": parts["claimed"],
             "holds": parts["holds"],
             "collections": parts["collections"],

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ldpsim.curator.methods.spec import TRUSTED
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.strategies.foreign_text import csv_cell, number
 from ldpsim.strategies.results.verdict import DEVICES, null_columns, shown_nulls_of, shown_verdict
@@ -52,6 +53,7 @@ def row_of(record: Mapping[str, Any], folder: str, cell: int = 1) -> Row:
         **{name: record["reference"].get(name) for name in ("nonprivate_test", "nonprivate_test_own_settings")},
         **null_columns(shown_nulls_of(record), shown_verdict(record)),
         "trust": privacy["trust"],
+        "trusted": trusted_in(record),
         "claimed": privacy["claimed"]["value"],
     }
     for level, entry in privacy["holds"].items():
@@ -74,6 +76,20 @@ def row_of(record: Mapping[str, Any], folder: str, cell: int = 1) -> Row:
         "folder": folder,
         "error": None,
     }  # fmt: skip
+
+
+def trusted_in(record: Mapping[str, Any]) -> str:
+    """Return who must be trusted; an older result does not say so, and it follows from its trust and its scores.
+
+    >>> trusted_in({"privacy": {"trust": "trusted curator"}, "accuracy": {"curator": None}})
+    'server'
+    """
+    privacy = record["privacy"]
+    if privacy.get("trusted") in TRUSTED:
+        return str(privacy["trusted"])
+    if privacy["trust"] == "untrusted curator":
+        return "nobody"
+    return "owner" if record["accuracy"].get("curator") is not None else "server"
 
 
 def figures(record: Mapping[str, Any]) -> list[tuple[str, float]]:

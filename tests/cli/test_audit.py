@@ -153,6 +153,28 @@ def test_a_function_of_the_current_folder(tmp_path: Path, monkeypatch: pytest.Mo
     assert "broken(0) raised KeyError" in asked("broken", *claim, "--quiet").stderr
 
 
+def test_the_curve_of_noise_of_ones_own() -> None:
+    """dp-accounting has 3.341409 for a Gaussian of shift root(10) at sigma 4."""
+    found = runner.invoke(app, ["audit", "--gaussian", "4", "--rounds", "10", "--delta", "1e-5", "--json"])
+    document = json.loads(found.stdout)
+    assert found.exit_code == 0 and document["exact"] and document["passed"] is None
+    assert document["epsilon"] == pytest.approx(3.341409, abs=1e-6)
+    pure = runner.invoke(app, ["audit", "--laplace", "10", "--rounds", "30", "--claims", "3"])
+    assert pure.exit_code == 0 and "Epsilon 3 holds at delta 0" in pure.stdout and "The claim 3 holds." in pure.stdout
+    assert max(map(len, pure.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("options, code, said", [
+    ("--gaussian 4 --delta 1e-5 --claims .9", 1, "--claims 0.9: epsilon 0.9264 holds at delta 1e-05"),
+    ("--gaussian 4", 2, "--delta 0: must lie between"), ("--gaussian 0 --delta .1", 2, "--gaussian 0: must lie"),
+    ("grr --rounds 4", 2, "--rounds: only with"), ("grr --laplace 4", 2, "NAME: not with"),
+    ("--laplace 4 --gaussian 4", 2, "--laplace: not with"), ("--laplace 4 --epsilon 1", 2, "--epsilon: not with"),
+])  # fmt: skip
+def test_noise_of_ones_own_that_fails(options: str, code: int, said: str) -> None:
+    found = runner.invoke(app, ["audit", *options.split()])
+    assert found.exit_code == code and said in found.stderr and len(found.stderr.strip().splitlines()) == 1
+
+
 FEW = ("--released-model", "--shadows", "8", "--set", "epochs=5")
 
 

@@ -24,18 +24,25 @@ def test_one_line_each() -> None:
     assert max(map(len, lines)) <= 80
     for name in table():
         assert sum(line.split()[0] == name for line in lines) == 1
-    assert any(line.startswith("hogs") and "untrusted" in line and " EF " in line for line in lines)
+    assert any(line.startswith("hogs") and " nobody " in line and " EF " in line for line in lines)
 
 
 def test_as_json() -> None:
     shown = CliRunner().invoke(app, ["methods", "--json"])
     rows = json.loads(shown.stdout)
-    assert all(set(row) == {"name", "paper", "trust", "private", "mechanisms"} for row in rows)
+    assert all(set(row) == {"name", "paper", "trust", "trusted", "private", "mechanisms"} for row in rows)
     hogs = next(row for row in rows if row["name"] == "hogs")
-    assert hogs["trust"] == "untrusted curator"
+    assert hogs["trust"] == "untrusted curator" and hogs["trusted"] == "nobody"
     assert hogs["private"] == ["adjacency", "features"]
     assert {"randomized_response", "one_bit"} <= set(hogs["mechanisms"])
     assert "HoGS" in hogs["paper"]
+
+
+def test_who_is_trusted() -> None:
+    rows = {row["name"]: row["trusted"] for row in json.loads(CliRunner().invoke(app, ["methods", "--json"]).stdout)}
+    expected = {"vote": "nobody", "ldp-fedavg": "nobody", "isolate": "nobody", "dp-fedavg": "server",
+                "silo-fedgcn": "server", "privgnn": "owner", "gap": "owner", "b1": "owner", "raw": "owner"}  # fmt: skip
+    assert {name: rows[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize("name", sorted(names())[::4])

@@ -109,7 +109,7 @@ def test_equal_budgets_are_told_from_what_holds_and_not_from_what_was_wanted(
 
 def test_claimed_stands_beside_held_and_accuracy_beside_nulls_and_the_reference(comparison: Path) -> None:
     page = own(render(gather([comparison])))
-    assert "hogs 3 61.0 ± 1.0 78.8 ▲ 85.1 70.0 8 14.4 21,798 810 B" in words(page, "glance")
+    assert "hogs nobody 3 61.0 ± 1.0 78.8 ▲ 85.1 70.0 8 14.4 21,798 810 B" in words(page, "glance")
     nulls = words(page, "nulls")
     assert "78.8 ± 0.3 55.0 ± 1.1 60.9 ± 0.4 33.1 ± 0.6 30.2 ± 0.0" in nulls
     assert "Labels on the graph alone are 17.6 points above the method." in nulls
@@ -121,7 +121,11 @@ def test_claimed_stands_beside_held_and_accuracy_beside_nulls_and_the_reference(
 
 def test_a_chart_has_a_line_for_each_method_and_none_is_left_out(comparison: Path) -> None:
     chart, sent = json.loads(Elements(render(gather([comparison]))).scripts[0])
-    (choice,) = chart["params"]
+    choice, colour = chart["params"]
+    assert colour["bind"]["options"] == ["name", "trusted"] and colour["value"] == "name"
+    assert {point["name"]: point["trusted"] for point in chart["data"]["values"]} == {
+        "hogs": "nobody", "lpgnn": "nobody", "dp-fedavg": "server", "mlp": "owner", "raw": "owner"
+    }  # fmt: skip
     assert choice["value"] == "user" and choice["bind"]["options"] == [
         "user",
         "relationship",
@@ -132,14 +136,14 @@ def test_a_chart_has_a_line_for_each_method_and_none_is_left_out(comparison: Pat
     assert points == {"hogs": 14.4, "lpgnn": None, "dp-fedavg": None, "mlp": None, "raw": None}
     hogs = next(point for point in chart["data"]["values"] if point["name"] == "hogs")
     assert hogs["tip"].startswith(
-        "hogs\nn: 3\naccuracy: 61.0 ± 1.0\nsimpler: 78.8 ▲\nno noise: 85.1\ndevice (alone): 70.0"
+        "hogs\ntrusted: nobody\nn: 3\naccuracy: 61.0 ± 1.0\nsimpler: 78.8 ▲\nno noise: 85.1\ndevice (alone): 70.0"
     )
     assert hogs["low"] < hogs["y"] < hogs["high"] and hogs["bytes"] == 810
     lines = chart["layer"][0]["data"]["values"]  # the best figure of each simpler model, close ones with one label
     assert [line["name"] for line in lines] == [
         "graph alone 78.8", "features alone 62.0", "largest class 30.1"
     ]  # fmt: skip
-    assert sent["params"] == [{"name": "shown", "value": "bytes"}]
+    assert sent["params"] == [{"name": "shown", "value": "bytes"}, colour]
 
 
 def test_the_picture_comes_first_then_one_sentence_then_the_table_and_all_else_is_folded(comparison: Path) -> None:

@@ -19,7 +19,7 @@ from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.strategies.experiments.cells import Failed
 from ldpsim.strategies.experiments.sweep import SweepResult
 from ldpsim.strategies.foreign_text import csv_cell, from_csv_cell, number, printable, text
-from ldpsim.strategies.outputs.groups import groups_of
+from ldpsim.strategies.outputs.groups import groups_of, table_of
 from ldpsim.strategies.outputs.paper import latex_table
 from ldpsim.strategies.outputs.result_view import html_of_run, text_of_run
 from ldpsim.strategies.outputs.shell import command_of, comparison_of
@@ -57,6 +57,19 @@ def result(method: str, test: float, seed: int, *, loss: float | None = 7.0, nul
 
 def labels(*records: dict[str, Any]) -> list[str]:
     return [f"{group.label}: {group.row['n']}" for group in groups_of(records)]
+
+
+def test_who_is_trusted_is_a_column_where_they_differ_and_old_results_say_it_too() -> None:
+    clear = result("gap", 0.5, 0, loss=1.0)
+    clear["privacy"] |= {"trust": "trusted curator", "trusted": "sum"}
+    alone, mixed = ([result("hogs", 0.5, 0, loss=1.0)], [result("hogs", 0.5, 0, loss=1.0), clear])
+    assert "trusted" not in table_of(groups_of(alone))[0]
+    assert [row["trusted"] for row in table_of(groups_of(mixed))] == ["nobody", "sum"]
+    for trust, curator, expected in (("trusted curator", None, "server"), ("trusted curator", 0.5, "owner"),
+                                     ("none", 0.5, "owner"), ("untrusted curator", None, "nobody")):  # fmt: skip
+        old = result("m", 0.5, 0)
+        old["privacy"]["trust"], old["accuracy"]["curator"] = trust, curator
+        assert groups_of([old])[0].row["trusted"] == expected
 
 
 def test_figures_by_hand() -> None:
@@ -136,12 +149,12 @@ def test_a_table_by_hand() -> None:
     rows = [line for line in latex_table(groups_of(BUDGETS), command="ldpsim report x", version="1").splitlines()
             if line.endswith(r"\\")]  # fmt: skip
     assert rows[0].startswith(
-        r"method & n & accuracy & simpler & no noise & device (alone) & epsilon claimed & friendship & person"
+        r"method & trusted & n & accuracy & simpler & no noise & device (alone) & epsilon claimed & friendship & person"
     )
-    assert [row.split(" & ")[:3] for row in rows[1:]] == [
-        [r"hogs, $\varepsilon$ 2", "3", r"52.0 $\pm$ 0.0"],
-        [r"hogs, $\varepsilon$ 8", "3", r"58.0 $\pm$ 0.0"],
-        ["raw", "6", r"55.0 $\pm$ 3.3"],
+    assert [row.split(" & ")[:4] for row in rows[1:]] == [
+        [r"hogs, $\varepsilon$ 2", "nobody", "3", r"52.0 $\pm$ 0.0"],
+        [r"hogs, $\varepsilon$ 8", "nobody", "3", r"58.0 $\pm$ 0.0"],
+        ["raw", "owner", "6", r"55.0 $\pm$ 3.3"],
     ]
     assert " & 1 & 2 & not asked & " in rows[1] and " & in clear & " in rows[3]
 
