@@ -70,12 +70,12 @@ def measure_answer(folder: Path, devices: int = DEVICES, rounds: int = 10) -> Fi
     """Return CPU seconds of an answer, and of its local steps alone."""
     import numpy as np
 
-    from ldpsim.devices.federated.local_steps import Stack
-    from ldpsim.devices.federated.members import inputs_of
+    from ldpsim.devices.data.population import records_of
+    from ldpsim.devices.federated.members import stack_of
 
     seen, people, task, weights = _training(folder, devices, devices, rounds)
-    inputs = [inputs_of(people.record(one), task, np.dtype(np.float32)) for one in range(devices)]
-    stacks = [Stack(inputs[at : at + 500], task) for at in range(0, devices, 500)]
+    shards = [range(at, min(at + 500, devices)) for at in range(0, devices, 500)]
+    stacks = [stack_of(records_of(people, shard), task, np.dtype(np.float32)) for shard in shards]
     began = time.process_time()
     for _ in range(rounds):
         for stack in stacks:
@@ -105,8 +105,9 @@ def measure_run(folder: Path, options: dict[str, Any]) -> Figures:
 def measured(root: Path, name: str, *words: str, threads: bool = False) -> Figures:
     """Return the figures of one measurement in a process of its own, with the program of a checkout."""
     with tempfile.TemporaryDirectory(prefix="ldpsim-bench-") as folder:
+        script, state = str(root / "benchmarks" / "speed" / Path(__file__).name), f"{folder}/state"
         done = subprocess.run(
-            [sys.executable, str(Path(__file__).resolve()), "--measure", name, "--state", f"{folder}/state", *words],
+            [sys.executable, script, "--measure", name, "--state", state, *words],
             cwd=root, env={**os.environ, **({} if threads else ONE_THREAD), "PYTHONPATH": str(root)},
             stdout=subprocess.PIPE, text=True, check=True,
         )  # fmt: skip

@@ -286,7 +286,7 @@ def test_a_silos_steps_are_autograds(population: Population) -> None:
     task = Task("one", "own", d, 4, c, 0.5, 3, weight_decay=0.01, seed=1)
     flat = task.shape.initial(2, np.float64)
     spread, features = silo.inside(), silo.features(d)
-    (found,) = Stack([silo.inputs(task, None, training=True)], task).train(flat, mu=0.3)
+    (found,) = Stack.of([silo.inputs(task, None, training=True)], task).trained(flat, mu=0.3)
     own = torch.tensor(flat, requires_grad=True)
     s, x = torch.tensor(spread.toarray(), dtype=torch.float64), torch.tensor(features.toarray(), dtype=torch.float64)
     labels, nodes = torch.tensor(silo.labels), np.flatnonzero(silo.training)
