@@ -52,7 +52,7 @@ class Group:
         """Return the message to one node."""
         message = self.built.get(node)
         if message is None:
-            own, content = self.own.get(node), cast(RecordDict, self.content)
+            own, content = self.own.get(node), RecordDict() if self.content is None else self.content
             told = content if own is None else RecordDict({**content, OWN: own})
             message = self.built[node] = Message(told, node, self.kind)
             self.stamp(message)

@@ -115,7 +115,7 @@ class Updates:
             return Updates.whole(np.stack(list(self))).distances(at)
         moves = (self.entries - self.base[self.columns]).astype(np.float64)
         owner = np.repeat(np.arange(len(self)), np.diff(self.starts))
-        squares = np.bincount(owner, (moves * moves).sum(axis=1), len(self))
+        squares = np.bincount(owner, (moves * moves).sum(axis=1), len(self)).astype(np.float64)
         for place, row in enumerate(self.rest):
             move = (row - at[self.base.size :]).astype(np.float64)
             squares[place] += move @ move

@@ -11,6 +11,7 @@ itself, answers nothing. The counter also notices a ledger that is an old one or
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -291,5 +292,11 @@ class Ledger:
             LedgerDamaged: as :meth:`enter`.
         """
         rows = self.enter(answers, [end.head.seal for end in ends.values()], keys)
-        each = zip(ends.items(), rows, questions, strict=True)
-        self._ends |= {device: end.after(row, question, loss) for (device, end), row, question in each}
+        totals = {end.spent: end.spent + loss for end in {end.spent: end for end in ends.values()}.values()}
+        noisy = [
+            [(row.kind, question)] if math.isfinite(loss.vector) else ()
+            for row, question in zip(rows, questions, strict=True)
+        ]
+        for row, end, more in zip(rows, ends.values(), noisy, strict=True):
+            head = Head(row.number + 1, row.seal)
+            self._ends[row.device] = TrainingEnd(head, totals[end.spent], (*end.under_noise, *more))

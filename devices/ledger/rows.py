@@ -193,8 +193,7 @@ def head_of(answers: Sequence[Answer]) -> Head:
     return Head(len(answers), answers[-1].seal) if answers else Head()
 
 
-@dataclass(frozen=True)
-class TrainingEnd:
+class TrainingEnd(NamedTuple):
     """End of a device's chain, and what a training has to know of its answers.
 
     Args:
@@ -203,8 +202,8 @@ class TrainingEnd:
         under_noise: Kind and question of each answer under noise: none of them is answered again.
     """
 
-    head: Head = Head()
-    spent: Loss = _PAID_BEFORE
+    head: Head
+    spent: Loss
     under_noise: tuple[tuple[str, bytes], ...] = ()
 
     @classmethod
@@ -218,13 +217,6 @@ class TrainingEnd:
     def answered(self, kind: str, question: bytes) -> bool:
         """Return whether the device answered this question under noise."""
         return (kind, question) in self.under_noise
-
-    def after(self, row: Answer, question: bytes, loss: Loss) -> TrainingEnd:
-        """Return the end after one more answer of a training, sealed."""
-        noisy = self.under_noise
-        if math.isfinite(loss.vector):
-            noisy = (*noisy, (row.kind, question))
-        return TrainingEnd(Head(row.number + 1, row.seal), self.spent + loss, noisy)
 
 
 def reports_of(
