@@ -44,12 +44,13 @@ class Ledger:
     Args:
         path: The SQLite file, which :meth:`create` made. One that is missing or blank is damaged.
         counter: Holds the ends of the devices' chains in a place of its own.
+        durable: Whether a commit waits for the disk.
 
     Raises:
         LedgerDamaged: where the file is not a ledger, or cannot be opened.
     """
 
-    def __init__(self, path: Path, *, counter: Counter | None = None) -> None:
+    def __init__(self, path: Path, *, counter: Counter | None = None, durable: bool = True) -> None:
         self.path = path
         self._lock = threading.RLock()
         self._holder = 0  # the thread whose transaction it is
@@ -60,7 +61,7 @@ class Ledger:
         with failing(f"{path.name} cannot be opened", (*FAILURES, OSError)):
             if not path.exists():
                 raise LedgerDamaged(f"{path.name} is gone; enrolment alone makes a ledger")
-            self._db, self._files = connect(path)
+            self._db, self._files = connect(path, durable=durable)
             try:
                 (self._form,) = self._db.execute("PRAGMA schema_version").fetchone()
                 self._check_present()
