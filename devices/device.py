@@ -9,10 +9,8 @@ a noiseless release. This module works without Flower.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable, Container, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -22,19 +20,16 @@ from numpy.typing import NDArray
 from ldpsim.devices import raw_record
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.curator_key import query_of, split_question
-from ldpsim.devices.data.population import Population, Record, records_of
-from ldpsim.devices.draw import Drawn, DrawTask, data_messages, draw
+from ldpsim.devices.data.population import Population, records_of
+from ldpsim.devices.draw import Drawn, DrawTask, draw
 from ldpsim.devices.ledger import decisions
 from ldpsim.devices.ledger.decisions import AlreadyCollected, NewRelease, Replay
 from ldpsim.devices.ledger.ledger import CounterMismatch, Ledger, LedgerDamaged
-from ldpsim.devices.ledger.rows import Answer, Head, head_of, reports_of, training_answer
-from ldpsim.devices.mechanisms.exact_loss import Loss
-from ldpsim.devices.noise import derive_key
+from ldpsim.devices.ledger.rows import Answer, reports_of
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.policy.terms import people_asked
 from ldpsim.devices.query import InvalidQuery, Query
 from ldpsim.devices.report import Report, pack_report
-from ldpsim.devices.training_task import AnswerKind, Task
 
 
 class Refusal(Enum):
@@ -53,27 +48,6 @@ class Refusal(Enum):
     def of(cls, error: LedgerDamaged) -> Refusal:
         """Return the refusal of a device whose ledger fails in this way."""
         return cls.COUNTER_MISMATCH if isinstance(error, CounterMismatch) else cls.LEDGER_DAMAGED
-
-
-@dataclass(frozen=True)
-class RoundPermit:
-    """Permission for one federated answer, with its keys and prior loss.
-
-    Args:
-        record: The private data.
-        head: End of the device's chain in the ledger.
-        spent: Loss of all its training answers so far.
-        question: Fingerprint of all that the device was told, except for the training's id.
-        data_digest: Keyed digest of the data that the answer depends on.
-        noise_key: Key of the answer's noise.
-    """
-
-    record: Record
-    head: Head
-    spent: Loss
-    question: bytes
-    data_digest: bytes
-    noise_key: bytes
 
 
 class PermittedQuery(NamedTuple):
@@ -332,54 +306,3 @@ class Device:
             return self.ledger.chains(self._state.seal_keys([self.index]))[self.index]
         except LedgerDamaged as error:
             return error
-
-    def takes_part(self, task: Task) -> bool:
-        """Return whether the device would answer in this training, had it not answered in others."""
-        return self._state.policy.allows_round(task, "update", Loss(0.0, 0.0))
-
-    def join(self, task: Task, kind: AnswerKind, question: bytes) -> RoundPermit | Refusal:
-        """Decide about a round; call this, and :meth:`enter`, in one ledger transaction.
-
-        The number of the answer in the ledger is in the key of its noise: no two answers share
-        any. The device keeps no updates, so it cannot repeat one: a question that it answered
-        under noise before, in this training or another, is refused.
-
-        Args:
-            task: The training.
-            kind: The answer that is wanted.
-            question: SHA-256 of all that the device is told, except for the training's id.
-        """
-        if self.mode != "federated":
-            return self.refuse(Refusal.MODE_REFUSED)
-        state, index = self._state, self.index
-        chain = self._chain()
-        if isinstance(chain, LedgerDamaged):
-            return Refusal.of(chain)
-        trained = [answer for answer in chain if answer.is_training]
-        spent = trained[-1].total if trained else Loss(0.0, 0.0)
-        if not state.policy.allows_round(task, kind, spent):
-            return Refusal.POLICY_REFUSED
-        if task.adds_noise(kind) and any(
-            answer.kind == kind and answer.parts[0].fingerprint == question for answer in trained
-        ):
-            return Refusal.REPORT_COLLECTED
-        head, nonce = head_of(chain), self.ledger.nonce(index)
-        records, secret = records_of(state.population, [index]), state.secrets[index].tobytes()
-        messages = (data_messages(records, name)[0] for name in task.scope(kind))
-        digest = b"".join(hmac.digest(secret, message, "sha256") for message in messages)
-        parts = [b"training noise", kind.encode(), question, head.answers.to_bytes(8, "little"), digest]
-        key = derive_key(secret, *parts, *([nonce] if nonce else []))
-        return RoundPermit(records[0], head, spent, question, digest, key)
-
-    def enter(self, task: Task, kind: AnswerKind, permit: RoundPermit, size: int) -> None:
-        """Enter an answer of ``size`` bytes in the ledger.
-
-        Raises:
-            LedgerDamaged: where it cannot be written; nothing may leave then.
-        """
-        end = permit.head
-        answer = training_answer(
-            self.index, end, permit.spent, collection=task.collection, kind=kind, scope=task.scope(kind),
-            fingerprint=permit.question, loss=task.loss(kind), data_digest=permit.data_digest, size=size,
-        )  # fmt: skip
-        self.ledger.enter([answer], [end.seal], self._state.seal_keys([self.index]))

@@ -21,9 +21,8 @@ from flwr.app import Message, MessageType
 from ldpsim.devices.device import Device, Refusal, Steps, advance, answering
 from ldpsim.devices.draw import Drawn, DrawTask, draw
 from ldpsim.devices.enrolment.state import State
-from ldpsim.devices.federated.participation import TRAINING, answer_round
-from ldpsim.devices.federated.wire import common
-from ldpsim.devices.ledger.ledger import CounterMismatch, LedgerDamaged
+from ldpsim.devices.federated.messages import Answers, Questions
+from ldpsim.devices.federated.participation import TRAINING, KeptInputs, answer_round
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.report import Report
 from ldpsim.devices.wire import (
@@ -137,23 +136,34 @@ class Fleet:
         self._device = device
         self._pool = pool
         self._ahead = 0 if pool is None else 4 * pool.workers  # batches whose reports the pool draws
+        self._inputs = KeptInputs()
         self._recent: dict[int, None] = {}  # shards in the order of their last batch
 
-    def answer(self, messages: Iterable[Message]) -> Iterator[Message]:
-        """Yield the replies; those of a batch leave after its commit."""
+    def answer(self, messages: Iterable[Message]) -> Iterable[Message]:
+        """Return the replies, for :class:`Questions` as :class:`Answers`; those of a batch leave after its commit."""
+        if isinstance(messages, Questions) and all(map(self._trains, (group.kind for group in messages.groups))):
+            return self._rounds(messages)
+        return self._answer(messages)
+
+    def _trains(self, kind: str) -> bool:
+        return kind in TRAINING and self.state.policy.mode == "federated"
+
+    def _answer(self, messages: Iterable[Message]) -> Iterator[Message]:
         for kind, run in groupby(messages, key=lambda message: message.metadata.message_type):
             if kind == REPORTS_TYPE:
                 yield from self._answers(map(self._batch_for_all, run))
             elif kind in _QUESTIONS:
                 yield from self._answers(map(self._batch_of, self._groups(run, _question)))
-            elif kind in TRAINING and self.state.policy.mode == "federated":
-                for group in self._groups(run, lambda m: common(m) if m.has_content() else ()):
-                    yield from self._train(group)
+            elif self._trains(kind):
+                yield from self._rounds(Questions.of(run))
             else:
                 yield from map(self._other, run)
 
     def _of(self, message: Message) -> int:
-        return message.metadata.dst_node_id - 1 if self._device is None else self._device
+        return self._of_node(message.metadata.dst_node_id)
+
+    def _of_node(self, node: int) -> int:
+        return node - 1 if self._device is None else self._device
 
     def _groups(self, messages: Iterator[Message], key: Callable[[Message], object]) -> Iterator[list[Message]]:
         """Yield messages of one shard and key together, one a device; the messages to a device keep their order."""
@@ -229,27 +239,18 @@ class Fleet:
             for one in running.values():
                 one.steps.close()
 
-    def _train(self, messages: Sequence[Message]) -> list[Message]:
-        """Answer messages of a training, one a device of one shard; their rows share a commit."""
-        devices = [self._of(message) for message in messages]
-        self._keep_open(devices[0] // self.state.shard)
-        try:
-            parties = [(Device(self._of(message), self.state), message) for message in messages]
-            kind = TRAINING[messages[0].metadata.message_type]
-            with self.state.ledger(devices[0]).transaction(devices):
-                replies = list(answer_round(parties, kind, self.state.received))
-        except CounterMismatch as error:  # it is committed, but nothing of these devices may leave
-            lost = {m.metadata.dst_node_id: m for m in messages if self._of(m) in error.devices}
-            answers = [answer for answer in replies if answer.metadata.src_node_id not in lost]
-            return answers + [reply(Refusal.COUNTER_MISMATCH, message, device=-1) for message in lost.values()]
-        except (LedgerDamaged, OSError):
-            return [reply(Refusal.LEDGER_DAMAGED, message, device=-1) for message in messages]
-        except Exception:
-            # A malformed message. Nothing was committed, so each is answered alone: that one is refused.
-            if len(messages) > 1:
-                return [answer for message in messages for answer in self._train([message])]
-            return [reply(Device(devices[0], self.state).refuse(Refusal.UNKNOWN_QUERY), messages[0], device=devices[0])]
-        return replies
+    def _rounds(self, questions: Questions) -> Answers:
+        """Answer questions of a training; the answers of a ledger's devices to one of them share a commit."""
+        parts = []
+        for group in questions.groups:
+            devices = [self._of_node(node) for node in group.nodes]
+            for _, places in groupby(range(len(devices)), key=lambda place: devices[place] // self.state.shard):
+                own = list(places)
+                self._keep_open(devices[own[0]] // self.state.shard)
+                nodes = group.among([group.nodes[place] for place in own])
+                parts += answer_round(self.state, [devices[place] for place in own], nodes, self.state.received,
+                                      self._inputs)  # fmt: skip
+        return Answers(parts)
 
 
 def _question(message: Message) -> bytes:

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import (
     DifferentialPrivacyServerSideAdaptiveClipping,
@@ -28,15 +28,8 @@ from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.federated.fedavg import Federated, FedNova
 from ldpsim.curator.methods.federated.private import DPFedAvg
 from ldpsim.devices.federated.exchange import read_representation
-from ldpsim.devices.federated.wire import (
-    EXCHANGE_TYPE,
-    STEPS,
-    WEIGHTS,
-    record_of,
-    round_content,
-    take_others,
-    weights_record,
-)
+from ldpsim.devices.federated.messages import Answers, Group, Questions
+from ldpsim.devices.federated.wire import EXCHANGE_TYPE, STEPS, WEIGHTS, record_of, round_content, weights_record
 from ldpsim.devices.network import FloatArray, usable
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.rounds.checkpoint import ServerState, restore_state, state_of
@@ -63,11 +56,31 @@ class TrainingPlan:
     seed: int
 
 
+Aggregate = tuple[ArrayRecord | None, MetricRecord | None]
 # TrainingGrid picks the nodes of a round; Flower's strategies then ask all of them.
 EVERYBODY: Mapping[str, Any] = {"min_train_nodes": 0, "min_evaluate_nodes": 0, "min_available_nodes": 0}
 
 
-class ServerAdam(FedAdam):
+class Average(FedAvg):
+    """FedAvg of the answers of a round as they come: one product, and no message where nobody looks at one."""
+
+    def _construct_messages(self, record: RecordDict, node_ids: list[int], message_type: str) -> Questions:
+        return Questions([Group(message_type, record, sorted(node_ids))])
+
+    def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
+        """Return the mean of the weights, weighted by the number of people."""
+        answered = Answers.of(replies).updates()
+        if answered is None or answered.updates is None or answered.people is None:
+            return None, None
+        return weights_record(answered.updates.mean(answered.people)), MetricRecord()
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """Return the share of the people whose class is right."""
+        right, people = Answers.of(replies).judged()
+        return MetricRecord({"accuracy": right / people}) if people else None
+
+
+class ServerAdam(FedAdam, Average):
     """Flower's FedAdam; its state are the two moments of the update, by name of the array."""
 
     def state(self) -> ServerState:
@@ -83,13 +96,17 @@ class ServerAdam(FedAdam):
             setattr(self, name, moments or None)
 
 
+class Proximal(FedProx, Average):
+    """Flower's FedProx."""
+
+
 def _fedavg(method: Federated, plan: TrainingPlan) -> FedAvg:
     """Return FedAvg, FedProx or FedAdam."""
     if method.server_optimiser == "adam":
         return ServerAdam(**EVERYBODY, eta=method.server_lr, tau=1e-8)
     if method.mu:
-        return FedProx(**EVERYBODY, proximal_mu=method.mu)
-    return FedAvg(**EVERYBODY)
+        return Proximal(**EVERYBODY, proximal_mu=method.mu)
+    return Average(**EVERYBODY)
 
 
 def _fednova(method: FedNova, plan: TrainingPlan) -> NormalisedAverage:
@@ -97,7 +114,7 @@ def _fednova(method: FedNova, plan: TrainingPlan) -> NormalisedAverage:
     return NormalisedAverage(method.least_steps, method.local_steps, plan.seed, normalised=method.normalised)
 
 
-class NormalisedAverage(FedAvg):
+class NormalisedAverage(Average):
     """FedNova: updates are divided by their number of local steps before they are averaged.
 
     Paper: Wang et al. 2020, https://arxiv.org/abs/2007.07481, for plain gradient steps. The server tells each device
@@ -128,25 +145,21 @@ class NormalisedAverage(FedAvg):
         """Return a message to every node; those with the same number of steps share one record."""
         config["server-round"] = server_round
         self.sent = arrays[WEIGHTS].numpy()
-        records = {steps: ConfigRecord({**config, STEPS: steps}) for steps in range(self.least, self.most + 1)}
-        return [
-            Message(round_content(arrays, records[self.steps(server_round, node)]), node, MessageType.TRAIN)
-            for node in grid.get_node_ids()
-        ]
+        alike: dict[int, list[int]] = {}
+        for node in sorted(grid.get_node_ids()):
+            alike.setdefault(self.steps(server_round, node), []).append(node)
+        return Questions(
+            Group(MessageType.TRAIN, round_content(arrays, ConfigRecord({**config, STEPS: steps})), nodes)
+            for steps, nodes in sorted(alike.items())
+        )
 
-    def aggregate_train(
-        self, server_round: int, replies: Iterable[Message]
-    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+    def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
         """Scale every update to the mean number of steps, and average."""
-        heard = list(replies)
-        steps = [self.steps(server_round, reply.metadata.src_node_id) for reply in heard]
-        if self.normalised and len(set(steps)) > 1:
-            mean = float(np.mean(steps))
-            for reply, own in zip(heard, steps, strict=True):
-                new = reply.content.array_records["arrays"][WEIGHTS].numpy()
-                scaled = self.sent + mean / own * (new - self.sent)
-                reply.content["arrays"] = weights_record(scaled.astype(new.dtype, copy=False))
-        return super().aggregate_train(server_round, heard)
+        answers = Answers.of(replies)
+        steps = np.array([self.steps(server_round, node) for node in answers.nodes])
+        if self.normalised and len(set(steps.tolist())) > 1:
+            answers = answers.moved(self.sent, steps.mean() / steps)
+        return super().aggregate_train(server_round, answers)
 
 
 def _scaffold(method: Federated, plan: TrainingPlan) -> Scaffold:
@@ -154,7 +167,7 @@ def _scaffold(method: Federated, plan: TrainingPlan) -> Scaffold:
     return Scaffold(plan.people, plan.task.steps * plan.task.lr)
 
 
-class Scaffold(FedAvg):
+class Scaffold(Average):
     """SCAFFOLD: local steps that are corrected by the difference of two control variates.
 
     Paper: Karimireddy et al. 2020, https://arxiv.org/abs/1910.06378, algorithm 1, option II, global step size 1.
@@ -185,24 +198,18 @@ class Scaffold(FedAvg):
         self.sent = arrays[WEIGHTS].numpy()
         if self.control is None:
             self.control = np.zeros_like(self.sent)
-        control = weights_record(self.control)
-        return [
-            Message(round_content(arrays, config, self.variates.get(node), control), node, MessageType.TRAIN)
-            for node in grid.get_node_ids()
-        ]
+        content = round_content(arrays, config, None, weights_record(self.control))
+        return Questions([Group(MessageType.TRAIN, content, sorted(grid.get_node_ids()), self.variates)])
 
-    def aggregate_train(
-        self, server_round: int, replies: Iterable[Message]
-    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+    def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
         """Average the updates; move c; keep the control variates of the devices that answered."""
-        heard = list(replies)
-        variates = {reply.metadata.src_node_id: take_others(reply) for reply in heard}
-        arrays, metrics = super().aggregate_train(server_round, heard)
+        answers = Answers.of(replies)
+        arrays, metrics = super().aggregate_train(server_round, answers)
         if arrays is not None and self.control is not None:
             mean = (self.sent - arrays[WEIGHTS].numpy()) / self.reach
-            moved = self.control + len(heard) / self.people * (mean - self.control)
+            moved = self.control + len(answers) / self.people * (mean - self.control)
             self.control = usable(moved.astype(self.sent.dtype))
-            self.variates |= variates
+            self.variates = self.variates | answers.others()
         return arrays, metrics
 
     def state(self) -> ServerState:
@@ -226,7 +233,7 @@ def _ego(method: Federated, plan: TrainingPlan) -> EgoFedAvg:
     return EgoFedAvg(plan.nodes, plan.task)
 
 
-class EgoFedAvg(FedAvg):
+class EgoFedAvg(Average):
     """FedAvg with one more entry in each message: the rows that the device's neighbours sent a round before.
 
     A device of the task ``ego`` adds up one row of 2 x hidden floats from every neighbour; in its first answer it lists
@@ -247,8 +254,8 @@ class EgoFedAvg(FedAvg):
         """Ask every device once for its neighbours and its first representation."""
         config = ConfigRecord({"task": self.task.to_bytes()})
         content = round_content(arrays, config)
-        messages = [Message(content, node, EXCHANGE_TYPE) for node in self.everybody]
-        self._keep(grid.exchange(messages, "subscription"), arrays[WEIGHTS].dtype)
+        questions = Questions([Group(EXCHANGE_TYPE, content, sorted(self.everybody))])
+        self._keep(grid.exchange(questions, "subscription"), arrays[WEIGHTS].dtype)
 
     def own(self, node: int, dtype: str) -> ArrayRecord | None:
         """Return the rows that a node's neighbours sent, zeros for a silent one.
@@ -278,18 +285,20 @@ class EgoFedAvg(FedAvg):
         config["server-round"] = server_round
         return self._messages(arrays, config, dict.fromkeys(grid.get_node_ids(), MessageType.EVALUATE))
 
-    def _messages(self, arrays: ArrayRecord, config: ConfigRecord, kinds: Mapping[int, str]) -> list[Message]:
+    def _messages(self, arrays: ArrayRecord, config: ConfigRecord, kinds: Mapping[int, str]) -> Questions:
         """Return a message of its kind to each node, with the rows of the node's neighbours."""
-        rows = {node: self.own(node, arrays[WEIGHTS].dtype) for node in kinds}
-        return [Message(round_content(arrays, config, rows[node]), node, kind) for node, kind in kinds.items()]
+        rows = {node: own for node in kinds if (own := self.own(node, arrays[WEIGHTS].dtype)) is not None}
+        alike: dict[str, list[int]] = {}
+        for node, kind in sorted(kinds.items()):
+            alike.setdefault(kind, []).append(node)
+        content = round_content(arrays, config)
+        return Questions(Group(kind, content, nodes, rows) for kind, nodes in alike.items())
 
-    def aggregate_train(
-        self, server_round: int, replies: Iterable[Message]
-    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+    def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
         """Keep the representations, average the updates."""
-        heard = list(replies)
-        self._keep(heard, self._dtype)
-        return super().aggregate_train(server_round, [reply for reply in heard if "arrays" in reply.content])
+        answers = Answers.of(replies)
+        self._keep(answers, self._dtype)
+        return super().aggregate_train(server_round, answers)
 
     def state(self) -> ServerState:
         """Return the rows and neighbours received so far, as arrays."""
@@ -308,46 +317,54 @@ class EgoFedAvg(FedAvg):
         lists = [part.tolist() for part in np.split(state["listed"], state["ends"][:-1])]
         self.neighbours = dict(zip(state["listers"].tolist(), lists, strict=False))
 
-    def _keep(self, replies: Iterable[Message], dtype: str) -> None:
+    def _keep(self, answers: Answers, dtype: str) -> None:
         """Keep the representations, and the neighbours where a device lists them."""
         nodes = set(self.everybody)
-        for reply in replies:
-            neighbours, values = read_representation(take_others(reply), self.task, dtype)
-            node = reply.metadata.src_node_id
+        for node, record in sorted(answers.others().items()):
+            neighbours, values = read_representation(record, self.task, dtype)
             self.sent[node] = values
             if neighbours is not None:
                 self.neighbours[node] = [other + 1 for other in neighbours.tolist() if other + 1 in nodes]
 
 
-Aggregate = tuple[ArrayRecord | None, MetricRecord | None]
-
-
-class _NoiseForReplies(Strategy):
-    """Mixin for Flower's wrappers for central DP: noise for the number of replies, from a secret seed.
+class _Clipping(Strategy):
+    """Mixin for Flower's wrappers for central DP: noise for the number of answers, from a secret seed.
 
     Papers: McMahan et al. 2018, https://arxiv.org/abs/1710.06963; adaptive clipping: Andrew et al. 2021,
     https://arxiv.org/abs/1905.03871.
 
     Flower divides the noise by the number of sampled devices, but the sum of updates by the
     number of replies. If devices drop out, the noise is then too small for the mean. Here
-    both numbers are the number of replies.
+    both numbers are the number of answers.
 
     Flower draws from numpy's global generator. Each round seeds it anew.
     """
 
     current_arrays: ArrayRecord
     num_sampled_clients: int
+    clipping_norm: float
     strategy: Strategy
     noise_seed: int
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
-        """Clip, average and add noise; a round without replies is no release."""
-        heard = [_moved(reply, self.current_arrays) for reply in replies]
-        self.num_sampled_clients = len(heard)
-        if not heard:
+        """Clip, average and add noise; a round without answers is no release."""
+        answers = Answers.of(replies)
+        answered = answers.updates()
+        if answered is None or answered.updates is None:
             return None, None
+        self.num_sampled_clients = len(answered.nodes)
+        sent = self.current_arrays[WEIGHTS].numpy()
+        norms = answered.updates.distances(sent)
+        clipped = norms > self.clipping_norm
+        factors = np.divide(self.clipping_norm, norms, out=np.ones_like(norms), where=clipped)
         with seeded(derive(self.noise_seed, "noise of the server", server_round)):
-            return super().aggregate_train(server_round, heard)  # type: ignore[safe-super]
+            self._adapt(int(clipped.sum()))
+            arrays, metrics = self.strategy.aggregate_train(server_round, answers.moved(sent, factors))
+            wrapper: Any = self  # Flower's
+            return None if arrays is None else wrapper._add_noise_to_aggregated_arrays(arrays), metrics
+
+    def _adapt(self, clipped: int) -> None:
+        """Move the clipping norm, given how many updates were clipped."""
 
     def state(self) -> ServerState:
         """Return the state of the wrapped strategy."""
@@ -358,14 +375,16 @@ class _NoiseForReplies(Strategy):
         restore_state(self.strategy, state)
 
 
-class FixedClipping(_NoiseForReplies, DifferentialPrivacyServerSideFixedClipping):
-    """Flower's wrapper for fixed clipping, with noise for the number of replies."""
+class FixedClipping(_Clipping, DifferentialPrivacyServerSideFixedClipping):
+    """Flower's wrapper for fixed clipping, with noise for the number of answers."""
 
 
-class AdaptiveClipping(_NoiseForReplies, DifferentialPrivacyServerSideAdaptiveClipping):
-    """Flower's wrapper for adaptive clipping, with noise for the number of replies. Its state is the clipping norm."""
+class AdaptiveClipping(_Clipping, DifferentialPrivacyServerSideAdaptiveClipping):
+    """Flower's wrapper for adaptive clipping, with noise for the number of answers. Its state is the clipping norm."""
 
-    clipping_norm: float
+    def _adapt(self, clipped: int) -> None:
+        """Move it as Flower does."""
+        self._geometric_update(self._noisy_fraction(clipped, self.num_sampled_clients))
 
     def state(self) -> ServerState:
         """Return the clipping norm, and the state of the wrapped strategy."""
@@ -375,20 +394,6 @@ class AdaptiveClipping(_NoiseForReplies, DifferentialPrivacyServerSideAdaptiveCl
         """Set the clipping norm, and restore the wrapped strategy."""
         self.clipping_norm = float(state["clipping_norm"])
         super().restore({name: value for name, value in state.items() if name != "clipping_norm"})
-
-
-def _moved(reply: Message, current: ArrayRecord) -> Message:
-    """Move an update of exactly zero by 1e-6, because Flower divides by its norm.
-
-    A saturated network can give a zero update. The clipping norm still bounds the moved one.
-    """
-    record = reply.content.array_records["arrays"]
-    weights, before = record[WEIGHTS].numpy(), current[WEIGHTS].numpy()
-    if not np.any(weights != before):
-        weights = before.copy()
-        weights[0] += max(1e-6, 1e-6 * abs(float(before[0])))
-        reply.content["arrays"] = weights_record(weights)
-    return reply
 
 
 def _private(method: DPFedAvg, plan: TrainingPlan) -> Strategy:

@@ -95,6 +95,7 @@ def enrol(
     seed: int | None,
     residents: Sequence[int] | None = None,
     counters: Path | str | None = None,
+    durable: bool = True,
 ) -> State:
     """Make one device for every person of a population, or for some of them.
 
@@ -107,6 +108,7 @@ def enrol(
         counters: A folder, or the address of a PostgreSQL database, that is not rolled back, copied
             or deleted with ``folder``: each answer is counted there
             (:mod:`ldpsim.devices.ledger.counter`). None counts nothing.
+        durable: Whether answers wait for the disk. False is for people who do not exist, in a folder that is removed.
 
     Raises:
         ValueError: where the folder holds devices already, or something else, or the counters'
@@ -123,7 +125,7 @@ def enrol(
             raise ValueError(f"{folder} is not empty and holds no enrolled devices (found {foreign})")
         _remove_empty_ledgers(folder)
         population.save(folder / "population")
-        for path in (*(folder / "population").iterdir(), folder / "population"):
+        for path in (*(folder / "population").iterdir(), folder / "population") if durable else ():
             make_durable(path)
         n = len(population)
         here = np.arange(n) if residents is None else np.unique(np.asarray(residents, np.int64))
@@ -142,6 +144,8 @@ def enrol(
             head |= {"format": PARTIAL, "residents": here.tolist()}
         if place is not None:
             head |= {"format": COUNTED, "counters": place}
+        if not durable:
+            head["durable"] = False
         write_atomically(folder / "enrolment.json", json.dumps(head, indent=1))
     return State(folder)
 
@@ -216,7 +220,9 @@ class State:
         if ledger is None:
             if not 0 <= index < len(self):  # else a message to nobody would make a file
                 raise LedgerDamaged(f"no device {index} is enrolled here")
-            ledger = self._ledgers[shard] = Ledger(self.folder / ledger_name(shard), counter=self.counter(shard))
+            ledger = self._ledgers[shard] = Ledger(
+                self.folder / ledger_name(shard), counter=self.counter(shard), durable=self.head.get("durable", True)
+            )  # fmt: skip
         return ledger
 
     def counter(self, shard: int) -> Counter | None:

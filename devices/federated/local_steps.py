@@ -27,7 +27,8 @@ gradient g b^T for W1, with b the gradient of b1. So its control variate has no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.federated.updates import Updates
 from ldpsim.devices.network import diverging, softmax, usable
 from ldpsim.devices.training_task import Task
 
@@ -77,7 +79,6 @@ class Inputs:
         labels: int (members,), 0 .. classes - 1.
         first: float (hidden,): k1; None where neighbours sent nothing.
         second: float (hidden,): k2; None likewise.
-        variate: The party's control variate, (:func:`variate_size`,); None: it has none.
     """
 
     rows: SparseRows
@@ -85,37 +86,60 @@ class Inputs:
     labels: NDArray[np.int64]
     first: FloatArray | None = field(default=None, repr=False)
     second: FloatArray | None = field(default=None, repr=False)
-    variate: FloatArray | None = field(default=None, repr=False)
 
 
 class Stack:
-    """Inputs of one or many parties, stacked. Many have one member each.
+    """Inputs of one or many parties, stacked. Many have one member each. They are the same in all rounds of a training.
 
     Args:
-        inputs: One a party, at least one.
         task: The sizes and steps.
+        rows: The input rows of all parties, one after another.
+        ends: int64 (parties + 1,): where each one's rows begin and end.
+        spread: c of all members; its columns are the rows of all parties.
+        labels: int64 (parties, members).
+        received: float (parties, hidden) twice: k1 and k2; None: neighbours sent nothing.
+        variates: float (parties, :func:`variate_size`): control variates; None: there are none.
     """
 
-    def __init__(self, inputs: Sequence[Inputs], task: Task) -> None:
-        self.task, self.inputs = task, inputs
-        rows = np.array([len(one.rows) for one in inputs])
-        ends = np.concatenate([[0], np.cumsum(rows)])
-        self.owner = np.repeat(np.arange(len(inputs)), rows)
-        self.matrix = _stacked([one.rows for one in inputs]).matrix(task.d)
-        self.spread = _stacked([one.spread for one in inputs], ends).matrix(len(self.owner))
+    def __init__(
+        self, task: Task, rows: SparseRows, ends: NDArray[np.int64], spread: SparseRows, labels: NDArray[np.int64],
+        received: tuple[FloatArray, FloatArray] | None = None, variates: FloatArray | None = None,
+    ) -> None:  # fmt: skip
+        self.task, self.labels, self.variates = task, labels, variates
+        self.owner = np.repeat(np.arange(len(labels)), np.diff(ends))
+        self.matrix, self.spread = rows.matrix(task.d), spread.matrix(len(self.owner))
         ones = np.ones(len(self.owner), self.spread.dtype)
         self.plain_sum = SparseRows(ends, np.arange(len(ones)), ones).matrix(len(ones))
-        self.labels = np.stack([one.labels for one in inputs])
-        nothing = np.zeros(task.hidden, self.matrix.dtype)
-        self.first = np.stack([nothing if one.first is None else one.first for one in inputs])
-        self.second = np.stack([nothing if one.second is None else one.second for one in inputs])
-        self.single = bool(np.all(rows == 1))
+        nothing = np.zeros((len(labels), task.hidden), self.matrix.dtype)
+        self.first, self.second = received or (nothing, nothing)
+        self.single = len(self.owner) == len(labels) and bool(np.all(np.diff(ends) == 1))
         if not task.of_silos:
             squares = (self.matrix.data * self.matrix.data).astype(np.float64)
             squares = SparseRows(self.matrix.indptr, self.matrix.indices, squares).matrix(task.d)
             self.gram: Any = (squares @ np.ones(task.d)).astype(self.matrix.dtype)[:, None]
             if not self.single:
                 self.gram = _blocks(self.matrix, self.gram, ends)
+            # The rows of W1 that each party changes, and the place of each entry of its inputs among them.
+            self._row = np.repeat(np.arange(len(self.owner)), np.diff(self.matrix.indptr))
+            changed = self.owner[self._row] * np.int64(task.d) + self.matrix.indices
+            self._changed, self._place = np.unique(changed, return_inverse=True)
+
+    @classmethod
+    def of(cls, inputs: Sequence[Inputs], task: Task) -> Stack:
+        """Return the stack of the inputs of parties, at least one."""
+        ends = np.concatenate([[0], np.cumsum([len(one.rows) for one in inputs])])
+        rows, spread = _stacked([one.rows for one in inputs]), _stacked([one.spread for one in inputs], ends)
+        nothing = np.zeros(task.hidden, rows.values.dtype)
+        first, second = (np.stack([nothing if given is None else given for given in each])
+                         for each in zip(*((one.first, one.second) for one in inputs), strict=True))  # fmt: skip
+        return cls(task, rows, ends, spread, np.stack([one.labels for one in inputs]), (first, second))
+
+    def with_received(self, received: tuple[FloatArray, FloatArray] | None, variates: FloatArray | None) -> Stack:
+        """Return the stack with what the parties were sent in one round; the arguments are those of the class."""
+        stack = copy(self)
+        stack.first, stack.second = received or (self.first, self.second)
+        stack.variates = variates
+        return stack
 
     def hidden(self, flat: FloatArray) -> FloatArray:
         """Return all rows' hidden units before the activation, less b1."""
@@ -129,48 +153,39 @@ class Stack:
         result: FloatArray = np.matmul(self._summed(np.maximum(self.hidden(flat) + b1, 0)), w2) + b2
         return result
 
-    def train(self, flat: FloatArray, *, mu: float = 0.0) -> FloatArray:
-        """Return every party's weights after its local steps, (parties, size)."""
-        return np.stack([weights.copy() for weights in self.trained(flat, mu=mu)])
-
     def trained(
-        self, flat: FloatArray, *, mu: float = 0.0, control: FloatArray | None = None, seed: Sequence[int] = ()
-    ) -> Iterator[FloatArray]:
-        """Yield each party's weights after its local steps, (size,), in a buffer that the next ones reuse.
+        self, flat: FloatArray, *, mu: float = 0.0, steps: int | None = None, control: FloatArray | None = None,
+        seed: Sequence[int] = (),
+    ) -> Updates:  # fmt: skip
+        """Return the parties' weights after their local steps.
 
         Args:
             flat: The global weights, (size,).
             mu: Weight of FedProx's term.
+            steps: Number of steps; None: the task's.
             control: The server's control variate, (size,); None: steps are plain. All parties then have one of their
                 own, and one row of inputs.
             seed: Seed of the dropout.
         """
-        task, n = self.task, len(self.inputs)
-        b1, w2, b2, moved = self._stepped(flat, mu, control, seed)
-        base, buffer = flat.copy(), flat.copy()
+        task, n = self.task, len(self.labels)
+        steps = task.steps if steps is None else steps
+        *others, moved = self._stepped(flat, mu, steps, control, seed)
+        rest = np.concatenate([part.reshape(n, -1) for part in others], axis=1)
+        if task.of_silos:
+            return Updates.whole(np.concatenate([moved.reshape(n, -1), rest], axis=1))
+        base = task.shape.parts(flat)[0].copy()
         if control is not None:
-            task.shape.parts(base)[0][...] -= task.steps * task.lr * task.shape.parts(control)[0]
-        w1, *others = task.shape.parts(buffer)
-        matrix = self.matrix
-        if not task.of_silos:
-            row = np.repeat(np.arange(len(self.owner)), np.diff(matrix.indptr))
-            with diverging():
-                moved = matrix.data[:, None] * moved[row]
-        first = matrix.indptr[np.searchsorted(self.owner, np.arange(n + 1))]
-        # One copy of the weights at a time stays in the cache; all of them would be written to memory twice.
-        for party in range(n):
-            buffer[:] = base
-            for target, result in zip(others, (b1, w2, b2), strict=True):
-                target[...] = result[party]
-            moves = slice(first[party], first[party + 1])
-            if task.of_silos:
-                w1[...] = moved
-            elif self.single:  # no column stands twice
-                w1[matrix.indices[moves]] += moved[moves]
+            base -= steps * task.lr * task.shape.parts(control)[0]
+        columns = self._changed % task.d
+        starts = np.searchsorted(self._changed, np.arange(n + 1) * np.int64(task.d))
+        entries = base[columns]
+        with diverging():
+            changes = self.matrix.data[:, None] * moved[self._row]
+            if len(changes) == len(entries):  # no column of a party stands twice
+                entries[self._place] += changes
             else:
-                with diverging():
-                    np.add.at(w1, matrix.indices[moves], moved[moves])
-            yield buffer
+                np.add.at(entries, self._place, changes)
+        return Updates(base, starts, columns, entries, rest)
 
     def _summed(self, hidden: FloatArray) -> FloatArray:
         """Return p of every member, (parties, members, hidden)."""
@@ -179,10 +194,10 @@ class Stack:
 
     @diverging()
     def _stepped(
-        self, flat: FloatArray, mu: float, control: FloatArray | None, seed: Sequence[int]
+        self, flat: FloatArray, mu: float, steps: int, control: FloatArray | None, seed: Sequence[int]
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return b1, W2 and b2 of every party after its steps, and U by row, or W1 of the silo."""
-        task, owner, n = self.task, self.owner, len(self.inputs)
+        task, owner, n = self.task, self.owner, len(self.labels)
         w1, *others = task.shape.parts(flat)
         b1, w2, b2 = (np.repeat(part[None], n, axis=0) for part in others)
         start = None if task.of_silos else self.hidden(flat)
@@ -191,7 +206,7 @@ class Stack:
         places = np.ogrid[: self.labels.shape[0], : self.labels.shape[1]]
         drift, shift = self._controlled(control)
         rng = np.random.Generator(np.random.PCG64(list(seed)))  # an empty seed is drawn from by nobody
-        for number in range(task.steps):
+        for number in range(steps):
             if start is None:
                 z = self.matrix @ moved
             else:  # W1's part of c moves the weights of all devices alike
@@ -208,24 +223,24 @@ class Stack:
             error /= self.labels.shape[1]
             back = np.matmul(error, w2.transpose(0, 2, 1)).reshape(-1, task.hidden)
             back = (self.spread.T @ back) * slope
-            steps = [self.plain_sum @ back, np.matmul(p.transpose(0, 2, 1), error), error.sum(axis=1),
-                     self.matrix.T @ back if start is None else back]  # fmt: skip
+            gradients = [self.plain_sum @ back, np.matmul(p.transpose(0, 2, 1), error), error.sum(axis=1),
+                         self.matrix.T @ back if start is None else back]  # fmt: skip
             present = (b1, w2, b2, moved)
             if mu or task.weight_decay:
                 pulls = (task.weight_decay * own + mu * (own - at) for own, at in zip(present, origins, strict=True))
-                steps = [step + pull for step, pull in zip(steps, pulls, strict=True)]
+                gradients = [each + pull for each, pull in zip(gradients, pulls, strict=True)]
             if shift is not None:
-                steps = [step + more for step, more in zip(steps, shift, strict=True)]
-            for weights, step in zip(present, steps, strict=True):
-                weights -= task.lr * step
+                gradients = [each + more for each, more in zip(gradients, shift, strict=True)]
+            for weights, gradient in zip(present, gradients, strict=True):
+                weights -= task.lr * gradient
         return b1, w2, b2, moved
 
     def _controlled(self, control: FloatArray | None) -> tuple[FloatArray | None, list[FloatArray] | None]:
         """Return what c does to every row's products in a step, and c - c_i for b1, W2, b2 and the rows' own part."""
-        if control is None:
+        if control is None or self.variates is None:
             return None, None
         c1, b1, w2, b2 = self.task.shape.parts(control)
-        own: FloatArray = np.stack([one.variate for one in self.inputs if one.variate is not None])
+        own = self.variates
         h, classes = w2.shape
         own_b1, own_w2, own_b2 = own[:, :h], own[:, h:-classes], own[:, -classes:]
         drift: FloatArray = self.matrix @ np.ascontiguousarray(c1)
@@ -262,15 +277,16 @@ def variate_size(task: Task) -> int:
 
 
 @diverging()
-def next_variate(own: FloatArray, control: FloatArray, before: FloatArray, after: FloatArray, task: Task) -> FloatArray:
-    """Return the device's next control variate.
+def next_variates(own: FloatArray, control: FloatArray, before: FloatArray, after: Updates, reach: float) -> FloatArray:
+    """Return the devices' next control variates, (devices, :func:`variate_size`).
 
     Args:
-        own: The present one, (:func:`variate_size`,).
+        own: The present ones.
         control: The server's, (size,).
-        before, after: Weights before and after the local steps, (size,).
-        task: Steps, learning rate and sizes.
+        before: The weights before the local steps, (size,).
+        after: The weights after them.
+        reach: Number of steps times their learning rate, K lr.
     """
-    part = slice(len(before) - len(own), None)
-    moved: FloatArray = (before[part] - after[part]) / (task.steps * task.lr)
+    part = slice(-own.shape[1], None)
+    moved: FloatArray = (before[part] - after.rest) / reach
     return usable((own - control[part] + moved).astype(before.dtype, copy=False))

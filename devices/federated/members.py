@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from flwr.app import ArrayRecord
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray, check_rows
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.population import Record, Records, records_by_column
 from ldpsim.devices.federated.exchange import Shared, rows_record
-from ldpsim.devices.federated.local_steps import Inputs, SparseRows
+from ldpsim.devices.federated.local_steps import Inputs, SparseRows, Stack
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.training_task import Task
 
@@ -144,30 +145,45 @@ def contribution_of(record: Record | Members, task: Task) -> ArrayRecord:
     """Return what a party adds to the sums: for one person, the neighbours and the scaled features."""
     if isinstance(record, Members):
         return record.contribution(task.d)
-    columns, values = scaled_record(record, task, np.dtype(np.float32))
+    columns, values, _ = scaled(records_by_column([record]), task, np.dtype(np.float32))
     return rows_record(SparseRows.one(columns, values), neighbours=record.neighbours)
 
 
-def inputs_of(record: Record, task: Task, dtype: np.dtype[Any], sums: Shared | None = None) -> Inputs:
-    """Return the inputs of one person, by the sums that its device was sent or by its own features."""
-    label = np.array([class_of(record, task)])
-    if sums is not None:
-        rows, weights = sums.rows, sums.more["weights"].astype(dtype)
-        rows = SparseRows(rows.starts, rows.columns, rows.values.astype(dtype))
-        return Inputs(rows, SparseRows.one(np.arange(len(weights)), weights), label)
-    columns, values = scaled_record(record, task, dtype)
-    loop = dtype.type(1 / (1 + len(record.neighbours)) if task.sees == "ego" else 1)
-    return Inputs(SparseRows.one(columns, loop * values), SparseRows.one(np.arange(1), loop * np.ones(1, dtype)), label)
+def stack_of(records: Records, task: Task, dtype: np.dtype[Any]) -> Stack:
+    """Return the stack of people, one a device, by their own features."""
+    columns, values, starts = scaled(records, task, dtype)
+    weights = np.ones(len(records), dtype)
+    if task.sees == "ego":
+        weights = (1 / (1 + records.neighbour_counts)).astype(dtype)
+        values = np.repeat(weights, np.diff(starts)) * values
+    each = np.arange(len(records) + 1)
+    rows, spread = SparseRows(starts, columns, values), SparseRows(each, each[:-1], weights)
+    return Stack(task, rows, each, spread, classes_of(records.labels, task)[:, None])
 
 
-def scaled_record(record: Record, task: Task, dtype: np.dtype[Any]) -> tuple[NDArray[np.int64], FloatArray]:
-    """Return a record's columns and scaled values; a column outside 0 .. d - 1 is left out."""
-    columns = record.feature_indices.astype(np.int64)
-    values = record.feature_values.astype(dtype)
-    if len(columns) and not (columns[0] >= 0 and columns[-1] < task.d):
-        inside = (columns >= 0) & (columns < task.d)
+def inputs_of(label: int, task: Task, dtype: np.dtype[Any], sums: Shared) -> Inputs:
+    """Return the inputs of one person, by the sums that its device was sent."""
+    weights = sums.more["weights"].astype(dtype)
+    rows = SparseRows(sums.rows.starts, sums.rows.columns, sums.rows.values.astype(dtype))
+    return Inputs(rows, SparseRows.one(np.arange(len(weights)), weights), classes_of(np.array([label]), task))
+
+
+def scaled(
+    records: Records, task: Task, dtype: np.dtype[Any]
+) -> tuple[NDArray[np.int64], FloatArray, NDArray[np.int64]]:
+    """Return the joined columns and scaled values of records, and where each one's begin and end.
+
+    A column outside 0 .. d - 1 is left out. A person's values do not depend on who else is there.
+    """
+    columns, values = records.feature_indices.astype(np.int64), records.feature_values.astype(dtype)
+    starts, inside = records.feature_starts, (columns >= 0) & (columns < task.d)
+    if not inside.all():
+        starts = np.concatenate([[0], np.cumsum(inside)])[starts]
         columns, values = columns[inside], values[inside]
-    return columns, values if task.scaling == "none" else values / dtype.type(size_of(values, task.scaling))
+    if task.scaling != "none":
+        sizes = [size_of(values[start:end], task.scaling) for start, end in pairwise(starts.tolist())]
+        values = values / np.repeat(np.array(sizes, dtype), np.diff(starts))
+    return columns, values, starts
 
 
 def size_of(values: FloatArray, scaling: str) -> float:
@@ -177,6 +193,6 @@ def size_of(values: FloatArray, scaling: str) -> float:
     return float(np.abs(values).sum() if scaling == "row" else np.sqrt((values * values).sum())) or 1.0
 
 
-def class_of(record: Record, task: Task) -> int:
-    """Return the label, or the first class for a label outside the classes."""
-    return record.label if 0 <= record.label < task.classes else 0
+def classes_of(labels: NDArray[np.int64], task: Task) -> NDArray[np.int64]:
+    """Return the labels, and the first class for a label outside the classes."""
+    return np.where((labels >= 0) & (labels < task.classes), labels, 0)

@@ -30,6 +30,7 @@ EXCHANGE_TYPE = "query.exchange"
 RECEIVE_TYPE = "query.receive"
 WEIGHTS = "weights"
 OTHERS = "others"
+OWN = "own"
 ATTEMPT = "attempt"
 STEPS = "local-steps"
 FLOATS = ("float32", "float64")
@@ -129,36 +130,31 @@ class Round:
         parts = [hashlib.sha256(part).digest() for part in values]
         return hashlib.sha256(b"".join((self.fingerprint, *parts))).digest()
 
-    def for_party(self, message: Message) -> Round:
-        """Return the same round with what the party of another message is told."""
-        own = read_own(message)
-        return self if own is self.own is None else replace(self, own=own)
+    def for_party(self, record: object) -> Round:
+        """Return the same round with what another party is told; InvalidQuery for something else than arrays."""
+        if record is not None and not isinstance(record, ArrayRecord):
+            raise InvalidQuery("the message holds something else than a round")
+        return self if record is self.own is None else replace(self, own=record)
 
 
 def round_content(
     arrays: ArrayRecord | None, config: ConfigRecord, own: ArrayRecord | None = None, control: ArrayRecord | None = None
 ) -> RecordDict:
     """Return a message's content; all records but ``own`` may be shared by all messages."""
-    records = {"config": config, "arrays": arrays, "own": own, "control": control}
+    records = {"config": config, "arrays": arrays, OWN: own, "control": control}
     return RecordDict({name: record for name, record in records.items() if record is not None})
 
 
-def common(message: Message) -> tuple[int, ...]:
-    """Return the identity of the records that messages share: messages of one key are one round."""
-    return tuple(id(message.content.get(name)) for name in ("arrays", "config", "control"))
-
-
-def read_round(message: Message) -> Round:
-    """Read a round.
+def read_round(content: RecordDict | None) -> Round:
+    """Read a round from a message's content.
 
     Raises:
         InvalidQuery: for a message that carries anything else, or nothing.
     """
-    if not message.has_content():
+    if content is None:
         raise InvalidQuery("the message is empty")
-    content = message.content
     config, arrays, variate = (content.get(name) for name in ("config", "arrays", "control"))
-    if set(content) - {"arrays", "own", "control"} != {"config"} or not isinstance(config, ConfigRecord):
+    if set(content) - {"arrays", OWN, "control"} != {"config"} or not isinstance(config, ConfigRecord):
         raise InvalidQuery("the message holds something else than a round")
     data, number, attempt = config.get("task"), config.get("server-round", 0), config.get(ATTEMPT, 0)
     if set(config) - {"server-round", ATTEMPT, "proximal-mu", STEPS} != {"task"} or not isinstance(data, bytes):
@@ -182,19 +178,12 @@ def read_round(message: Message) -> Round:
         if weights is None or control.dtype != weights.dtype:
             raise InvalidQuery("the control variate is malformed")
         state.update(b"control" + control.tobytes())
-    return Round(task, number, attempt, mu, steps, weights, control, state.digest(), read_own(message))
-
-
-def read_own(message: Message) -> ArrayRecord | None:
-    """Return the arrays of a message for its party alone, None if it has none; InvalidQuery for something else."""
-    record = message.content.get("own")
-    if record is not None and not isinstance(record, ArrayRecord):
-        raise InvalidQuery("the message holds something else than a round")
-    return record
+    asked = Round(task, number, attempt, mu, steps, weights, control, state.digest())
+    return asked.for_party(content.get(OWN))
 
 
 def round_reply(
-    message: Message, *, weights: FloatArray | None = None, people: int | None = None, right: int | None = None,
+    message: Message, *, weights: FloatArray | None = None, people: int | None = None, right: float | None = None,
     others: ArrayRecord | None = None,
 ) -> Message:  # fmt: skip
     """Return the reply to a round.
@@ -215,10 +204,3 @@ def round_reply(
     if others is not None:
         content[OTHERS] = others
     return Message(content, reply_to=message)
-
-
-def take_others(reply: Message) -> ArrayRecord:
-    """Remove the values for others from a reply and return them: Flower averages replies of one ``ArrayRecord``."""
-    record = reply.content.pop(OTHERS)
-    assert isinstance(record, ArrayRecord)
-    return record

@@ -11,6 +11,7 @@ itself, answers nothing. The counter also notices a ledger that is an old one or
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,8 +21,9 @@ from pathlib import Path
 
 from ldpsim.devices.ledger import chain
 from ldpsim.devices.ledger.counter import Counter, CounterCheck, CounterMismatch
-from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, head_of
+from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, TrainingEnd, head_of
 from ldpsim.devices.ledger.schema import FAILURES, connect, create, failing
+from ldpsim.devices.mechanisms.exact_loss import Loss
 
 __all__ = ["CounterMismatch", "Ledger", "LedgerDamaged"]
 UNREADABLE, UNWRITABLE = "the ledger cannot be read", "the ledger cannot be written"
@@ -29,6 +31,8 @@ _COLUMNS = ", ".join(Answer._fields)
 _ALL = f"SELECT {_COLUMNS} FROM answer ORDER BY device, number"
 _BETWEEN = _ALL.replace(" ORDER", " WHERE device BETWEEN ? AND ? ORDER")
 _INSERT = f"INSERT INTO answer ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+_LAST = "SELECT ifnull(max(rowid), 0) FROM answer"
+_AFTER = f"SELECT {_COLUMNS} FROM answer WHERE rowid > ? ORDER BY rowid"
 _TYPES = (int, int, str, str, bytes, bytes)
 # What other connections may change while a file is open. SQLite counts changes of the form and of the data.
 _PRESENT = "SELECT s.schema_version, d.data_version FROM pragma_schema_version s, pragma_data_version d"
@@ -40,23 +44,24 @@ class Ledger:
     Args:
         path: The SQLite file, which :meth:`create` made. One that is missing or blank is damaged.
         counter: Holds the ends of the devices' chains in a place of its own.
+        durable: Whether a commit waits for the disk.
 
     Raises:
         LedgerDamaged: where the file is not a ledger, or cannot be opened.
     """
 
-    def __init__(self, path: Path, *, counter: Counter | None = None) -> None:
+    def __init__(self, path: Path, *, counter: Counter | None = None, durable: bool = True) -> None:
         self.path = path
         self._lock = threading.RLock()
         self._holder = 0  # the thread whose transaction it is
         self._counter = counter
         self._comparison: CounterCheck | None = None
         self._data_version = -1
-        self._trained: dict[int, list[Answer]] = {}  # long chains, checked while nobody else wrote to the file
+        self._ends: dict[int, TrainingEnd] = {}  # of checked chains, while nobody else writes to the file
         with failing(f"{path.name} cannot be opened", (*FAILURES, OSError)):
             if not path.exists():
                 raise LedgerDamaged(f"{path.name} is gone; enrolment alone makes a ledger")
-            self._db, self._files = connect(path)
+            self._db, self._files = connect(path, durable=durable)
             try:
                 (self._form,) = self._db.execute("PRAGMA schema_version").fetchone()
                 self._check_present()
@@ -90,7 +95,7 @@ class Ledger:
         if form != self._form:
             raise LedgerDamaged(f"{self.path.name} was given another form while it was open")
         if data_version != self._data_version:
-            self._trained.clear()
+            self._ends.clear()
             self._data_version = data_version
 
     # --- transactions -------------------------------------------------------------------------------------
@@ -132,7 +137,7 @@ class Ledger:
                 compared.settle()
 
     def _undo(self) -> None:
-        self._trained.clear()
+        self._ends.clear()
         try:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -160,34 +165,61 @@ class Ledger:
             LedgerDamaged: where the file cannot be read.
         """
         with failing(UNREADABLE), self._lock:  # never the uncommitted rows of another thread
-            comparison = self._comparison
-            if not self.in_transaction:
-                self._check_present()
-                comparison = None if self._counter is None else CounterCheck(self._counter, keys)
+            comparison = self._present_comparison(keys)
             chains = self._checked(keys)
-        if comparison is not None:
-            for device, answers in chains.items():
-                try:
-                    if not isinstance(answers, LedgerDamaged):
-                        comparison.compare(device, head_of(answers), lambda d=device: self._chain(d, keys[d]))  # type: ignore[misc]
-                except LedgerDamaged as error:
-                    chains[device] = error
-        return chains
+        ends = {device: one if isinstance(one, LedgerDamaged) else head_of(one) for device, one in chains.items()}
+        return chains | self._mismatched(comparison, ends, keys)
+
+    def training_ends(self, keys: Mapping[int, bytes]) -> dict[int, TrainingEnd | LedgerDamaged]:
+        """Return the ends of the devices' chains, or why nobody can trust them; in a transaction.
+
+        Chains are read and checked once: as long as nobody else writes to the file, their ends are known.
+
+        Args:
+            keys: As for :meth:`chains`.
+
+        Raises:
+            LedgerDamaged: where the file cannot be read.
+        """
+        with failing(UNREADABLE), self._lock:
+            unknown = {device: key for device, key in keys.items() if device not in self._ends}
+            chains = self._checked(unknown) if unknown else {}
+            damaged = {device: chain for device, chain in chains.items() if isinstance(chain, LedgerDamaged)}
+            self._ends |= {device: TrainingEnd.of(chain) for device, chain in chains.items() if device not in damaged}  # type: ignore[arg-type]
+            ends = {device: damaged.get(device) or self._ends[device] for device in keys}
+        if self._comparison is None:
+            return ends
+        heads = {device: one if isinstance(one, LedgerDamaged) else one.head for device, one in ends.items()}
+        return ends | self._mismatched(self._comparison, heads, keys)
+
+    def _present_comparison(self, devices: Iterable[int]) -> CounterCheck | None:
+        if self.in_transaction:
+            return self._comparison
+        self._check_present()
+        return None if self._counter is None else CounterCheck(self._counter, devices)
+
+    def _mismatched(
+        self, comparison: CounterCheck | None, heads: Mapping[int, Head | LedgerDamaged], keys: Mapping[int, bytes]
+    ) -> dict[int, LedgerDamaged]:
+        """Return the devices whose counter does not agree with the end of their chain, and why."""
+        wrong: dict[int, LedgerDamaged] = {}
+        for device, head in heads.items() if comparison is not None else ():
+            try:
+                if not isinstance(head, LedgerDamaged) and comparison is not None:
+                    comparison.compare(device, head, lambda d=device: self._chain(d, keys[d]))  # type: ignore[misc]
+            except LedgerDamaged as error:
+                wrong[device] = error
+        return wrong
 
     def _checked(self, keys: Mapping[int, bytes]) -> dict[int, Sequence[Answer] | LedgerDamaged]:
         chains: dict[int, Sequence[Answer] | LedgerDamaged] = dict.fromkeys(keys, ())
-        trainings = {device: self._trained[device] for device in keys.keys() & self._trained.keys()}
-        unknown = [device for device in keys if device not in trainings]
-        rows = self._between(unknown[0], unknown[-1]) if unknown else []
-        rows = [row for row in rows if row.device in keys and row.device not in trainings]
+        devices = list(keys)
+        rows = [row for row in self._between(devices[0], devices[-1]) if row.device in keys] if devices else []
         damaged = {row.device for row in rows if tuple(map(type, row)) != _TYPES}
         formed = [row for row in rows if row.device not in damaged]
         damaged |= {row.device for row, is_sound in zip(formed, chain.sound(formed, keys), strict=True) if not is_sound}
-        for device, own in groupby(formed, key=attrgetter("device")):
-            answers = chains[device] = list(own)
-            if answers[-1].is_training and device not in damaged and self.in_transaction:
-                self._trained[device] = answers
-        return chains | trainings | {d: LedgerDamaged(f"the answers of device {d} are no chain") for d in damaged}
+        chains |= {device: list(own) for device, own in groupby(formed, key=attrgetter("device"))}
+        return chains | {d: LedgerDamaged(f"the answers of device {d} are no chain") for d in damaged}
 
     def _between(self, first: int, last: int) -> list[Answer]:
         return [Answer(*row) for row in self._db.execute(_BETWEEN, (first, last))]
@@ -217,8 +249,8 @@ class Ledger:
 
     # --- writing ------------------------------------------------------------------------------------------
 
-    def enter(self, answers: Sequence[Answer], after: Sequence[bytes], keys: Mapping[int, bytes]) -> None:
-        """Write the next rows of devices, sealed, in a transaction in which :meth:`chains` read theirs.
+    def enter(self, answers: Sequence[Answer], after: Sequence[bytes], keys: Mapping[int, bytes]) -> list[Answer]:
+        """Write the next rows of devices, and return them sealed; in a transaction in which :meth:`chains` read theirs.
 
         Args:
             answers: One row a device, in rising order; the seals are computed here.
@@ -229,19 +261,43 @@ class Ledger:
             LedgerDamaged: where SQLite fails, or does not hold the rows now; the transaction has to be given up.
         """
         if not answers:
-            return
+            return []
         seals = chain.seals(answers, after, [keys[answer.device] for answer in answers])
         rows = [(*answer[:-1], seal) for answer, seal in zip(answers, seals, strict=True)]
-        entered = {row[:2] for row in rows}
         with failing(UNWRITABLE):
+            (last,) = self._db.execute(_LAST).fetchone()
             self._db.executemany(_INSERT, rows)
-            held = self._db.execute(_BETWEEN, (rows[0][0], rows[-1][0])).fetchall()
-            if [row for row in held if row[:2] in entered] != rows:
+            if self._db.execute(_AFTER, (last,)).fetchall() != rows:
                 raise LedgerDamaged("the ledger does not hold what was entered")
-        if self._trained or self._comparison is not None:
-            for row in map(Answer._make, rows):
-                if row.device in self._trained:
-                    self._trained[row.device].append(row)
-                if self._comparison is not None:
-                    end = Head(row.number + 1, row.seal)
-                    self._comparison.end(row.device, end, lambda d=row.device: self._chain(d, keys[d]))  # type: ignore[misc]
+        sealed = list(map(Answer._make, rows))
+        for row in sealed:
+            self._ends.pop(row.device, None)
+            if self._comparison is not None:
+                end = Head(row.number + 1, row.seal)
+                self._comparison.end(row.device, end, lambda d=row.device: self._chain(d, keys[d]))  # type: ignore[misc]
+        return sealed
+
+    def enter_round(
+        self, answers: Sequence[Answer], ends: Mapping[int, TrainingEnd], keys: Mapping[int, bytes], *,
+        questions: Sequence[bytes], loss: Loss,
+    ) -> None:  # fmt: skip
+        """Write the answers of devices in a round of a training; their ends are known from now on.
+
+        Args:
+            answers, keys: As for :meth:`enter`.
+            ends: Ends of the devices' chains, as :meth:`training_ends` returned them.
+            questions: What each device was asked.
+            loss: Loss of each answer.
+
+        Raises:
+            LedgerDamaged: as :meth:`enter`.
+        """
+        rows = self.enter(answers, [end.head.seal for end in ends.values()], keys)
+        totals = {end.spent: end.spent + loss for end in {end.spent: end for end in ends.values()}.values()}
+        noisy = [
+            [(row.kind, question)] if math.isfinite(loss.vector) else ()
+            for row, question in zip(rows, questions, strict=True)
+        ]
+        for row, end, more in zip(rows, ends.values(), noisy, strict=True):
+            head = Head(row.number + 1, row.seal)
+            self._ends[row.device] = TrainingEnd(head, totals[end.spent], (*end.under_noise, *more))

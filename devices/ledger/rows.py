@@ -13,6 +13,7 @@ kept: it is as large as a model, and question, data and the device's secret dete
 
 from __future__ import annotations
 
+import math
 import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -192,6 +193,32 @@ def head_of(answers: Sequence[Answer]) -> Head:
     return Head(len(answers), answers[-1].seal) if answers else Head()
 
 
+class TrainingEnd(NamedTuple):
+    """End of a device's chain, and what a training has to know of its answers.
+
+    Args:
+        head: The end.
+        spent: Loss of all its training answers so far.
+        under_noise: Kind and question of each answer under noise: none of them is answered again.
+    """
+
+    head: Head
+    spent: Loss
+    under_noise: tuple[tuple[str, bytes], ...] = ()
+
+    @classmethod
+    def of(cls, answers: Sequence[Answer]) -> TrainingEnd:
+        """Return the end of a chain."""
+        trained = [answer for answer in answers if answer.is_training]
+        parts = [(answer.kind, answer.parts[0]) for answer in trained]
+        noisy = tuple((kind, part.fingerprint) for kind, part in parts if math.isfinite(part.loss.vector))
+        return cls(head_of(answers), trained[-1].total if trained else _PAID_BEFORE, noisy)
+
+    def answered(self, kind: str, question: bytes) -> bool:
+        """Return whether the device answered this question under noise."""
+        return (kind, question) in self.under_noise
+
+
 def reports_of(
     query: Query, heads: Mapping[int, Head], reports: Mapping[str, Sequence[bytes]],
     digests: Mapping[str, Sequence[bytes]],
@@ -240,12 +267,31 @@ def _part_head(loss: Loss, text: bytes, fingerprint: bytes, report: bytes, diges
     return _PART.pack(loss.bit, loss.vector, loss.delta, *lengths) + text + fingerprint
 
 
-def training_answer(
-    device: int, head: Head, spent: Loss, *, collection: str, kind: str, scope: tuple[str, ...], fingerprint: bytes,
-    loss: Loss, data_digest: bytes, size: int,
-) -> Answer:  # fmt: skip
-    """Return the next row of a device, without its seal, after training answers that lose ``spent``."""
-    total, attributes = spent + loss, ",".join(scope).encode()
-    body = _TRAINING.pack(time.time(), size, total.bit, total.vector, total.delta, len(attributes)) + attributes
-    part = _part_head(loss, TRAINING.encode(), fingerprint, b"", data_digest) + data_digest
-    return Answer(device, head.answers, kind, collection, body + part)
+def training_answers(
+    ends: Mapping[int, TrainingEnd], *, collection: str, kind: str, scope: tuple[str, ...],
+    fingerprints: Sequence[bytes], loss: Loss, digests: Sequence[bytes], sizes: Sequence[int],
+) -> list[Answer]:  # fmt: skip
+    """Return the next rows of devices, without their seals.
+
+    Args:
+        ends: End of each device's chain.
+        collection, kind, scope, loss: Of the answer, which is the same for all.
+        fingerprints, digests, sizes: Of the question, the data and the answer of each device.
+    """
+    attributes, now = ",".join(scope).encode(), time.time()
+    heads: dict[tuple[Loss, int], bytes] = {}
+    parts: dict[tuple[bytes, int], bytes] = {}
+    rows = []
+    each = zip(ends.items(), fingerprints, digests, sizes, strict=True)
+    for (device, end), fingerprint, digest, size in each:
+        head = heads.get((end.spent, size))
+        if head is None:
+            total = end.spent + loss
+            packed = _TRAINING.pack(now, size, total.bit, total.vector, total.delta, len(attributes))
+            head = heads[end.spent, size] = packed + attributes
+        part = parts.get((fingerprint, len(digest)))
+        if part is None:
+            part = _part_head(loss, TRAINING.encode(), fingerprint, b"", digest)
+            parts[fingerprint, len(digest)] = part
+        rows.append(Answer(device, end.head.answers, kind, collection, b"".join((head, part, digest))))
+    return rows

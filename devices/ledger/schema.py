@@ -80,13 +80,17 @@ def _expected_objects() -> frozenset[tuple[Any, ...]]:
         db.close()
 
 
-def connect(path: Path) -> tuple[sqlite3.Connection, OpenFiles]:
+def connect(path: Path, *, durable: bool = True) -> tuple[sqlite3.Connection, OpenFiles]:
     """Open a ledger that is there, check it whole, and return it with its files.
 
     All that it holds is on the disk when this returns. A process may have been killed after it wrote a row to the log
     and before it waited for the disk. SQLite takes that row for committed, and a retry gets its stored bytes. The names
     are on the disk, too: the last process deleted a log, and SQLite does not wait for that. Where somebody had put an
     older log in the place of its own, a power loss would bring that one back, and old pages over newer ones.
+
+    Args:
+        path: The file.
+        durable: Whether a commit waits for the disk; a ledger of people who are soon gone does not need that.
 
     Raises:
         LedgerDamaged: for a file that is damaged, or no ledger of this version.
@@ -97,12 +101,13 @@ def connect(path: Path) -> tuple[sqlite3.Connection, OpenFiles]:
     address = f"{path.absolute().as_uri()}?mode=rw"
     db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=60, check_same_thread=False)
     try:
-        db.execute("PRAGMA synchronous=FULL")
+        db.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
         _check_version(db, path)
         files = OpenFiles(path, ("", "-wal", "-shm"))  # that first read opened the log and its index
         check(db, path)
-        make_durable(Path(f"{path}-wal"))  # SQLite's locks are on the other two files
-        if db.execute(_ANY).fetchone() is not None:  # of an empty one nothing can be lost
+        if durable:
+            make_durable(Path(f"{path}-wal"))  # SQLite's locks are on the other two files
+        if durable and db.execute(_ANY).fetchone() is not None:  # of an empty one nothing can be lost
             make_durable(path.parent)
         return db, files
     except BaseException:

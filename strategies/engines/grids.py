@@ -17,6 +17,7 @@ from flwr.serverapp import Grid
 from ldpsim.curator.steps import track
 from ldpsim.devices.client_app import app
 from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.federated.messages import Answers, Questions
 from ldpsim.devices.fleet import DrawPool, Fleet
 from ldpsim.strategies.engines.flower_private import assume_identity, set_message_id
 from ldpsim.strategies.rounds.messages import Outbox
@@ -39,8 +40,8 @@ class DirectGrid(Grid):
         """Whether a node takes one message for many devices of its shard (:data:`ldpsim.devices.wire.REPORTS_TYPE`)."""
         return False
 
-    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
-        """Take messages to their devices and yield the replies."""
+    def deliver(self, messages: Iterable[Message]) -> Iterable[Message]:
+        """Take messages to their devices and return the replies."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -69,10 +70,17 @@ class DirectGrid(Grid):
 
     def _number(self, messages: Iterable[Message]) -> Iterator[Message]:
         for message in messages:
-            if not 1 <= message.metadata.dst_node_id <= self.size:
-                raise ValueError(f"there is no node {message.metadata.dst_node_id}")
-            set_message_id(message, str(next(self._numbers)))
+            self._stamp(message)
             yield message
+
+    def _stamp(self, message: Message) -> None:
+        self._check_nodes([message.metadata.dst_node_id])
+        set_message_id(message, str(next(self._numbers)))
+
+    def _check_nodes(self, nodes: Iterable[int]) -> None:
+        for node in nodes:
+            if not 1 <= node <= self.size:
+                raise ValueError(f"there is no node {node}")
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Deliver messages and keep their replies."""
@@ -88,12 +96,17 @@ class DirectGrid(Grid):
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
         """Deliver all messages and return the replies.
 
-        An outbox is read once where a message may go to many devices: its messages are made and delivered as the
-        replies are read. Other messages are delivered at once. ``timeout`` has no effect: every device that is
-        asked here answers.
+        The questions of a round are delivered as they are: a device in this process needs no message. An outbox is read
+        once where a message may go to many devices: its messages are made and delivered as the replies are read. Other
+        messages are delivered at once. ``timeout`` has no effect: every device that is asked here answers.
         """
         if self.takes_batches and isinstance(messages, Outbox):
             return track(self.deliver(self._number(messages.once())), len(messages))
+        if isinstance(messages, Questions):
+            self._check_nodes(messages.nodes)
+            messages.stamp(self._stamp)
+            replies = self.deliver(messages)
+            return replies if isinstance(replies, Answers) else list(track(replies, len(messages)))
         numbered = list(self._number(messages))
         return list(track(self.deliver(numbered), len(numbered)))
 
@@ -117,7 +130,7 @@ class LocalGrid(DirectGrid):
         own = type(self)
         return own.deliver is LocalGrid.deliver and own.send_and_receive is DirectGrid.send_and_receive
 
-    def deliver(self, messages: Iterable[Message]) -> Iterator[Message]:
+    def deliver(self, messages: Iterable[Message]) -> Iterable[Message]:
         """Let the fleet answer."""
         return self._fleet.answer(messages)
 

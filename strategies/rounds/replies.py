@@ -6,7 +6,7 @@ training of everybody. So such a reply is no answer: its party counts as failed,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from flwr.app import Message, MessageType, MetricRecord
@@ -50,7 +50,7 @@ class Replies:
             return str(error)
         return ""
 
-    def check_failed(self, failed: Mapping[int, str], messages: Sequence[Message], when: str) -> None:
+    def check_failed(self, failed: Mapping[int, str], messages: Iterable[Message], when: str) -> None:
         """Stop a training in which too many parties of a round failed.
 
         Args:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType
 from flwr.serverapp import Grid
 from scipy.sparse import csr_array
 
@@ -24,14 +24,14 @@ from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.federated.exchange import Shared, read_contribution, rows_record
 from ldpsim.devices.federated.local_steps import SparseRows
+from ldpsim.devices.federated.messages import Answered, Answers, Group, Questions
 from ldpsim.devices.federated.wire import (
     EXCHANGE_TYPE,
     RECEIVE_TYPE,
     round_content,
-    take_others,
 )
 from ldpsim.devices.training_task import Task
-from ldpsim.devices.wire import payload_bytes, read_reply
+from ldpsim.devices.wire import read_reply
 from ldpsim.strategies.progress import warn
 from ldpsim.strategies.rounds.collect_once import Collected
 from ldpsim.strategies.rounds.replies import Replies
@@ -161,39 +161,57 @@ class TrainingGrid(Grid):
             self._next = MessageType.EVALUATE
         else:
             self._next, self._round = MessageType.TRAIN, at + 1
-        questions = list(messages)
         phase = "training" if kind == MessageType.TRAIN else "evaluation"
-        replies = self.exchange(questions, phase, at, timeout=timeout)
+        answers = self.exchange(messages, phase, at, timeout=timeout)
         if kind == MessageType.EVALUATE:
-            self.accuracy = _accuracy(replies)
-        elif replies:
+            right, people = answers.judged()
+            self.accuracy = right / people if people else None
+        elif answers:
             self.tally.rounds_answered += 1
-        return replies
+        return answers
 
     def exchange(
-        self, messages: Sequence[Message], phase: str, number: int = 0, *, timeout: float | None = None
-    ) -> list[Message]:
-        """Deliver messages of any kind, count them under ``phase``, and return the valid replies by node.
+        self, messages: Iterable[Message], phase: str, number: int = 0, *, timeout: float | None = None
+    ) -> Answers:
+        """Deliver messages of any kind, count them under ``phase``, and return the valid answers by node.
 
         The bytes of other replies are not counted. A node that does not answer within ``timeout`` seconds is silent.
 
         Raises:
             TooManyFailed: where more of them failed than may.
         """
-        if not messages:
-            return []
+        questions = Questions.of(messages)
+        if not questions:
+            return Answers([])
         tally, cost = self.tally, self.tally.phases.setdefault(phase, Phase())
         cost.rounds += 1
-        sizes: dict[int, int] = {}
-        for message in messages:
-            tally.recipients.add(message.metadata.dst_node_id)
-            cost.downlink_bytes += _size(message.content, sizes)
-        cost.messages += len(messages)
-        heard = [message for message in messages if not self.drops(message.metadata.dst_node_id, number)]
-        heard.sort(key=lambda message: message.metadata.dst_node_id)
-        waiting = {message.metadata.dst_node_id: message for message in heard}
-        valid, failed = [], dict[int, str]()
-        for reply in self.inner.send_and_receive(heard, timeout=timeout):
+        nodes = questions.nodes
+        tally.recipients.update(nodes)
+        cost.downlink_bytes += questions.payload
+        cost.messages += len(nodes)
+        heard = questions.to(node for node in nodes if not self.drops(node, number))
+        replies = self.inner.send_and_receive(heard, timeout=timeout) if heard else Answers([])
+        failed: dict[int, str] = {}
+        if isinstance(replies, Answers):  # of devices in this process: they are what those devices send
+            answers = replies
+            cost.messages += len(answers)
+        else:
+            answers, failed = self._judged(heard, replies, cost)
+        refused = answers.refused
+        tally.refused |= {node: refusal.name for node, refusal in refused.items()}
+        tally.answered.update(answers.nodes)
+        tally.heard += sum(len(part.nodes) for part in answers.parts if part.group.kind != RECEIVE_TYPE)
+        cost.uplink_bytes += answers.payload
+        self._note(failed, questions, f"round {number}, {phase}" if number else phase)
+        return answers.accepted()
+
+    def _judged(
+        self, questions: Questions, replies: Iterable[Message], cost: Phase
+    ) -> tuple[Answers, dict[int, str]]:  # fmt: skip
+        """Return the valid answers and the refusals among messages, and what was wrong with the others, by node."""
+        waiting = {message.metadata.dst_node_id: message for message in questions}
+        valid, refused, failed = list[Message](), dict[int, Refusal](), dict[int, str]()
+        for reply in replies:
             cost.messages += 1
             node = reply.metadata.src_node_id
             question = waiting.pop(node, None)
@@ -201,16 +219,12 @@ class TrainingGrid(Grid):
                 continue  # nobody asked, or a second reply
             code = read_reply(reply) if reply.has_error() else None
             if isinstance(code, Refusal):
-                tally.refused[node] = code.name
+                refused[node] = code
             elif problem := "it sent an error" if reply.has_error() else self._replies.problem(question, reply):
                 failed[node] = problem
             else:
-                cost.uplink_bytes += payload_bytes(reply.content)
-                tally.answered[node] += 1
-                tally.heard += reply.metadata.message_type != RECEIVE_TYPE
                 valid.append(reply)
-        self._note(failed, messages, f"round {number}, {phase}" if number else phase)
-        return sorted(valid, key=lambda reply: reply.metadata.src_node_id)
+        return Answers([*Answers.of(valid).parts, Answered(questions.groups[0], refused=refused)]), failed
 
     def _note(self, failed: Mapping[int, str], messages: Sequence[Message], when: str) -> None:
         """Count the nodes that failed and name the new ones; TooManyFailed where there are too many."""
@@ -242,27 +256,6 @@ class TrainingGrid(Grid):
         return self.inner.pull_messages(message_ids)
 
 
-def _size(content: RecordDict, sizes: dict[int, int]) -> int:
-    """Return the payload bytes. A record that messages share is measured once and counted for each message."""
-    total = 0
-    for name, record in content.items():
-        size = sizes.get(id(record))
-        if size is None:
-            size = sizes[id(record)] = record.count_bytes()
-        total += len(name) + size
-    return total
-
-
-def _accuracy(replies: Sequence[Message]) -> float | None:
-    """Return the share of correct predictions among all that were evaluated; None if nobody evaluated."""
-    right = examples = 0.0
-    for reply in replies:
-        metrics: Any = reply.content["metrics"]
-        right += metrics["num-examples"] * metrics["accuracy"]
-        examples += metrics["num-examples"]
-    return right / examples if examples else None
-
-
 def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], people: int, trained: Sequence[int]) -> None:
     """Collect contributions, and send sums to the parties of ``trained``.
 
@@ -275,11 +268,13 @@ def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], people: 
     """
     config = ConfigRecord({"task": task.to_bytes()})
     content = round_content(None, config)
-    replies = grid.exchange([Message(content, node, EXCHANGE_TYPE) for node in nodes], "contribution")
-    came = {reply.metadata.src_node_id: read_contribution(take_others(reply), task, people) for reply in replies}
+    told = grid.exchange(Questions([Group(EXCHANGE_TYPE, content, nodes)]), "contribution").others()
+    came = {node: read_contribution(record, task, people) for node, record in sorted(told.items())}
     if came:
-        sums = _sums_of_silos(came, task, people) if task.of_silos else _sums_of_devices(came, task, people, trained)
-        grid.exchange([Message(round_content(None, config, own), node, RECEIVE_TYPE) for node, own in sums], "sums")
+        sums = dict(
+            _sums_of_silos(came, task, people) if task.of_silos else _sums_of_devices(came, task, people, trained)
+        )
+        grid.exchange(Questions([Group(RECEIVE_TYPE, content, sorted(sums), sums)]), "sums")
 
 
 def _sums_of_devices(

@@ -289,7 +289,7 @@ def models_at_once(setup: Setup) -> int:
 def _others(
     repeat: Repeat, attributes: Iterable[str], silent: frozenset[int], among: IntArray | None = None
 ) -> Iterator[Repeat]:
-    """Enrol people with shuffled data; their devices are removed at the end.
+    """Enrol people with shuffled data; their devices are removed at the end, so their answers wait for no disk.
 
     A process that was killed may have left the folder: it is made again.
     """
@@ -307,7 +307,7 @@ def _others(
     folder = repeat.place("nulls")
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        with closing(start_repeat(altered, number, folder, folder / "state")) as other:
+        with closing(start_repeat(altered, number, folder, folder / "state", durable=False)) as other:
             yield other
             other.end_collection()
     finally:

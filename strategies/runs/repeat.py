@@ -113,7 +113,7 @@ class Repeat:
 
 def start_repeat(
     setup: Setup, number: int, folder: Path, home: Path, tell: Progress = quiet, *,
-    watch: Observer | None = None, connect: Connect | None = None,
+    watch: Observer | None = None, connect: Connect | None = None, durable: bool = True,
 ) -> Repeat:  # fmt: skip
     """Enrol the devices of a repeat, unless they are enrolled, and open their collection.
 
@@ -123,6 +123,7 @@ def start_repeat(
     Args:
         setup: The run.
         number, folder, home, tell, watch, connect: As of a :class:`Repeat`; ``home`` is created if it is missing.
+        durable: Whether new devices' answers wait for the disk (:func:`ldpsim.devices.enrolment.state.enrol`).
 
     Raises:
         ValueError: for devices with the data of another population, or a folder that cannot be written.
@@ -130,7 +131,7 @@ def start_repeat(
     plan, state = setup.plans[number], None
     collection = fresh = uuid.uuid4().hex
     if plan.policy is not None:
-        state = _devices(setup, plan, home, plan.policy)
+        state = _devices(setup, plan, home, plan.policy, durable=durable)
         collection = state.open_collection(setup.digest, fresh)
     return Repeat(setup, plan, number, folder, home, state, collection, collection != fresh, tell, watch, connect)
 
@@ -146,7 +147,7 @@ def temporary_repeat(setup: Setup, number: int, *, connect: Connect | None = Non
         repeat.end_collection()
 
 
-def _devices(setup: Setup, plan: RepeatPlan, home: Path, policy: Policy) -> State:
+def _devices(setup: Setup, plan: RepeatPlan, home: Path, policy: Policy, *, durable: bool) -> State:
     if is_enrolled(home):
         state = State(home)
         check_people(state, setup.population, str(home))
@@ -155,7 +156,7 @@ def _devices(setup: Setup, plan: RepeatPlan, home: Path, policy: Policy) -> Stat
         if policy.mode == "owner":
             # The folder will hold raw records: only its owner may read it.
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return enrol(home, setup.population, policy, seed=plan.seeds.noise)
+        return enrol(home, setup.population, policy, seed=plan.seeds.noise, durable=durable)
     except OSError as error:
         raise ValueError(f"{home} cannot be written: {error.strerror}") from None
 

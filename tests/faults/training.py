@@ -88,8 +88,8 @@ class TrainLife(Life):
     def mark(self, question: Question, name: str) -> bytes:
         """Return the question's digest: the ledger keeps no updates."""
         if question not in self.marks:
-            kind, content = self.content(question)
-            self.marks[question] = read_round(Message(content, 1, kind)).question()
+            _, content = self.content(question)
+            self.marks[question] = read_round(content).question()
         return self.marks[question]
 
     def kept(self, data: bytes) -> bytes:
@@ -172,7 +172,7 @@ class TrainNet(Net):
     collection: Any
 
     def _mail(self, copy: Copy, person: int, message: Message) -> Mail:
-        asked = read_round(message)
+        asked = read_round(message.content)
         assert asked.weights is not None
         self.collection.begun = max(self.collection.begun, asked.number)
         model = _number_of(self.life.models, asked.weights, asked.attempt)

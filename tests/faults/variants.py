@@ -20,12 +20,13 @@ import ldpsim.strategies.rounds.checkpoint
 import ldpsim.strategies.rounds.collect_once
 from ldpsim.devices import query
 from ldpsim.devices.curator_key import SignedTerms
-from ldpsim.devices.device import Device, PermittedQuery, Refusal, question_to
+from ldpsim.devices.device import PermittedQuery, Refusal, question_to
+from ldpsim.devices.federated import participation
 from ldpsim.devices.ledger import decisions
 from ldpsim.devices.ledger.counter import CounterCheck, CounterMismatch
 from ldpsim.devices.ledger.counter_folder import FolderCounter
 from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, head_of
+from ldpsim.devices.ledger.rows import Head, LedgerDamaged, TrainingEnd, head_of
 from ldpsim.devices.ledger.schema import OpenFiles
 from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.policy.policy import Policy
@@ -298,14 +299,14 @@ def _one_stage_counted() -> Any:
 
 @variant("the losses of rounds are not added up", "trainings")
 def _not_added() -> Any:
-    def answer(device: int, head: Any, spent: Loss, **named: Any) -> Any:
-        return real(device, head, Loss(0.0, 0.0), **named)
+    def answers(ends: Any, **named: Any) -> Any:
+        return real({device: replace(end, spent=Loss(0.0, 0.0)) for device, end in ends.items()}, **named)
 
     def allows(policy: Policy, task: Task, kind: Any, spent: Loss) -> bool:
         return real_allows(policy, task, kind, Loss(0.0, 0.0))
 
-    real, real_allows = ldpsim.devices.device.training_answer, Policy.allows_round
-    return [put(ldpsim.devices.device, "training_answer", answer), put(Policy, "allows_round", allows)]
+    real, real_allows = participation.training_answers, Policy.allows_round
+    return [put(participation, "training_answers", answers), put(Policy, "allows_round", allows)]
 
 
 @variant("a round is allowed by what was lost before it", "trainings")
@@ -319,22 +320,9 @@ def _before_it() -> Any:
     return put(Policy, "allows_round", allows)
 
 
-class _Forgotten(Answer):
-    """An answer to a question that is not known any more."""
-
-    @property
-    def parts(self) -> Any:
-        return tuple(replace(part, fingerprint=b"") for part in super().parts)
-
-
 @variant("a round that was answered is answered again", "trainings")
 def _answered_again() -> Any:
-    def chain(device: Device) -> Any:
-        found = real(device)
-        return found if isinstance(found, LedgerDamaged) else [_Forgotten(*answer) for answer in found]
-
-    real = Device._chain
-    return put(Device, "_chain", chain)
+    return put(TrainingEnd, "answered", lambda end, kind, question: False)
 
 
 @variant("the same round in another training is another question", "trainings")

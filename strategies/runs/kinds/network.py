@@ -79,6 +79,6 @@ def predict_by_silo(silos: Sequence[Members], folder: Path, task: Task, weights:
     for number, silo in enumerate(silos):
         sums = kept_sums(folder / f"silo-{number}", task, number)
         if len(silo.members) and (task.sees == "own" or sums is not None):
-            (scores,) = Stack([silo.inputs(task, sums, training=False)], task).scores(weights)
+            (scores,) = Stack.of([silo.inputs(task, sums, training=False)], task).scores(weights)
             predictions[silo.members] = scores.argmax(axis=1)
     return predictions

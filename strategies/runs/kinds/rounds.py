@@ -250,7 +250,7 @@ def train_alone(repeat: Repeat, collected: Collected) -> Outcome:
             row = slice(inputs.indptr[person], inputs.indptr[person + 1])
             features = SparseRows.one(inputs.indices[row].astype(np.int64), inputs.data[row])
             alone.append(Inputs(features, one, population.labels[person : person + 1]))
-        for flat in Stack(alone, task).train(weights):
+        for flat in Stack.of(alone, task).trained(weights):
             predictions = class_scores(task.shape.parts(flat), "own", inputs, population).argmax(axis=1)
             for name, value in evaluation.accuracy(predictions, population, split).items():
                 if value is not None:

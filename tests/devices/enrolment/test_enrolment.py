@@ -260,3 +260,19 @@ def test_folders_that_are_not_read(tmp_path: Path, population: Population, polic
         (tmp_path / "s" / "enrolment.json").write_text(broken)
         with pytest.raises(ValueError, match="holds no enrolled devices"):
             State(tmp_path / "s")
+
+
+def test_people_who_are_soon_gone_wait_for_no_disk(
+    tmp_path: Path, population: Population, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their answers are the same; those of all others are on the disk before they leave."""
+    answers = []
+    for durable, synchronous in ((True, 2), (False, 0)):
+        other = enrol(tmp_path / f"other-{durable}", population, policy, seed=7, durable=durable)
+        waited: list[int] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", waited.append)
+            answers.append(State(other.folder).device(3).answer(ask_for()))
+            assert bool(waited) == durable
+        assert State(other.folder).ledger()._db.execute("PRAGMA synchronous").fetchone() == (synchronous,)
+    assert answers[0] == answers[1] and isinstance(answers[0], Report)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.array_types import FloatArray
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.population import Record, records_by_column
 from ldpsim.devices.federated.local_steps import Inputs, SparseRows, Stack
-from ldpsim.devices.federated.members import class_of, scaled_record
+from ldpsim.devices.federated.members import classes_of, scaled
 from ldpsim.devices.network import Shape, softmax
 from ldpsim.devices.training_task import Task
 
@@ -88,10 +88,10 @@ def inputs_of(rows: int, seed: int) -> Inputs:
 def test_many_devices_step_as_each_does_alone(most: int, mu: float) -> None:
     everybody = [inputs_of(1 + seed % most, seed) for seed in range(9)]
     flat = TASK.shape.initial(3, np.float64)
-    stack = Stack(everybody, TASK)
+    stack = Stack.of(everybody, TASK)
     expected = np.stack([train(one, flat, TASK, mu=mu) for one in everybody])
     assert np.abs(expected - flat).max(axis=1).min() > 1e-3  # power: everybody moved
-    assert np.abs(stack.train(flat, mu=mu) - expected).max() < 1e-12
+    assert np.abs(np.stack(list(stack.trained(flat, mu=mu))) - expected).max() < 1e-12
     assert np.abs(stack.scores(flat)[:, 0] - [scores(one, flat, TASK.shape) for one in everybody]).max() < 1e-12
     before = np.concatenate([hidden(one, flat, TASK.shape) for one in everybody])
     assert np.abs(stack.hidden(flat) + TASK.shape.parts(flat)[1] - before).max() < 1e-12
@@ -112,12 +112,12 @@ def test_a_device_gets_the_same_bits_whoever_is_in_its_batch(most: int, dtype: t
         first, second = rng.normal(size=(2, 9)).astype(dtype)
         given = SparseRows(np.concatenate([[0], np.cumsum(counts)]), columns, values.astype(dtype))
         everybody.append(one_member(given, rng.random(rows).astype(dtype), first, second, number % 3))
-    alone = [Stack([one], task).train(flat, mu=0.1)[0] for one in everybody]
-    scored = [Stack([one], task).scores(flat)[0] for one in everybody]
+    alone = [Stack.of([one], task).trained(flat, mu=0.1).row(0) for one in everybody]
+    scored = [Stack.of([one], task).scores(flat)[0] for one in everybody]
     for size in (2, 3, 5, 8, 16, 33, 64, 67):
         for first_one in range(0, len(everybody), size):
-            stack, here = Stack(everybody[first_one : first_one + size], task), slice(first_one, first_one + size)
-            assert np.array_equal(stack.train(flat, mu=0.1), alone[here]), (size, first_one)
+            stack, here = Stack.of(everybody[first_one : first_one + size], task), slice(first_one, first_one + size)
+            assert np.array_equal(list(stack.trained(flat, mu=0.1)), alone[here]), (size, first_one)
             assert np.array_equal(stack.scores(flat), scored[here]), (size, first_one)
 
 
@@ -128,7 +128,7 @@ def test_a_device_is_a_silo_of_one(mu: float) -> None:
     flat = TASK.shape.initial(3, np.float64)
     for seed in range(4):
         given = replace(inputs_of(1 + seed, seed), first=None, second=None)
-        (device,), (silo,) = (Stack([given], task).train(flat, mu=mu) for task in (TASK, of_silos))
+        (device,), (silo,) = (Stack.of([given], task).trained(flat, mu=mu) for task in (TASK, of_silos))
         assert np.abs(device - silo).max() < 1e-12 and np.abs(device - flat).max() > 1e-3
 
 
@@ -136,6 +136,6 @@ def test_a_device_is_a_silo_of_one(mu: float) -> None:
 def test_columns_outside_are_left_out_before_the_scaling(scaling: str, expected: list[float]) -> None:
     record = Record(np.array([-1, 2, 5, 12], np.int32), np.array([9, 3, 4, 9], np.float32), np.zeros(0, np.int32), 7)
     task = Task("c", "own", d=12, hidden=5, classes=3, lr=0.3, steps=4, scaling=scaling)
-    columns, values = scaled_record(record, task, np.dtype(np.float64))
-    assert columns.tolist() == [2, 5] and np.allclose(values, expected)
-    assert class_of(record, task) == 0
+    columns, values, starts = scaled(records_by_column([record, record]), task, np.dtype(np.float64))
+    assert columns.tolist() == [2, 5, 2, 5] and np.allclose(values, 2 * expected) and starts.tolist() == [0, 2, 4]
+    assert classes_of(np.array([7, -1, 2]), task).tolist() == [0, 0, 2]

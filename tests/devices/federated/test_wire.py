@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import ConfigRecord, Message, MessageType, RecordDict
+from flwr.app import ConfigRecord, RecordDict
 
-from ldpsim.devices.federated.wire import checked_record, read_own, read_round, record_of, round_content
+from ldpsim.devices.federated.wire import checked_record, read_round, record_of, round_content
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.training_task import Task
 
 TASK = Task("first", "own", 40, 5, 3, 0.3, 4, scaling="unit")
 
 
-def message(**config: Any) -> Message:
-    return Message(round_content(None, ConfigRecord({"task": TASK.to_bytes(), **config})), 1, "train")
+def told(**config: Any) -> RecordDict:
+    return round_content(None, ConfigRecord({"task": TASK.to_bytes(), **config}))
 
 
 def test_a_round_is_read_back() -> None:
-    found = read_round(message(**{"server-round": 3, "proximal-mu": 0.25}))
+    found = read_round(told(**{"server-round": 3, "proximal-mu": 0.25}))
     assert (found.task, found.number, found.mu, found.weights, found.own) == (TASK, 3, 0.25, None, None)
-    assert (read_round(message()).number, read_round(message()).mu) == (0, 0.0)
+    assert (read_round(told()).number, read_round(told()).mu) == (0, 0.0)
 
 
 def test_nothing_rides_along() -> None:
@@ -34,15 +34,15 @@ def test_nothing_rides_along() -> None:
         RecordDict({"config": ConfigRecord({"task": "text"})}),
     ):
         with pytest.raises(InvalidQuery):
-            read_round(Message(content, 1, "train"))
+            read_round(content)
 
 
 def test_all_that_devices_are_told_is_in_the_fingerprint() -> None:
     """Noise is bound to it: another mu, round or task must draw other noise."""
-    told = [{}, {"proximal-mu": 0.5}, {"server-round": 1}, {"proximal-mu": 1.0}]
-    prints = {read_round(message(**config)).fingerprint for config in told}
-    assert len(prints) == len(told)
-    one = read_round(message())
+    configs = [{}, {"proximal-mu": 0.5}, {"server-round": 1}, {"proximal-mu": 1.0}]
+    prints = {read_round(told(**config)).fingerprint for config in configs}
+    assert len(prints) == len(configs)
+    one = read_round(told())
     assert one.question() == one.fingerprint
 
 
@@ -51,11 +51,13 @@ OWN = [None, record_of(), record_of(rows=np.zeros(2)), record_of(rows=np.zeros(1
 
 
 def test_what_one_party_is_told_is_read_back_and_noise_is_bound_to_it() -> None:
-    config, first = ConfigRecord({"task": TASK.to_bytes()}), read_round(message())
-    told = [Message(round_content(None, config, own), 1, MessageType.TRAIN) for own in OWN]
-    assert [read_own(each) for each in told] == [read_round(each).own for each in told] == OWN
-    questions = [read_round(each).question() for each in told]
-    assert len(set(questions)) == len(OWN) and [first.for_party(each).question() for each in told] == questions
+    config, first = ConfigRecord({"task": TASK.to_bytes()}), read_round(told())
+    rounds = [read_round(round_content(None, config, own)) for own in OWN]
+    assert [each.own for each in rounds] == OWN
+    questions = [each.question() for each in rounds]
+    assert len(set(questions)) == len(OWN) and [first.for_party(own).question() for own in OWN] == questions
+    with pytest.raises(InvalidQuery):
+        first.for_party(ConfigRecord({}))
 
 
 @pytest.mark.parametrize("wrong", [

@@ -9,7 +9,7 @@ from typing import Any
 
 from ldpsim.devices.ledger.decisions import Decision, NewRelease, decide
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
-from ldpsim.devices.ledger.rows import Answer, head_of, reports_of, training_answer
+from ldpsim.devices.ledger.rows import Answer, Head, TrainingEnd, head_of, reports_of, training_answers
 from ldpsim.devices.mechanisms import Loss
 from ldpsim.devices.query import Query
 
@@ -50,6 +50,15 @@ def training_after(answers: Sequence[Answer], device: int = 3, *, loss: float = 
         device, head_of(answers), spent, collection="training", kind="update", scope=("features", "label"),
         fingerprint=b"f" * 32, loss=Loss(loss, loss, 1e-6), data_digest=b"d" * 64, size=100,
     )  # fmt: skip
+
+
+def training_answer(
+    device: int, head: Head, spent: Loss, *, fingerprint: bytes, data_digest: bytes, size: int, **more: Any
+) -> Answer:
+    """Return the next row of one device in a training."""
+    ends = {device: TrainingEnd(head, spent)}
+    (row,) = training_answers(ends, fingerprints=[fingerprint], digests=[data_digest], sizes=[size], **more)
+    return row
 
 
 def release(ledger: Ledger, query: Query, device: int = 3, key: bytes = KEY) -> None:

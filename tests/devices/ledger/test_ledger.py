@@ -13,11 +13,21 @@ from ldpsim.devices.ledger import rows
 from ldpsim.devices.ledger.chain import seals, sound
 from ldpsim.devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay, decide
 from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, head_of, reports_of, training_answer
+from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, head_of, reports_of
 from ldpsim.devices.mechanisms import Loss
 from ldpsim.devices.query import Query
 from tests.devices.conftest import ask_for
-from tests.devices.ledger.entries import KEY, chain_of, harm, readable, release, report_after, train, training_after
+from tests.devices.ledger.entries import (
+    KEY,
+    chain_of,
+    harm,
+    readable,
+    release,
+    report_after,
+    train,
+    training_after,
+    training_answer,
+)
 
 
 def test_a_row_holds_what_was_released(ledger: Ledger) -> None:

@@ -10,15 +10,23 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
 from ldpsim.curator.methods import Question
 from ldpsim.devices.client_app import STATE
-from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.policy.policy import policy_for_training
+from ldpsim.devices.training_task import Task
 from ldpsim.strategies.engines.collect import collect
+from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.flower_app.app_folder import app_folder
+from ldpsim.strategies.rounds.checkpoint import TrainingState, run_rounds
+from ldpsim.strategies.rounds.training_grid import TrainingGrid
 from ldpsim.strategies.runs.simulate import simulate
 from ldpsim.strategies.setup.options import RunOptions
 from tests.flower_processes import MARK, Flower
@@ -158,6 +166,81 @@ def test_every_row_of_the_table(tmp_path: Path, enrolled: Enrolled, ask: Ask) ->
     first = {device: bytes.fromhex(str(given[0][1])) for device, given in rows["first"].items()}
     assert first == {device: said[device] for device in range(6)}
     assert rows["retry"] == {device: [[device, report.hex(), True]] for device, report in first.items()}
+
+
+TRAIN = '''
+"""Strategies of others train the devices of a state folder, and the weights are written down."""
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from flwr.app import ConfigRecord
+from flwr.serverapp import ServerApp
+
+from ldpsim.devices.federated.wire import WEIGHTS, weights_record
+from ldpsim.devices.training_task import Task
+
+app = ServerApp()
+
+
+@app.main()
+def main(grid, context):
+    folder = Path(os.environ["FOLDER"])
+    space = {}
+    exec((folder / "strategies.py").read_text(), space)
+    found = {}
+    for name, strategy in space["STRATEGIES"].items():
+        task = Task(name, *space["TASK"])
+        start, config = weights_record(task.shape.initial(1)), ConfigRecord({"task": task.to_bytes()})
+        result = strategy().start(grid, start, num_rounds=space["ROUNDS"], train_config=config)
+        found[name] = result.arrays[WEIGHTS].numpy()
+    np.savez(folder / "part.npz", **found)
+    (folder / "part.npz").rename(folder / "weights.npz")
+'''
+STRATEGIES = """
+import numpy as np
+from flwr.serverapp.strategy import FedAvg, FedMedian
+
+from ldpsim.devices.federated.wire import WEIGHTS, weights_record
+
+PEOPLE, ROUNDS, TASK = 6, 3, ("own", 30, 4, 3, 0.3, 3)
+ALL = {"fraction_evaluate": 0.0, "min_train_nodes": PEOPLE, "min_available_nodes": PEOPLE}
+
+
+class Largest(FedAvg):
+    def aggregate_train(self, server_round, replies):
+        rows = [reply.content["arrays"].pop(WEIGHTS).numpy() for reply in replies]
+        return weights_record(np.max(rows, axis=0)), None
+
+
+STRATEGIES = {"FedAvg": lambda: FedAvg(**ALL), "FedMedian": lambda: FedMedian(**ALL), "Largest": lambda: Largest(**ALL)}
+"""
+
+
+def test_strategies_of_others_end_with_the_weights_of_the_simulated_grid(tmp_path: Path) -> None:
+    space: dict[str, Any] = {}
+    exec(STRATEGIES, space)
+    people, tasks = space["PEOPLE"], {name: Task(name, *space["TASK"]) for name in space["STRATEGIES"]}
+    population = generate(people, d=30, classes=3, seed=2, words=6)
+    policy = policy_for_training(tasks["FedAvg"], population.facts, answers=99)
+    state = enrol(tmp_path / "state", population, policy, seed=4)
+    (tmp_path / "strategies.py").write_text(STRATEGIES)
+    places = {"FOLDER": str(tmp_path), STATE: str(state.folder)}
+    with Flower(simulation=True, log=tmp_path / "flower.log", environment=places) as flower:
+        app = app_folder(flower.folder / "app", {})
+        (app / "ldpsim" / "strategies" / "server_app.py").write_text(TRAIN)
+        nodes = f"num-supernodes={people} client-resources-num-cpus=1 init-args-num-cpus=2"
+        run = flower.start_run(app, {}, federation=nodes)
+        flower.wait_until((tmp_path / "weights.npz").exists, run, "no weights", seconds=180)
+        run.wait(30)
+    with np.load(tmp_path / "weights.npz") as there:
+        for name, make in space["STRATEGIES"].items():
+            grid = TrainingGrid(LocalGrid(state.folder, people), train=lambda number: range(1, people + 1))
+            start = TrainingState(tasks[name].shape.initial(1))
+            here = run_rounds(make(), grid, start, tasks[name].to_bytes(), rounds=space["ROUNDS"])
+            assert np.abs(here - there[name]).max() < 1e-6 and np.abs(here - start.weights).max() > 1e-3
 
 
 def test_three_thousand_devices_send_the_bytes_of_the_local_engine(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,8 @@ import pytest
 from ldpsim.curator.methods import Question
 from ldpsim.devices.client_app import open_state
 from ldpsim.devices.data.population import Population
-from ldpsim.devices.device import RoundPermit
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.ledger.rows import Head, training_answer
+from ldpsim.devices.ledger.rows import Head, training_answers
 from ldpsim.devices.mechanisms import Loss
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import GaussianUpdate, Task
@@ -25,7 +25,7 @@ from ldpsim.strategies.results.lifetime import (
     read_ledgers,
 )
 from tests.devices.conftest import ask_for
-from tests.devices.ledger.entries import report_after
+from tests.devices.ledger.entries import report_after, training_answer
 
 Ask = Callable[..., tuple[Question, ...]]
 Enrolled = Callable[..., State]
@@ -120,10 +120,14 @@ def test_the_answers_of_a_training_are_those_of_the_device_that_gave_most(
              *[(9, "first", 0.5)] * 3]  # fmt: skip
     for question, (device, name, epsilon) in enumerate(given):
         task, one = tasks[name, epsilon], state.device(device)
+        keys, told = state.seal_keys([device]), [question.to_bytes(32, "little")]  # a repeat would be refused
         with one.ledger.transaction():
-            permit = one.join(task, "update", question.to_bytes(32, "little"))  # a repeat would be refused
-            assert isinstance(permit, RoundPermit)
-            one.enter(task, "update", permit, 10)
+            ends: Any = one.ledger.training_ends(keys)
+            rows = training_answers(
+                ends, collection=name, kind="update", scope=task.scope("update"), fingerprints=told,
+                loss=task.loss("update"), digests=[bytes(64)], sizes=[10],
+            )  # fmt: skip
+            one.ledger.enter_round(rows, ends, keys, questions=told, loss=task.loss("update"))
     losses, answers = read_ledgers(state, "first")
     found = losses.figures()
     assert (answers.most, answers.total, answers.complete) == (3, 6, True)

@@ -18,7 +18,6 @@ from ldpsim.devices.federated.wire import (
     EXCHANGE_TYPE,
     OTHERS,
     WEIGHTS,
-    read_own,
     record_of,
     round_content,
     round_reply,
@@ -207,7 +206,7 @@ class Told(DirectGrid):
             if message.metadata.message_type == EXCHANGE_TYPE:
                 data = contribution_of(self.records[device], SUMS)
             else:
-                self.got[device] = read_own(message)
+                self.got[device] = message.content.array_records.get("own")
             yield round_reply(message, others=data)
 
 

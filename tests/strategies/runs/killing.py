@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import dp_accounting.pld
@@ -28,7 +28,9 @@ import dp_accounting.rdp  # noqa: F401
 from typer.main import get_command
 
 from ldpsim.cli.main import app
+from ldpsim.devices import fleet
 from ldpsim.devices.enrolment import state as enrolment
+from ldpsim.devices.federated.messages import Answers
 from ldpsim.devices.fleet import Fleet
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.strategies.engines.grids import LocalGrid
@@ -76,14 +78,19 @@ def run(args: list[str], moment: str | None, count: int) -> None:
     elif moment == "reply":
         deliver = LocalGrid.deliver
 
-        def leaving(self: LocalGrid, messages: Any) -> Iterator[Any]:
-            for reply in deliver(self, messages):
+        def leaving(messages: Iterable[Any]) -> Iterator[Any]:
+            for reply in messages:
                 many = reply.content.get("reports") if reply.has_content() else None
                 for _ in range(1 if many is None else len(many["statuses"])):
                     strike()
                 yield reply
 
-        LocalGrid.deliver = leaving  # type: ignore[method-assign]
+        def delivered(self: LocalGrid, messages: Any) -> Any:
+            replies = deliver(self, messages)
+            return replies if isinstance(replies, Answers) else leaving(replies)
+
+        LocalGrid.deliver = delivered  # type: ignore[method-assign]
+        around(fleet, "answer_round", first=False, times=lambda home, devices, *_: len(devices))
     elif moment is not None:
         owner, name, first = {
             "grouping": (several_rounds, "made_once", False), "chunk": (teaching, "train_chunk", False),

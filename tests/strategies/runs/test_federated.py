@@ -242,13 +242,14 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
     from ldpsim.strategies.federated import private
 
     start = np.zeros(4000)
-    asked = Message(RecordDict({"config": ConfigRecord()}), 1, MessageType.TRAIN)
+    told = RecordDict({"config": ConfigRecord()})
 
     def noise_of(replies: int) -> float:
         strategy = private(FedAvg(**EVERYBODY), DPFedAvg(clip=2.0), multiplier=3.0, sample=50, noise_seed=1)
         strategy.current_arrays = weights_record(start)  # type: ignore[attr-defined]
         update = {"arrays": weights_record(start + 1e-12), "metrics": MetricRecord({"num-examples": 1})}
-        heard = [Message(RecordDict(update), reply_to=asked) for _ in range(replies)]
+        asked = [Message(told, node, MessageType.TRAIN) for node in range(1, replies + 1)]
+        heard = [Message(RecordDict(update), reply_to=message) for message in asked]
         arrays, _ = strategy.aggregate_train(1, heard)
         return float(arrays[WEIGHTS].numpy().std())
 
@@ -286,7 +287,7 @@ def test_a_silos_steps_are_autograds(population: Population) -> None:
     task = Task("one", "own", d, 4, c, 0.5, 3, weight_decay=0.01, seed=1)
     flat = task.shape.initial(2, np.float64)
     spread, features = silo.inside(), silo.features(d)
-    (found,) = Stack([silo.inputs(task, None, training=True)], task).train(flat, mu=0.3)
+    (found,) = Stack.of([silo.inputs(task, None, training=True)], task).trained(flat, mu=0.3)
     own = torch.tensor(flat, requires_grad=True)
     s, x = torch.tensor(spread.toarray(), dtype=torch.float64), torch.tensor(features.toarray(), dtype=torch.float64)
     labels, nodes = torch.tensor(silo.labels), np.flatnonzero(silo.training)

@@ -198,9 +198,12 @@ def test_beside_volunteers_answers_about_the_list_and_about_features_alone_are_n
 def test_nobody_of_a_state_folder_is_asked_for_a_null(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     homes: list[tuple[Path, bytes]] = []
 
-    def noted(setup: Any, number: int, folder: Path, home: Path) -> Repeat:
-        found = start_repeat(setup, number, folder, home)
+    def noted(setup: Any, number: int, folder: Path, home: Path, **more: Any) -> Repeat:
+        found = start_repeat(setup, number, folder, home, **more)
         homes.append((home, (home / "secrets.bin").read_bytes()))
+        assert found.state is not None
+        synchronous = found.state.ledger()._db.execute("PRAGMA synchronous").fetchone()
+        assert synchronous == (0,)  # nobody needs what these people answered after a crash
         return found
 
     monkeypatch.setattr(module, "start_repeat", noted)
@@ -224,9 +227,9 @@ def test_nobody_of_a_state_folder_is_asked_for_a_null(tmp_path: Path, monkeypatc
 def test_the_same_devices_are_silent_among_the_other_people(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[frozenset[int]] = []
 
-    def noted(setup: Any, number: int, *given: Any) -> Repeat:
+    def noted(setup: Any, number: int, *given: Any, **more: Any) -> Repeat:
         seen.append(setup.plans[number].silent)
-        return start_repeat(setup, number, *given)
+        return start_repeat(setup, number, *given, **more)
 
     monkeypatch.setattr(module, "start_repeat", noted)
     settings = {"rounds": "2"} if method == "fedavg-mlp" else {"epochs": "2"}
