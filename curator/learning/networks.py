@@ -42,6 +42,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ldpsim.curator.learning.perceptron import Perceptron
 from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.torch_matrix import Constant, constant, scores_of_nodes
 
@@ -187,19 +188,20 @@ class KPropGCN(GCN):
         )
 
 
-class Perceptron(Network):
-    """H = relu(X W1 + b1), Z = H W2 + b2: no graph."""
+class FeaturesAlone(Network):
+    """H = relu(X W1 + b1), Z = H W2 + b2: a perceptron on constant features, no graph."""
 
     def build(self, graph: Graph, device: torch.device) -> None:
         self.inputs = constant(graph.features, device)
-        self.weight1, self.bias1 = linear(self.width, self.hidden_width)
-        self.weight2, self.bias2 = linear(self.hidden_width, self.classes)
+        self.perceptron = Perceptron([self.width, self.hidden_width, self.classes])
 
     def pre_activation(self) -> Tensor:
-        return (self.inputs @ self.weight1).add_(self.bias1)
+        z: Tensor = self.perceptron.layers[0](self.inputs)
+        return z
 
     def output(self, hidden: Tensor) -> Tensor:
-        return hidden @ self.weight2 + self.bias2
+        scores: Tensor = self.perceptron.layers[1](hidden)
+        return scores
 
 
 class SAGE(Network):
@@ -312,7 +314,7 @@ class GAT(Network):
         return taken if self.alone is None else taken.masked_fill(self.alone[:, :, None], 0.0)
 
 
-NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": Perceptron}
+NETWORKS: dict[str, type[Network]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "mlp": FeaturesAlone}
 
 
 def fresh(make: Callable[[], Network], seed: int) -> tuple[Network, torch.Generator]:

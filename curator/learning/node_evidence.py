@@ -31,7 +31,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from scipy.special import log_softmax
 
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning.pool import fit_pool, joined_pool
@@ -67,8 +66,7 @@ def fit_perceptron(
     from ldpsim.curator.learning import training  # torch is only needed from here on
 
     # Text as the reference `mlp` has it.
-    packed = isinstance(features, Factored)
-    if packed:
+    if isinstance(features, Factored):
         rows = features.standardised()[0].unit_rows()
     else:
         rows = scale_public(features, "row-normalised") if is_text(features) else weighted_rows(features)
@@ -77,11 +75,7 @@ def fit_perceptron(
         graph, settings=training.TrainingSettings(gnn="mlp", selection="loss"), classes=labels.classes, seed=seed,
         device=device, weights=labels.rows, patience=patience,
     )  # fmt: skip
-    if packed:
-        return np.asarray(network.log_probability, np.float64)
-    state = {name: tensor.double().numpy() for name, tensor in network.model.state_dict().items()}
-    hidden = np.maximum(rows @ state["weight1"] + state["bias1"], 0)
-    return np.asarray(log_softmax(hidden @ state["weight2"] + state["bias2"], axis=1))
+    return np.asarray(network.log_probability, np.float64)
 
 
 _LEAST_SCORE = 0.01

@@ -84,6 +84,8 @@ def test_scores_and_gradients_are_pygs_with_the_same_weights(name: str, heads: i
     for parameter in network.parameters():
         torch.nn.init.uniform_(parameter, -0.5, 0.5)  # biases that count
     ours = dict(network.named_parameters())
+    if name == "mlp":  # its perceptron counts layers from 0
+        ours = {f"{own.rpartition('.')[2]}{int(own.split('.')[2]) + 1}": part for own, part in ours.items()}
     layers = [
         _pyg(name, widths, heads, {theirs: _as_pyg(theirs, ours[f"{own}{k}"].detach()) for theirs, own in
                                    PARAMETERS[name].items()})
