@@ -20,8 +20,9 @@ from scipy.sparse import csr_array, eye_array, issparse
 
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.features_alone import fit_perceptron
 from ldpsim.curator.learning.logistic import logistic_scores
-from ldpsim.curator.learning.node_evidence import fit_perceptron, node_evidence
+from ldpsim.curator.learning.node_evidence import node_evidence
 from ldpsim.curator.learning.ridge import Ridge, ridge
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.propagation import adjacency_matrix, label_propagation

@@ -10,6 +10,7 @@ import torch
 from scipy.sparse import csr_array
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
+from ldpsim.curator.learning import dense_attention
 from ldpsim.curator.learning import networks as gnn
 from ldpsim.curator.learning.networks import HEADS, NETWORKS
 from ldpsim.curator.learning.own_network import make_network
@@ -46,7 +47,7 @@ def _dense(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """GAT with one of its two forms, whatever the graph, and few rows of pairs at a time."""
     monkeypatch.setattr(gnn, "CROWDED", request.param[0])
-    monkeypatch.setattr(gnn, "_BLOCK", request.param[1])
+    monkeypatch.setattr(dense_attention, "_BLOCK", request.param[1])
 
 
 def _pyg(name: str, widths: tuple[int, int], heads: int, state: dict[str, torch.Tensor]) -> torch.nn.Module:
