@@ -58,26 +58,13 @@ from ldpsim.curator.learning.node_evidence import SMOOTHED_PENALTIES, ln_scores,
 from ldpsim.curator.learning.pool import cross_fitted, fit_pool
 from ldpsim.curator.linear.propagation import smoothed_rows, spread_rows
 from ldpsim.curator.linear.scaling import standardised_rows
-from ldpsim.curator.links.belief_propagation import (
-    Beliefs,
-    Pairs,
-    believed_counts,
-    edge_probability,
-    labelled_counts,
-    normalised,
-    propagate_beliefs,
-    shrunk,
-)
-from ldpsim.curator.links.edge_prior import (
-    EdgePrior,
-    LinkEvidence,
-    Scored,
-    Scores,
-    closure_score,
-    fit_edge_prior,
-    moments,
-    sample_pairs,
-)
+from ldpsim.curator.links.belief_propagation import Beliefs, Pairs, propagate_beliefs
+from ldpsim.curator.links.class_affinity import believed_counts, edge_probability, labelled_counts, normalised, shrunk
+from ldpsim.curator.links.common_partners import closure_score
+from ldpsim.curator.links.degree_estimates import moments
+from ldpsim.curator.links.edge_prior import EdgePrior, Scored, fit_edge_prior, sample_pairs
+from ldpsim.curator.links.link_evidence import LinkEvidence
+from ldpsim.curator.links.pair_scores import Scores
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, FloatArray, IntArray
 
