@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.links import edge_prior as closure
+from ldpsim.curator.links import common_partners as closure
 from ldpsim.curator.links.common_partners import closure_score, common_partners
 from ldpsim.curator.links.edge_prior import Scored, marginal_likelihood, sample_pairs
 from ldpsim.curator.links.link_evidence import PUBLIC_EDGE, LinkEvidence, public_links
