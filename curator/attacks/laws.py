@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpsim.devices.mechanisms.smallest import smallest
+
 ONE = 1 << 64
 HALF = 1 << 63
 _FLOOR = 1 << 43
@@ -202,17 +204,12 @@ def delta_at(first: Law, second: Law, epsilon: float) -> float:
 
 def epsilon_at(first: Law, second: Law, delta: float) -> float:
     """The smallest epsilon >= 0 at which :func:`delta_at` is at most ``delta``."""
-    low, high = 0.0, 1.0
     if delta_at(first, second, 0.0) <= delta:
         return 0.0
-    while delta_at(first, second, high) > delta:
-        low, high = high, 2 * high
-        if high > 500:
-            return math.inf
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_at(first, second, middle) > delta else (low, middle)
-    return high
+    try:
+        return smallest(lambda epsilon: delta_at(first, second, epsilon), delta, most=500.0)
+    except ValueError:
+        return math.inf
 
 
 def _ln(chance: Fraction) -> float:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ldpsim.curator.links.edge_prior import LinkEvidence, Scores, public_links, public_scores, reported_scores
+from ldpsim.curator.links.link_evidence import LinkEvidence, public_links
+from ldpsim.curator.links.pair_scores import Scores, public_scores, reported_scores
 from ldpsim.curator.reports.feature_bits import FlippedFeatures, feature_bits
 from ldpsim.curator.reports.labels import LabelEvidence, label_evidence
 from ldpsim.curator.reports.pairs import agreed_edges

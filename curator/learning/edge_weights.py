@@ -34,11 +34,11 @@ from scipy.sparse import csr_array, diags_array
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ldpsim.curator.learning.loop import Adam
 from ldpsim.curator.learning.networks import Network
 from ldpsim.curator.learning.noisy_labels import Drop, LabelNoise
 from ldpsim.curator.learning.own_network import make_network
 from ldpsim.curator.learning.training import (
-    Adam,
     BestEpoch,
     LossFunction,
     TrainedNetwork,

@@ -1,6 +1,4 @@
-"""Perceptron on features alone: the null model of every method that sees features, and a component of node evidence.
-
-Class evidence from a person's features alone: naive Bayes, ridge regression and a perceptron, pooled.
+"""Class evidence from a person's features alone: naive Bayes, ridge regression and a perceptron, pooled.
 
 Components, each (n, classes):
 
@@ -24,65 +22,24 @@ unbiased weights, other scores become (score - lie) / (truth - lie) (:mod:`ldpsi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from scipy.special import log_softmax
 
-from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.features_alone import fit_perceptron
+from ldpsim.curator.learning.naive_bayes import naive_bayes
 from ldpsim.curator.learning.pool import fit_pool, joined_pool
-from ldpsim.curator.learning.ridge import PENALTIES, Ridge, naive_bayes, ridge
-from ldpsim.curator.linear.factored import Factored
+from ldpsim.curator.learning.ridge import PENALTIES, Ridge, ridge
 from ldpsim.curator.linear.propagation import smoothed_rows
-from ldpsim.curator.linear.scaling import is_text, scale_public, standardised_rows, weighted_rows
+from ldpsim.curator.linear.scaling import is_text, standardised_rows, weighted_rows
 from ldpsim.curator.linear.similar_rows import kernel_rows, landmarks_of, near_rows
 from ldpsim.curator.reports.feature_bits import FlippedFeatures
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import Split
-
-
-def fit_perceptron(
-    features: Any, labels: LabelEvidence, train: IntArray, val: IntArray, *, seed: int, device: str = "cpu",
-    patience: float = math.inf,
-) -> DoubleArray:  # fmt: skip
-    """float64 (n, classes): log-probabilities. A row of ``train`` comes from a model that was trained on that person.
-
-    Labels of ``val`` choose the epoch, by their loss. The epoch with the most hits on validation labels would have an
-    unfair lead over other models on them.
-
-    Args:
-        features: (n, d), numpy, CSR or packed bits.
-        labels: Labels, public or reported; only those of ``train`` and ``val`` are read.
-        train: People to learn from, all with a label.
-        val: Others, all with a label.
-        seed: Seed of the weights and of dropout.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        patience: Epochs without a better one after which training ends.
-    """
-    from ldpsim.curator.learning import training  # torch is only needed from here on
-
-    # Text as the reference `mlp` has it.
-    packed = isinstance(features, Factored)
-    if packed:
-        rows = features.standardised()[0].unit_rows()
-    else:
-        rows = scale_public(features, "row-normalised") if is_text(features) else weighted_rows(features)
-    graph = Graph(rows, np.zeros((2, 0), np.int64), None, labels.labels, train, val)
-    network = training.train(
-        graph, settings=training.TrainingSettings(gnn="mlp", selection="loss"), classes=labels.classes, seed=seed,
-        device=device, weights=labels.rows, patience=patience,
-    )  # fmt: skip
-    if packed:
-        return np.asarray(network.log_probability, np.float64)
-    state = {name: tensor.double().numpy() for name, tensor in network.model.state_dict().items()}
-    hidden = np.maximum(rows @ state["weight1"] + state["bias1"], 0)
-    return np.asarray(log_softmax(hidden @ state["weight2"] + state["bias2"], axis=1))
-
 
 _LEAST_SCORE = 0.01
 _RIDGE_SCALE = 5.0

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.learning.ridge import folds_of
+from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray
 

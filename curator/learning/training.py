@@ -1,28 +1,16 @@
-"""Adam, the optimiser of every training at the curator.
+"""Training of the curator's networks: settings, the choice of an epoch, full batches over a graph, and mini-batches.
 
-Loss and accuracy of an epoch's scores, and the choice of the best epoch.
-
-Full-batch training: one loop, :func:`fit`, that all networks over a graph share.
-
-Every epoch is one step of Adam. The weights that are kept are those of the best epoch. The
-choice looks at the labels that the curator has of the validation nodes, never at a test label.
-Epoch k has the weights after k steps. The first of equal epochs is kept. On a CPU the same
-seed gives the same bytes.
-
-Mini-batch training of a perceptron without biases on constant rows (PrivGE's network).
-
-    h_1 = relu(drop(x) W_1),   h_k = relu(drop(h_{k-1}) W_k) + h_{k-1},   scores = drop(h) W
-
-with one sum with the layer before wherever the widths agree. An epoch is one pass over the training
-nodes in random order. After it the validation accuracy is taken; the first best epoch is kept, and
-training ends when ``patience`` epochs brought no better one. On a CPU the same seed gives the same bytes.
+A full batch is one step an epoch, over all nodes of the graph (:func:`fit`). A mini-batch is a step on a few training
+nodes of constant rows, and an epoch one pass over them in random order (:func:`train_in_batches`). The choice of an
+epoch looks at the labels that the curator has of the validation nodes, never at a test label. The loop is
+:func:`ldpsim.curator.learning.loop.optimise`.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldpsim.curator import observer
+from ldpsim.curator.learning.loop import optimise
 from ldpsim.curator.learning.networks import ACTIVATIONS, HEADS, NETWORKS, Network, fresh
 from ldpsim.curator.learning.own_network import make_network, place_of
 from ldpsim.curator.linear.processor import reused_memory, threads_for
@@ -42,55 +31,6 @@ from ldpsim.curator.steps import track
 
 if TYPE_CHECKING:
     from ldpsim.curator.graph import Graph
-
-
-class Adam:
-    """Adam with an L2 penalty (Kingma and Ba 2015), the same steps as ``torch.optim.Adam``.
-
-    torch's own Adam loads its compiler on the first step, which takes over a second in every
-    process. These networks have a few small tensors only.
-
-    Args:
-        parameters: Tensors to step; their gradients are cleared after each step.
-        lr: Learning rate.
-        weight_decay: The gradient gets this times the weights.
-
-    >>> x = torch.tensor([1.0], requires_grad=True)
-    >>> adam = Adam([x], lr=0.1, weight_decay=0.0)
-    >>> (x * x).sum().backward()
-    >>> adam.step()
-    >>> round(x.item(), 4)
-    0.9
-    """
-
-    def __init__(self, parameters: Iterable[Tensor], *, lr: float, weight_decay: float) -> None:
-        self.parameters = list(parameters)
-        self.lr, self.weight_decay = lr, weight_decay
-        self.steps = 0
-        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in self.parameters]
-
-    @torch.no_grad()
-    def step(self) -> None:
-        """Take one step and clear the gradients."""
-        self.steps += 1
-        first, second, tiny = 0.9, 0.999, 1e-8
-        rate = self.lr / (1 - first**self.steps)
-        root = math.sqrt(1 - second**self.steps)
-        stepped = [(p, p.grad, *moments) for p, moments in zip(self.parameters, self.moments, strict=True)
-                   if p.grad is not None]  # fmt: skip
-        if not stepped:
-            return
-        parameters, gradients, means, squares = zip(*stepped, strict=True)
-        if self.weight_decay:
-            torch._foreach_add_(gradients, parameters, alpha=self.weight_decay)
-        torch._foreach_lerp_(means, gradients, 1 - first)
-        torch._foreach_mul_(squares, second)
-        torch._foreach_addcmul_(squares, gradients, gradients, value=1 - second)
-        roots = torch._foreach_div(torch._foreach_sqrt(squares), root)
-        torch._foreach_add_(roots, tiny)
-        torch._foreach_addcdiv_(parameters, means, roots, value=-rate)
-        for parameter in parameters:
-            parameter.grad = None
 
 
 LossFunction = Callable[[Tensor], Tensor]  # scores, float32 (k, classes), of a training pass -> what is minimised
@@ -329,99 +269,100 @@ def fit(
     with threads_for(rows * columns), again, torch.random.fork_rng(devices=[device] if on_gpu else [], enabled=on_gpu):
         model, generator = fresh(make, seed)
         dropout = Dropout(0.0 if model.drops_itself else settings.gnn_dropout, None if on_gpu else generator)
-        val_nodes, val_labels = labelled(graph, graph.val, device)
-        train_nodes, train_labels = labelled(graph, graph.train, device)
-        in_training = math.nan
-        scores_to_learn = model.output if reads is None else model.output_of(train_nodes)
-        val_scores = model.output_of(val_nodes)
-        optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-        best_epoch, best_accuracy, best_scores, state = 0, math.nan, torch.empty(0, 1), {}
-        # The pass that begins step k + 1 also scores the weights after step k.
-        for epoch in track(range(settings.epochs + 1), settings.epochs + 1):
-            with torch.set_grad_enabled(epoch < settings.epochs):
-                z = model.pre_activation()
-                active = None if model.normalises else model.activate(z, training=True)
-            if epoch > 0:
-                with torch.no_grad():
-                    hidden = model.activate(z, training=False) if active is None else active
-                    if observer.is_watched():
-                        tell_scores(graph, model.output(hidden), epoch)
-                    best, accuracy = epoch == settings.epochs, math.nan
-                    if len(val_nodes):
-                        scores = val_scores(hidden)
-                        accuracy = share_of_hits(scores.argmax(dim=1), val_labels)
-                        best = better(scores, accuracy, in_training) or epoch == 1
-                    if best:
-                        best_epoch, best_accuracy, best_scores = epoch, accuracy, model.output(hidden)
-                        state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-                    del hidden
-                    if len(val_nodes) and epoch - best_epoch >= patience:
-                        break
-            if epoch < settings.epochs:
-                active = model.activate(z, training=True) if active is None else active
-                del z
-                scores = scores_to_learn(dropout(active))
-                if settings.selection == ALL_THREE:
-                    own = scores if reads is not None else scores.index_select(0, train_nodes)
-                    in_training = share_of_hits(own.argmax(dim=1), train_labels)
-                loss(scores).backward()  # type: ignore[no-untyped-call]
-                del active, scores
-                if clip_norm < math.inf:
-                    torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
-                optimiser.step()
-                if after_step is not None:
-                    after_step(model)
-        model.load_state_dict(state)
-    predictions = best_scores.argmax(dim=1).cpu().numpy()
-    logs = functional.log_softmax(best_scores, dim=1).cpu().numpy()
-    return TrainedNetwork(model.cpu(), predictions, best_epoch, best_accuracy, time.perf_counter() - started, logs)
+        batch = _FullBatch(model, graph, loss, better, reads, settings, dropout, device)
+        best_epoch = optimise(
+            model, batch.gradients, steps=track(range(1, settings.epochs + 1), settings.epochs), lr=settings.lr,
+            weight_decay=settings.weight_decay, better=batch.better, clip_norm=clip_norm,
+            patience=patience if len(graph.val) else math.inf,
+            after_step=None if after_step is None else lambda: after_step(model),
+        )  # fmt: skip
+    return _trained(model, batch.best_scores, best_epoch, batch.best_accuracy, started)
+
+
+class _FullBatch:
+    """Steps of a network over one graph. The pass that begins step k + 1 also scores the weights after step k."""
+
+    def __init__(
+        self, model: Network, graph: Graph, loss: LossFunction, better: Better, reads: NDArray[np.int64] | None,
+        settings: TrainingSettings, dropout: Dropout, device: torch.device,
+    ) -> None:  # fmt: skip
+        self.model, self.graph, self.loss, self.chooses = model, graph, loss, better
+        self.settings, self.dropout, self.everybody = settings, dropout, reads is None
+        self.val, self.val_labels = labelled(graph, graph.val, device)
+        self.train, self.train_labels = labelled(graph, graph.train, device)
+        self.scores_to_learn = model.output if reads is None else model.output_of(self.train)
+        self.val_scores = model.output_of(self.val)
+        self.in_training = math.nan
+        self.best_scores, self.best_accuracy = torch.empty(0, 1), math.nan
+        self.z: Tensor | None = None  # the first layer before its activation, by the weights as they are
+        self.active: Tensor | None = None  # its activation, where a training pass has the one that is scored
+
+    def forward(self) -> None:
+        """Compute the first layer."""
+        self.z = self.model.pre_activation()
+        self.active = None if self.model.normalises else self.model.activate(self.z, training=True)
+
+    def gradients(self) -> None:
+        """Set the gradients of one step."""
+        if self.z is None:
+            self.forward()
+        z, active, self.z, self.active = self.z, self.active, None, None
+        assert z is not None
+        active = self.model.activate(z, training=True) if active is None else active
+        del z
+        scores = self.scores_to_learn(self.dropout(active))
+        if self.settings.selection == ALL_THREE:
+            own = scores.index_select(0, self.train) if self.everybody else scores
+            self.in_training = share_of_hits(own.argmax(dim=1), self.train_labels)
+        self.loss(scores).backward()  # type: ignore[no-untyped-call]
+
+    def better(self, epoch: int) -> bool:
+        """Return whether this epoch is the best so far; without validation labels the last one is."""
+        last = epoch == self.settings.epochs
+        with torch.set_grad_enabled(not last):
+            self.forward()
+        assert self.z is not None
+        with torch.no_grad():
+            hidden = self.model.activate(self.z, training=False) if self.active is None else self.active
+            if observer.is_watched():
+                tell_scores(self.graph, self.model.output(hidden), epoch)
+            best, accuracy = last, math.nan
+            if len(self.val):
+                scores = self.val_scores(hidden)
+                accuracy = share_of_hits(scores.argmax(dim=1), self.val_labels)
+                best = self.chooses(scores, accuracy, self.in_training) or epoch == 1
+            if best:
+                self.best_accuracy, self.best_scores = accuracy, self.model.output(hidden)
+        return best
+
+
+def _trained(model: nn.Module, scores: Tensor, best_epoch: int, accuracy: float, started: float) -> TrainedNetwork:
+    predictions, logs = scores.argmax(dim=1).cpu().numpy(), functional.log_softmax(scores, dim=1).cpu().numpy()
+    return TrainedNetwork(model.cpu(), predictions, best_epoch, accuracy, time.perf_counter() - started, logs)
 
 
 _ROWS_AT_ONCE = 4096
 
 
-class PlainLayers(nn.Module):
-    """Layers without biases; fresh weights are uniform in ± sqrt(6 / outputs) (Kaiming, by the outputs)."""
-
-    def __init__(self, width: int, classes: int, settings: TrainingSettings, layers: int) -> None:
-        super().__init__()
-        widths = [width, *[settings.hidden] * (layers - 1), classes]
-        self.dropout = settings.gnn_dropout
-        self.weights = nn.ParameterList(
-            nn.Parameter(torch.empty(first, second).uniform_(-1, 1) * math.sqrt(6 / second))
-            for first, second in zip(widths, widths[1:], strict=False)
-        )
-
-    def forward(self, rows: Tensor) -> Tensor:
-        """float32 (k, classes): the scores of rows, float32 (k, width)."""
-        *hidden, last = self.weights
-        for weight in hidden:
-            below = rows
-            rows = torch.relu(functional.dropout(below, self.dropout, self.training) @ weight)
-            if rows.shape == below.shape:
-                rows = rows + below
-        return functional.dropout(rows, self.dropout, self.training) @ last
-
-    @torch.no_grad()
-    def scores(self, rows: Tensor) -> Tensor:
-        """float32 (k, classes): the scores without dropout, a few rows at a time."""
-        self.eval()
-        return torch.cat([self(part) for part in torch.split(rows, _ROWS_AT_ONCE)])
+@torch.no_grad()
+def scores_of_rows(network: nn.Module, rows: Tensor) -> Tensor:
+    """float32 (k, classes): the scores without dropout of rows, float32 (k, width), a few at a time."""
+    network.eval()
+    return torch.cat([network(part) for part in torch.split(rows, _ROWS_AT_ONCE)])
 
 
 def train_in_batches(
-    graph: Graph, *, layers: int, batch: int, patience: int, settings: TrainingSettings, classes: int, seed: int,
+    make: Callable[[int], nn.Module], graph: Graph, *, batch: int, patience: int, settings: TrainingSettings, seed: int,
     device: str = "auto",
 ) -> TrainedNetwork:  # fmt: skip
-    """Train on the labels of the training nodes and return the weights of the first best epoch.
+    """Train on the labels of the training nodes and return the weights of the first epoch of the best accuracy.
 
     Args:
+        make: Makes a network of rows, with fresh weights from torch's current random state, of the number of columns.
         graph: Dense features, and the labels that may be used.
-        layers: Number of layers, at least 1.
         batch: Rows of a step.
         patience: Epochs without a better validation accuracy after which training ends.
-        settings: Hidden units, optimiser, dropout and the largest number of epochs.
-        classes: Number of classes.
+        settings: Optimiser and the largest number of epochs.
         seed: Seed of the weights, the order and dropout; torch's global state does not change.
         device: ``auto``, ``cpu`` or ``cuda``.
 
@@ -437,25 +378,30 @@ def train_in_batches(
         rows = torch.from_numpy(np.ascontiguousarray(graph.features)).to(where)
         train, train_labels = labelled(graph, graph.train, where)
         val, val_labels = labelled(graph, graph.val, where)
-        val_rows = rows[val]
-        model = PlainLayers(rows.shape[1], classes, settings, layers).to(where)
-        optimiser = Adam(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-        best_epoch, best = 0, math.nan
-        state: dict[str, Tensor] = {}
-        for epoch in track(range(1, settings.epochs + 1), settings.epochs):
-            model.train()
-            for chosen in torch.split(torch.randperm(len(train), device=where), batch):
-                functional.cross_entropy(model(rows[train[chosen]]), train_labels[chosen]).backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
-            accuracy = share_of_hits(model.scores(val_rows).argmax(dim=1), val_labels) if len(val) else math.nan
+        val_rows, chooses, accuracies = rows[val], BestEpoch(val_labels), [math.nan]
+        network, left = make(rows.shape[1]).to(where), list[Tensor]()  # batches of this epoch that are not taken yet
+
+        def gradients() -> None:
+            if not left:
+                left.extend(reversed(torch.split(torch.randperm(len(train), device=where), batch)))
+            chosen = left.pop()
+            functional.cross_entropy(network(rows[train[chosen]]), train_labels[chosen]).backward()  # type: ignore[no-untyped-call]
+
+        def better(epoch: int) -> bool:
             if observer.is_watched():
-                tell_scores(graph, model.scores(rows), epoch)
-            if epoch == 1 or not len(val) or accuracy > best:
-                best_epoch, best = epoch, accuracy
-                state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-            elif epoch - best_epoch >= patience:
-                break
-        model.load_state_dict(state)
-        scores = model.scores(rows)
-    predictions, logs = scores.argmax(dim=1).cpu().numpy(), functional.log_softmax(scores, dim=1).cpu().numpy()
-    return TrainedNetwork(model.cpu(), predictions, best_epoch, best, time.perf_counter() - started, logs)
+                tell_scores(graph, scores_of_rows(network, rows), epoch)
+            if not len(val):
+                return epoch == settings.epochs
+            scores = scores_of_rows(network, val_rows)
+            accuracy = share_of_hits(scores.argmax(dim=1), val_labels)
+            best = chooses(scores, accuracy, math.nan)
+            accuracies.extend([accuracy] if best else [])
+            return best
+
+        epoch_steps = -(-len(train) // batch)
+        steps = settings.epochs * epoch_steps
+        best_epoch = optimise(
+            network, gradients, steps=track(range(1, steps + 1), steps), epoch_steps=epoch_steps, lr=settings.lr,
+            weight_decay=settings.weight_decay, better=better, patience=patience if len(val) else math.inf,
+        )  # fmt: skip
+        return _trained(network, scores_of_rows(network, rows), best_epoch, accuracies[-1], started)

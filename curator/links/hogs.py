@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ldpsim.curator.links.similarity import Rows, candidates, packed_ones
+from ldpsim.curator.links.candidates import candidates
+from ldpsim.curator.links.similarity import Rows, packed_ones
 from ldpsim.curator.reports.pairs import as_numbers, both_reports
 from ldpsim.curator.reports.rows import FlippedRows
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray

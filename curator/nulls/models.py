@@ -20,10 +20,12 @@ from scipy.sparse import csr_array, eye_array, issparse
 
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.features_alone import fit_perceptron
 from ldpsim.curator.learning.logistic import logistic_scores
-from ldpsim.curator.learning.node_evidence import fit_perceptron, node_evidence
+from ldpsim.curator.learning.node_evidence import node_evidence
 from ldpsim.curator.learning.ridge import Ridge, ridge
 from ldpsim.curator.linear.factored import Factored
+from ldpsim.curator.linear.free_rows import free_rows
 from ldpsim.curator.linear.propagation import adjacency_matrix, both_directions, label_propagation
 from ldpsim.curator.linear.scaling import weighted_rows
 from ldpsim.curator.nulls.link import MOST_PEOPLE, link
@@ -192,7 +194,7 @@ def graph_learned(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> In
     """Predict from the known edges by the model of a small family that has the most hits on validation labels.
 
     - label spreading;
-    - a network: FeatFree's, with one free row a person (:mod:`ldpsim.curator.learning.free_rows`) and few epochs.
+    - a network: FeatFree's, with one free row a person (:mod:`ldpsim.curator.linear.free_rows`) and few epochs.
       Validation labels choose its epoch;
     - LINK: logistic regression on a person's row of the edges, of one hop and of two
       (:mod:`ldpsim.curator.nulls.link`); not above ``MOST_PEOPLE`` people.
@@ -228,14 +230,14 @@ def _network_of_edges(
     inputs: NullEvidence, learned: IntArray, chosen: IntArray, *, seed: int, device: str
 ) -> IntArray:  # fmt: skip
     """int64 (n,): every node's class by FeatFree's network on the known edges."""
-    from ldpsim.curator.learning.free_rows import free_rows  # torch is only needed from here on
+    from ldpsim.curator.learning.networks import adjacency_of  # torch is only needed from here on
     from ldpsim.curator.learning.training import TrainingSettings, train
 
     labels, edges = inputs.labels, inputs.edges
     assert edges is not None
     nothing = csr_array((len(labels.labels), 0), dtype=np.float32)
     graph = Graph(nothing, both_directions(edges), None, labels.labels, learned, chosen)
-    rows = free_rows(graph, "identity", "hoa", _HOPS, width=0, seed=seed)
+    rows = free_rows(adjacency_of(graph), "identity", "hoa", _HOPS, width=0, seed=seed)
     network = train(replace(graph, features=rows), settings=TrainingSettings(**_LEARNED), classes=labels.classes,
                     seed=seed, device=device, weights=labels.rows, patience=_PATIENCE)  # fmt: skip
     return network.predictions

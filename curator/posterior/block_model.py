@@ -20,26 +20,13 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.special import expit, softmax
 
-from ldpsim.curator.links.belief_propagation import (
-    Beliefs,
-    Pairs,
-    believed_counts,
-    edge_probability,
-    labelled_counts,
-    normalised,
-    propagate_beliefs,
-    shrunk,
-)
-from ldpsim.curator.links.edge_prior import (
-    EdgePrior,
-    LinkEvidence,
-    Scored,
-    Scores,
-    closure_score,
-    fit_edge_prior,
-    moments,
-    sample_pairs,
-)
+from ldpsim.curator.links.belief_propagation import Beliefs, Pairs, propagate_beliefs
+from ldpsim.curator.links.class_affinity import believed_counts, edge_probability, labelled_counts, normalised, shrunk
+from ldpsim.curator.links.common_partners import closure_score
+from ldpsim.curator.links.degree_estimates import moments
+from ldpsim.curator.links.edge_prior import EdgePrior, Scored, fit_edge_prior, sample_pairs
+from ldpsim.curator.links.link_evidence import LinkEvidence
+from ldpsim.curator.links.pair_scores import Scores
 from ldpsim.devices.array_types import FloatArray, IntArray
 
 LIKELY = 0.02  # smallest probability of an edge that is kept

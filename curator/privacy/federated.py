@@ -22,11 +22,11 @@ of earlier rounds (Dong, Roth and Su 2022, Corollary 2).
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 
 from ldpsim.devices.mechanisms import gaussian, round_up
+from ldpsim.devices.mechanisms.smallest import smallest
 
 
 @dataclass(frozen=True)
@@ -120,26 +120,16 @@ def noise_multiplier_for(training: Rounds, epsilon: float) -> float:
     Raises:
         ValueError: where no multiplier up to a million does, or for an epsilon above :data:`MOST_EPSILON`.
     """
-    from scipy.optimize import brentq  # imported where it is needed: the import takes as long as a small run
-
     if epsilon > MOST_EPSILON:
         raise ValueError(f"--epsilon {epsilon:g}: must be above 0 and at most {MOST_EPSILON:g} for dp-fedavg")
-    high = 1.0
-    while central_epsilon(training, high) > epsilon:
-        high *= 2
-        if high > 1e6:
-            raise ValueError(f"--epsilon {epsilon:g}: no noise reaches it at delta {training.delta:g}")
-    low = high / 2
-    while low > 1e-3 and central_epsilon(training, low) <= epsilon:
-        low, high = low / 2, low
-
-    def excess(log_multiplier: float) -> float:
-        cost = central_epsilon(training, math.exp(log_multiplier))
-        return math.log(max(cost, sys.float_info.min) / epsilon)  # delta alone may cover everything: the cost is 0
-
-    multiplier = math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-5))
+    try:
+        multiplier = smallest(
+            lambda noise: central_epsilon(training, noise), epsilon, within=1e-5, least=1e-3, most=1e6, costly=True
+        )
+    except ValueError:
+        raise ValueError(f"--epsilon {epsilon:g}: no noise reaches it at delta {training.delta:g}") from None
     unit = 10.0 ** (math.floor(math.log10(multiplier)) - 3)
-    steps = math.floor(multiplier / unit)
+    steps = math.floor(multiplier * (1 - 1e-5) / unit)
     while central_epsilon(training, steps * unit) > epsilon:
         steps += 1
     return steps * unit

@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 
 from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.learning.pool import cross_fitted, fit_pool
-from ldpsim.curator.learning.ridge import folds_of
 from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports

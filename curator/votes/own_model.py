@@ -24,8 +24,9 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 from scipy.special import log_softmax
 
+from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.learning.pool import fit_pool
-from ldpsim.curator.learning.ridge import folds_of, ridge
+from ldpsim.curator.learning.ridge import ridge
 from ldpsim.curator.linear.scaling import is_text
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray

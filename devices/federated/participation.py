@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.data.population import Record, Records, records_of
-from ldpsim.devices.device import Device, Home, Refusal
+from ldpsim.devices.device import Device, DeviceStore, Refusal
 from ldpsim.devices.draw import data_messages
 from ldpsim.devices.federated import wire
 from ldpsim.devices.federated.exchange import keep_sums, kept_sums, read_neighbours, read_variate
@@ -76,7 +76,7 @@ class KeptInputs:
 
     _kept: dict[tuple[int, str], tuple[object, Inputs]] = field(default_factory=dict)
 
-    def of(self, home: Home, devices: Sequence[int], request: Round, kind: AnswerKind, received: Path) -> Inputs:
+    def of(self, home: DeviceStore, devices: Sequence[int], request: Round, kind: AnswerKind, received: Path) -> Inputs:
         """Return the inputs of devices of one ledger, which may answer."""
         place = devices[0] // home.shard, kind
         dtype = None if request.weights is None else request.weights.dtype
@@ -92,7 +92,7 @@ class KeptInputs:
 
 
 def _inputs(
-    home: Home, devices: Sequence[int], task: Task, kind: AnswerKind, dtype: np.dtype[Any] | None, received: Path
+    home: DeviceStore, devices: Sequence[int], task: Task, kind: AnswerKind, dtype: np.dtype[Any] | None, received: Path
 ) -> Inputs:  # fmt: skip
     records = records_of(home.population, devices)
     secrets = [secret.tobytes() for secret in home.secrets[list(devices)]]
@@ -109,7 +109,7 @@ def _inputs(
 
 
 def answer_round(
-    home: Home, devices: Sequence[int], group: Group, received: Path, kept: KeptInputs
+    home: DeviceStore, devices: Sequence[int], group: Group, received: Path, kept: KeptInputs
 ) -> list[Answered]:  # fmt: skip
     """Answer the questions of one round; the answers are committed when this returns, and may leave.
 
@@ -149,7 +149,7 @@ class _Batch:
     """Devices of one ledger that are asked the same; the arguments are those of :func:`answer_round`."""
 
     def __init__(
-        self, home: Home, devices: Sequence[int], group: Group, received: Path, kept: KeptInputs
+        self, home: DeviceStore, devices: Sequence[int], group: Group, received: Path, kept: KeptInputs
     ) -> None:  # fmt: skip
         self.home, self.group, self.received, self.kept = home, group, received, kept
         self.kind = TRAINING[group.kind]

@@ -26,6 +26,7 @@ import numpy as np
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.mechanisms.exact_loss import check_epsilon, round_up
 from ldpsim.devices.mechanisms.sampling import DIGITS, by_inversion
+from ldpsim.devices.mechanisms.smallest import smallest
 from ldpsim.devices.noise import NoiseStream
 
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863")
@@ -59,27 +60,15 @@ def epsilon_of(delta: float, *, shift: float, sigma: float) -> float:
     """Return the smallest epsilon >= 0 with delta(eps) <= delta, from above within one part in 1e12."""
     if delta_of(0.0, shift=shift, sigma=sigma) <= delta:
         return 0.0
-    low, high = 0.0, 1.0
-    while delta_of(high, shift=shift, sigma=sigma) > delta:
-        low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_of(middle, shift=shift, sigma=sigma) > delta else (low, middle)
-    return high
+    return smallest(lambda epsilon: delta_of(epsilon, shift=shift, sigma=sigma), delta)
 
 
 def calibrate(epsilon: float, delta: float, *, shift: float) -> float:
     """Return the smallest sigma with delta(epsilon) <= delta, from above within one part in 1e13."""
     check_epsilon(epsilon)
-    low = high = shift / epsilon
-    while delta_of(epsilon, shift=shift, sigma=high) > delta:
-        high *= 2
-    while delta_of(epsilon, shift=shift, sigma=low) <= delta:
-        low /= 2
-    while high - low > 1e-13 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_of(epsilon, shift=shift, sigma=middle) > delta else (low, middle)
-    return high
+    return smallest(
+        lambda sigma: delta_of(epsilon, shift=shift, sigma=sigma), delta, start=shift / epsilon, within=1e-13
+    )
 
 
 def sample(noise: NoiseStream, sigma: Fraction, size: int) -> IntArray:

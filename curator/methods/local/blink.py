@@ -32,7 +32,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.curator.links.blink import LinkPosterior, PairOdds, fit_beta_model
+from ldpsim.curator.links.beta_model import fit_beta_model
+from ldpsim.curator.links.blink import LinkPosterior, PairOdds
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
 from ldpsim.curator.methods.parameters import SHARE, between, one_of, parameter

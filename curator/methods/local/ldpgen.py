@@ -41,7 +41,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.curator.links.blink import BlockModel, directed_probabilities, draw_links
+from ldpsim.curator.links.block_model import BlockModel
+from ldpsim.curator.links.directed_groups import directed_probabilities, draw_links
 from ldpsim.curator.methods.base import Budget, Question
 from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
 from ldpsim.curator.methods.parameters import SHARE, one_of, parameter, whole

@@ -203,10 +203,21 @@ class PrivGE(PublicGraphMethod):
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
         """Train the perceptron; see :func:`ldpsim.curator.learning.training.train_in_batches` for the errors."""
+        from functools import partial
+
+        from torch.nn.functional import dropout
+
+        from ldpsim.curator.learning.perceptron import Perceptron
         from ldpsim.curator.learning.training import train_in_batches
 
-        return train_in_batches(graph, layers=self.layers, batch=self.batch, patience=self.patience, settings=settings,
-                                classes=classes, seed=seed, device=device)  # fmt: skip
+        def make(width: int) -> Perceptron:
+            return Perceptron(
+                [width, *[settings.hidden] * (self.layers - 1), classes], bias=False, residual=True, drop_input=True,
+                drop=partial(dropout, p=settings.gnn_dropout), bound=lambda inputs, outputs: math.sqrt(6 / outputs),
+            )  # fmt: skip
+
+        return train_in_batches(make, graph, batch=self.batch, patience=self.patience, settings=settings, seed=seed,
+                                device=device)  # fmt: skip
 
     def _entries(self, reports: Reports) -> csr_array:
         """float32 CSR (n, d): X'."""

@@ -53,7 +53,7 @@ from ldpsim.devices.mechanisms import GRRFS, round_up
 from ldpsim.devices.query import Ask
 
 if TYPE_CHECKING:
-    from ldpsim.curator.learning.noisy_labels import Bags
+    from ldpsim.curator.learning.label_proportions import Bags
     from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
 SOURCE, HOPS = one_of("reconstructed", "noisy"), whole(0, 100)
@@ -164,10 +164,7 @@ class RGNN(LocalMethod):
     ) -> tuple[Bags | None, dict[str, Any]]:
         if self.alpha == 0:
             return None, {}
-        from ldpsim.curator.learning.noisy_labels import (  # torch is only needed from here on
-            make_bags,
-            metis_clusters,
-        )
+        from ldpsim.curator.learning.label_proportions import make_bags, metis_clusters
 
         assert public.edges is not None
         cluster = metis_clusters(public.facts.n, public.edges, self.C)
@@ -182,7 +179,7 @@ class RGNN(LocalMethod):
         import torch
         from torch.nn import functional
 
-        from ldpsim.curator.learning.noisy_labels import ProportionLoss
+        from ldpsim.curator.learning.label_proportions import ProportionLoss
         from ldpsim.curator.learning.training import choose_device, labelled, train
 
         where = choose_device(device)

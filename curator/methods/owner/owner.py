@@ -347,8 +347,8 @@ class PateM(PateG):
     def _vote(
         self, own: PlainGraph, public: PlainGraph, settings: SageSettings, classes: int, seed: int, number: int
     ) -> IntArray:
-        weights = train_perceptron(own.features, own.labels, classes, settings, teacher_seed(seed, _FIRST + number))
-        return perceptron_scores(weights, public.features).argmax(1)
+        teacher = train_perceptron(own.features, own.labels, classes, settings, teacher_seed(seed, _FIRST + number))
+        return perceptron_scores(teacher, public.features).argmax(1)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """FeatFree ("Revisiting Locally Differentially Private Graph Neural Networks", IEEE S&P 2027), from the authors' code.
 
 It asks nobody for features. A network learns from the public graph and public labels alone, on rows that are random or
-free (:mod:`ldpsim.curator.learning.free_rows`). ``features=identity`` is FeatFree-P of the paper. The last accepted
+free (:mod:`ldpsim.curator.linear.free_rows`). ``features=identity`` is FeatFree-P of the paper. The last accepted
 epoch is kept (``selection=all-three``), and training ends ``patience`` epochs after it.
 
 The seed of the training draws the random rows and the weights.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.sparse import csr_array
 
+from ldpsim.curator.linear.free_rows import free_rows
 from ldpsim.curator.methods.base import Graph
 from ldpsim.curator.methods.parameters import one_of, parameter, unused, whole
 from ldpsim.curator.methods.references.references import PublicGraph
@@ -66,9 +67,10 @@ class FeatFree(PublicGraph):
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
     ) -> TrainedNetwork:
         """Train on the smoothed rows; the features of the graph give no more than the width of random rows."""
-        from ldpsim.curator.learning.free_rows import free_rows  # torch is only needed from here on
+        from ldpsim.curator.learning.networks import adjacency_of  # torch is only needed from here on
         from ldpsim.curator.learning.training import train
 
-        rows = free_rows(graph, self.features, self.smoother, self.hops, width=graph.features.shape[1], seed=seed)
+        rows = free_rows(adjacency_of(graph), self.features, self.smoother, self.hops, width=graph.features.shape[1],
+                         seed=seed)  # fmt: skip
         return train(replace(graph, features=rows), settings=settings, classes=classes, seed=seed, device=device,
                      patience=self.patience, late=True)  # fmt: skip

@@ -12,50 +12,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ldpsim.curator.learning.perceptron import Layer, Perceptron, norm_of
 from ldpsim.curator.linear.torch_matrix import Constant
 
-NORMS = ("batch", "group", "none")
 _Network = TypeVar("_Network", bound=nn.Module)
 
 
-def norm_of(kind: str, units: int) -> nn.Module:
-    """Return a layer of normalisation: over the people (``batch``), over the own units (``group``), or none."""
-    if kind == "batch":
-        return nn.BatchNorm1d(units)
-    return nn.GroupNorm(1, units) if kind == "group" else nn.Identity()
-
-
-class SeluPerceptron(nn.Module):
-    """Linear layers with SELU and normalisation between them.
-
-    Args:
-        sizes: Units of the input and of each layer.
-        norm: One of :data:`NORMS`.
-        plain: Whether the last layer has neither SELU nor normalisation.
-    """
-
-    def __init__(self, sizes: Sequence[int], *, norm: str, plain: bool = True) -> None:
-        super().__init__()
-        self.linear = nn.ModuleList(nn.Linear(*pair) for pair in zip(sizes, sizes[1:], strict=False))
-        self.norms = nn.ModuleList(norm_of(norm, units) for units in sizes[1 : -1 if plain else None])
-
-    def forward(self, inputs: Tensor | Constant) -> Tensor:
-        """Return float32 (people, units of the last layer); features may be sparse."""
-        first = cast(nn.Linear, self.linear[0])
-        rows: Tensor = first(inputs) if isinstance(inputs, Tensor) else inputs @ first.weight.T + first.bias
-        for number, layer in enumerate(self.linear):
-            rows = layer(rows) if number else rows
-            if number < len(self.norms):
-                rows = self.norms[number](functional.selu(rows))
-        return rows
+def selu_perceptron(sizes: Sequence[int], *, norm: str, plain: bool = True) -> Perceptron:
+    """Return a perceptron of SELU with normalisation between its layers."""
+    return Perceptron(sizes, activation=functional.selu, norm=norm, plain=plain)
 
 
 class Alone(nn.Module):
-    """SeluPerceptron of three layers on the own features: the network without a graph."""
+    """Perceptron of three layers on the own features: the network without a graph."""
 
     def __init__(self, features: int, hidden: int, classes: int, *, norm: str) -> None:
         super().__init__()
-        self.layers = SeluPerceptron([features, hidden, hidden, classes], norm=norm)
+        self.layers = selu_perceptron([features, hidden, hidden, classes], norm=norm)
 
     def forward(self, inputs: Sequence[Tensor | Constant]) -> Tensor:
         """Return scores, float32 (people, classes), of the features."""
@@ -67,9 +40,9 @@ class Encoder(nn.Module):
 
     def __init__(self, features: int, hidden: int, classes: int, *, norm: str) -> None:
         super().__init__()
-        self.layers = SeluPerceptron([features, hidden, hidden], norm=norm)
+        self.layers = selu_perceptron([features, hidden, hidden], norm=norm)
         self.norm = norm_of(norm, hidden)
-        self.head = nn.Linear(hidden, classes)
+        self.head = Layer(hidden, classes)
 
     def encoded(self, features: Tensor | Constant) -> Tensor:
         """Return rows of norm 1, float32 (people, hidden)."""
@@ -85,9 +58,9 @@ class Classifier(nn.Module):
 
     def __init__(self, channels: int, hidden: int, classes: int, *, norm: str) -> None:
         super().__init__()
-        self.bases = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(channels))
+        self.bases = nn.ModuleList(Layer(hidden, hidden) for _ in range(channels))
         self.norm = norm_of(norm, channels * hidden)
-        self.head = nn.Linear(channels * hidden, classes)
+        self.head = Layer(channels * hidden, classes)
 
     def forward(self, inputs: Sequence[Tensor]) -> Tensor:
         """Return scores, float32 (people, classes), of the cached rows of each hop."""
@@ -106,9 +79,9 @@ class Progressive(nn.Module):
     def __init__(self, features: int, hidden: int, classes: int, *, stages: int, norm: str) -> None:
         super().__init__()
         self.bases = nn.ModuleList(
-            SeluPerceptron([hidden if stage else features, hidden], norm=norm, plain=False) for stage in range(stages)
+            selu_perceptron([hidden if stage else features, hidden], norm=norm, plain=False) for stage in range(stages)
         )
-        self.heads = nn.ModuleList(nn.Linear(hidden * (stage + 1), classes) for stage in range(stages))
+        self.heads = nn.ModuleList(Layer(hidden * (stage + 1), classes) for stage in range(stages))
         self.stage = 0
 
     def of_stage(self) -> list[nn.Parameter]:
@@ -128,13 +101,13 @@ class Progressive(nn.Module):
 
 
 def made(make: Callable[[], _Network], generator: torch.Generator) -> _Network:
-    """Return a network whose linear layers are drawn from the generator, uniform in +- 1 / sqrt(inputs)."""
-    with torch.random.fork_rng(devices=[]):  # torch draws weights of its own, which are not used
+    """Return a network whose layers are drawn from the generator, in the order of PyTorch's linear layer."""
+    with torch.random.fork_rng(devices=[]):  # the weights that a layer draws itself are not used
         network = make()
     for layer in network.modules():
-        if isinstance(layer, nn.Linear):
-            bound = max(1, layer.in_features) ** -0.5
-            for weight in (layer.weight, layer.bias):
-                with torch.no_grad():
-                    weight.uniform_(-bound, bound, generator=generator)
+        if isinstance(layer, Layer):
+            inputs, outputs = layer.weight.shape
+            bound = max(1, inputs) ** -0.5
+            for weight, shape in ((layer.weight.T, (outputs, inputs)), (layer.bias, (outputs,))):
+                weight.data.copy_(torch.empty(shape).uniform_(-bound, bound, generator=generator))
     return network

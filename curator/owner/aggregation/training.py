@@ -9,7 +9,6 @@ and the gradient at its output, and the clipped sum is one product of matrices.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldpsim.curator.learning.training import Adam
+from ldpsim.curator.learning.loop import optimise
+from ldpsim.curator.learning.perceptron import Layer
+from ldpsim.curator.learning.training import share_of_hits
 from ldpsim.curator.linear.torch_matrix import Constant
 from ldpsim.curator.observer import log_metric
 from ldpsim.curator.steps import track
@@ -74,28 +75,28 @@ def fit_in_place(
         keep: ``last``, or ``best``: the weights of the epoch with most validation people right, the first of equals.
         private: Steps under noise; None: full batches.
     """
-    optimiser = Adam(weights, lr=lr, weight_decay=weight_decay)
-    best, state = -1.0, None
     own, labels = [each[people.train] for each in inputs], torch.from_numpy(people.labels[people.train])
     rows = as_read(own) if private is None else []
     shown, truth = as_read([each[people.val] for each in inputs]), torch.from_numpy(people.labels[people.val])
-    every = 1 if private is None else max(1, int(1 / private.rate))
-    total = epochs if private is None else private.steps
-    for number in track(range(total), total):
-        network.train()
+    total, best = epochs if private is None else private.steps, [-1.0]
+
+    def gradients() -> None:
         if private is None:
             functional.cross_entropy(network(rows), labels).backward()  # type: ignore[no-untyped-call]
         else:
             _private_gradients(network, own, labels, weights, private)
-        optimiser.step()
-        if keep == "best" and len(truth) and (number + 1) % every == 0:
-            accuracy = float((scores(network, shown).argmax(1) == truth).float().mean())
-            log_metric("val_accuracy", accuracy, number + 1)
-            if accuracy > best:
-                best, state = accuracy, deepcopy(network.state_dict())
-    if state is not None:
-        network.load_state_dict(state)
-    network.eval()
+
+    def better(epoch: int) -> bool:
+        accuracy = share_of_hits(scores(network, shown).argmax(1), truth)
+        log_metric("val_accuracy", accuracy, epoch)
+        best.append(max(accuracy, best[-1]))
+        return best[-1] > best[-2]
+
+    optimise(
+        network, gradients, steps=track(range(1, total + 1), total), lr=lr, weight_decay=weight_decay, weights=weights,
+        better=better if keep == "best" and len(truth) else None,
+        epoch_steps=1 if private is None else max(1, int(1 / private.rate)),
+    )  # fmt: skip
 
 
 def as_read(inputs: Sequence[Any]) -> list[Tensor | Constant]:
@@ -130,7 +131,7 @@ def clipped_sum(
     def note(layer: nn.Module, inputs: tuple[Tensor, ...], out: Tensor) -> None:
         passed.append((layer, inputs[0].detach(), out))
 
-    layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear | nn.GroupNorm)]
+    layers = [layer for layer in network.modules() if isinstance(layer, Layer | nn.GroupNorm)]
     hooks = [layer.register_forward_hook(note) for layer in layers]
     try:
         loss = functional.cross_entropy(network(rows), labels, reduction="sum")
@@ -138,20 +139,20 @@ def clipped_sum(
         for hook in hooks:
             hook.remove()
     at = torch.autograd.grad(loss, [out for _, _, out in passed])
-    read = [inputs if isinstance(layer, nn.Linear) else functional.group_norm(inputs, 1, eps=layer.eps)  # type: ignore[arg-type]
+    read = [inputs if isinstance(layer, Layer) else functional.group_norm(inputs, 1, eps=layer.eps)  # type: ignore[arg-type]
             for layer, inputs, _ in passed]  # fmt: skip
     squares = torch.zeros(len(labels))
     for (layer, _, _), inputs, slope in zip(passed, read, at, strict=True):
         own = slope.square().sum(1)
-        product = inputs.square().sum(1) * own if isinstance(layer, nn.Linear) else (inputs * slope).square().sum(1)
+        product = inputs.square().sum(1) * own if isinstance(layer, Layer) else (inputs * slope).square().sum(1)
         squares += product + own
     factor = (clip / squares.sqrt().clamp_min(1e-30)).clamp_max(1.0)[:, None]
     finite = squares.isfinite()[:, None]  # a gradient that overflows has no direction: it counts as none
     sums: dict[int, Tensor] = {}
     for (layer, _, _), inputs, slope in zip(passed, read, at, strict=True):
         part, inputs = torch.where(finite, slope * factor, 0.0), torch.where(finite, inputs, 0.0)
-        linear = isinstance(layer, nn.Linear)
-        sums[id(layer.weight)] = part.T @ inputs if linear else (part * inputs).sum(0)
+        linear = isinstance(layer, Layer)
+        sums[id(layer.weight)] = inputs.T @ part if linear else (part * inputs).sum(0)
         sums[id(layer.bias)] = part.sum(0)
     return [sums[id(weight)] for weight in weights]
 
@@ -166,5 +167,5 @@ def _private_gradients(
     sums = clipped_sum(network, dense, labels[drawn], weights, private.clip)
     expected = private.rate * len(labels)
     for weight, total in zip(weights, sums, strict=True):
-        noise = private.draws.standard_normal(tuple(weight.shape)).astype(np.float32)
+        noise = private.draws.standard_normal(weight.shape[::-1]).T.astype(np.float32)
         weight.grad = (total + private.multiplier * private.clip * torch.from_numpy(noise)) / expected

@@ -30,6 +30,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 from ldpsim.devices.mechanisms import gaussian, round_up
+from ldpsim.devices.mechanisms.smallest import smallest
 
 ARC, UNDIRECTED, UNDIRECTED_CUT = 1.0, math.sqrt(2.0), math.sqrt(6.0)
 ACCOUNTANTS = ("tight", "rdp")
@@ -106,15 +107,7 @@ def multiplier_for(training: NoisyTraining, epsilon: float, accountant: str = "t
     if accountant == "tight" and training.together:
         multiplier = gaussian.calibrate(epsilon, training.delta, shift=math.sqrt(training.hops + training.steps))
         return multiplier * (1 + 1e-9)  # so that the loss, which is rounded up, is not above epsilon
-    low, high = 0.5, 1.0
-    while person_loss(training, high, accountant) > epsilon:
-        low, high = high, 2 * high
-    while person_loss(training, low, accountant) <= epsilon:
-        low, high = low / 2, low
-    while high - low > 1e-6 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if person_loss(training, middle, accountant) <= epsilon else (middle, high)
-    return high
+    return smallest(lambda multiplier: person_loss(training, multiplier, accountant), epsilon, within=1e-6)
 
 
 def _gaussian(delta: float, shift: float, sigma: float) -> float:

@@ -71,6 +71,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
 from ldpsim.devices.array_types import FloatArray
+from ldpsim.devices.mechanisms.smallest import smallest
 
 _EXCESS = 2e-4  # aimed at; plus 2e-7 of the composed loss, so that long compositions stay cheap
 _FEWEST, _MOST = 1 << 14, 1 << 21  # cells across the composed loss; the upper limit bounds time and memory
@@ -264,8 +265,6 @@ def _outcomes(
 
 def _label_composed(queries: int, law: Sequence[float], steps: Sequence[float], delta: float) -> float:
     """Return the smallest epsilon, from above, at which the hockey-stick divergence of n queries is at most delta."""
-    from scipy.optimize import brentq  # imported where it is needed: the import takes as long as a small run
-
     forgotten = delta * _FORGOTTEN
     losses, masses = _outcomes(queries, law, steps, forgotten)
 
@@ -275,11 +274,7 @@ def _label_composed(queries: int, law: Sequence[float], steps: Sequence[float], 
 
     if needed(0.0) <= delta:
         return 0.0
-    epsilon = float(brentq(lambda e: math.log(max(needed(e), 1e-300) / delta), 0.0, float(losses.max()),
-                           xtol=1e-12, rtol=1e-13))  # fmt: skip
-    while needed(epsilon) > delta:  # the root may lie a last bit to the left
-        epsilon += 4e-12 * max(1.0, epsilon)
-    return epsilon
+    return smallest(needed, delta)
 
 
 def label_epsilon(*, queries: int, classes: int, lambda_: float, delta: float, gamma: float = 1.0) -> float:

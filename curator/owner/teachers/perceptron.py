@@ -1,11 +1,6 @@
-"""Teachers of PATE-M: a perceptron of three layers on features alone.
-
-It is small, so autograd costs little. Weights and dropout come from a generator of its own.
-"""
+"""Teachers of PATE-M: perceptrons of three layers on features alone, with ReLU and dropout."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import torch
@@ -13,18 +8,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from ldpsim.curator.learning.training import Adam
+from ldpsim.curator.learning.loop import optimise
+from ldpsim.curator.learning.perceptron import Perceptron
+from ldpsim.curator.linear.torch_matrix import Dropout
 from ldpsim.curator.owner.teachers.sage import SageSettings
 from ldpsim.devices.array_types import IntArray
 
 
 def train_perceptron(
     features: NDArray[np.float32], labels: IntArray, classes: int, settings: SageSettings, seed: int
-) -> list[Tensor]:
-    """Train a d-h-h-c perceptron (ReLU, dropout) with Adam on the nodes that have a label.
+) -> Perceptron:
+    """Train a d-h-h-c perceptron on the nodes that have a label, full-batch; the last epoch is kept.
 
-    Returns:
-        Weight, bias of each layer, for :func:`perceptron_scores`.
+    Args:
+        features: float32 (n, d).
+        labels: int64 (n,), -1 for none.
+        classes: Number of classes.
+        settings: Settings of the training.
+        seed: Seed of weights and dropout, which have a generator of their own.
 
     Raises:
         ValueError: where nobody has a label.
@@ -32,34 +33,25 @@ def train_perceptron(
     nodes = np.flatnonzero(labels >= 0)
     if not len(nodes):
         raise ValueError("a perceptron needs a person with a label")
-    inputs = torch.from_numpy(np.ascontiguousarray(features[nodes]))
-    target = torch.from_numpy(labels[nodes])
+    inputs, target = _rows(features[nodes]), torch.from_numpy(labels[nodes])
     generator = torch.Generator().manual_seed(seed)
-    sizes = [features.shape[1], settings.hidden, settings.hidden, classes]
-    weights: list[Tensor] = []
-    for rows, columns in zip(sizes, sizes[1:], strict=False):
-        bound = 1 / math.sqrt(max(1, rows))
-        for shape in ((rows, columns), (columns,)):
-            weights.append(torch.empty(shape).uniform_(-bound, bound, generator=generator).requires_grad_())
-    optimiser = Adam(weights, lr=settings.lr, weight_decay=settings.weight_decay)
-    for _ in range(settings.epochs):
-        scores = _forward(inputs, weights, settings.dropout, generator)
-        functional.cross_entropy(scores, target).backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-    return [weight.detach() for weight in weights]
+    network = Perceptron([features.shape[1], settings.hidden, settings.hidden, classes],
+                         drop=Dropout(settings.dropout, generator), generator=generator)  # fmt: skip
+
+    def gradients() -> None:
+        functional.cross_entropy(network(inputs), target).backward()  # type: ignore[no-untyped-call]
+
+    optimise(network, gradients, steps=range(1, settings.epochs + 1), lr=settings.lr,
+                  weight_decay=settings.weight_decay)  # fmt: skip
+    return network
 
 
-def perceptron_scores(weights: list[Tensor], features: NDArray[np.float32]) -> NDArray[np.float64]:
+@torch.no_grad()
+def perceptron_scores(network: Perceptron, features: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return (n, classes) scores without dropout."""
-    return _forward(torch.from_numpy(np.ascontiguousarray(features)), weights, 0.0, None).double().numpy()
+    scores: NDArray[np.float64] = network(_rows(features)).double().numpy()
+    return scores
 
 
-def _forward(inputs: Tensor, weights: list[Tensor], dropout: float, generator: torch.Generator | None) -> Tensor:
-    hidden = inputs
-    for at in range(0, len(weights), 2):
-        hidden = hidden @ weights[at] + weights[at + 1]
-        if at + 2 < len(weights):
-            hidden = torch.relu(hidden)
-            if dropout:
-                hidden = hidden * (torch.rand(hidden.shape, generator=generator) >= dropout) / (1 - dropout)
-    return hidden
+def _rows(features: NDArray[np.float32]) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(features))

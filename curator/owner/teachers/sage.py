@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldpsim.curator.learning.training import Adam
+from ldpsim.curator.learning.loop import optimise
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.setting_error import SettingError
 
@@ -134,8 +134,8 @@ def train(
     share = (labels >= 0).to(inputs)
     share /= share.sum(1, keepdim=True)
     keep = 1 - settings.dropout
-    optimiser = Adam(network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-    for _ in range(settings.epochs):
+
+    def gradients() -> None:
         summed = torch.bmm(inputs, network.first)
         mean = summed.sum(1, keepdim=True) / size
         variance = ((summed - mean).square() * there).sum(1, keepdim=True) / size
@@ -151,7 +151,9 @@ def train(
         scores = (sums.view(count, n, classes) / degree + both[..., classes:] + network.bias).transpose(1, 2)
         losses: Any = functional.cross_entropy(scores, labels, ignore_index=-1, reduction="none")
         (losses * share).sum().backward()
-        optimiser.step()
+
+    optimise(network, gradients, steps=range(1, settings.epochs + 1), lr=settings.lr,
+                  weight_decay=settings.weight_decay)  # fmt: skip
     return network.requires_grad_(False).cpu()
 
 

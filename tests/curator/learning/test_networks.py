@@ -10,6 +10,7 @@ import torch
 from scipy.sparse import csr_array
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
+from ldpsim.curator.learning import dense_attention
 from ldpsim.curator.learning import networks as gnn
 from ldpsim.curator.learning.networks import HEADS, NETWORKS
 from ldpsim.curator.learning.own_network import make_network
@@ -46,7 +47,7 @@ def _dense(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """GAT with one of its two forms, whatever the graph, and few rows of pairs at a time."""
     monkeypatch.setattr(gnn, "CROWDED", request.param[0])
-    monkeypatch.setattr(gnn, "_BLOCK", request.param[1])
+    monkeypatch.setattr(dense_attention, "_BLOCK", request.param[1])
 
 
 def _pyg(name: str, widths: tuple[int, int], heads: int, state: dict[str, torch.Tensor]) -> torch.nn.Module:
@@ -84,6 +85,8 @@ def test_scores_and_gradients_are_pygs_with_the_same_weights(name: str, heads: i
     for parameter in network.parameters():
         torch.nn.init.uniform_(parameter, -0.5, 0.5)  # biases that count
     ours = dict(network.named_parameters())
+    if name == "mlp":  # its perceptron counts layers from 0
+        ours = {f"{own.rpartition('.')[2]}{int(own.split('.')[2]) + 1}": part for own, part in ours.items()}
     layers = [
         _pyg(name, widths, heads, {theirs: _as_pyg(theirs, ours[f"{own}{k}"].detach()) for theirs, own in
                                    PARAMETERS[name].items()})

@@ -10,7 +10,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.learning import node_evidence as module
-from ldpsim.curator.learning.node_evidence import fit_perceptron, node_evidence, unit_rows
+from ldpsim.curator.learning.features_alone import fit_perceptron
+from ldpsim.curator.learning.node_evidence import node_evidence, unit_rows
 from ldpsim.curator.posterior.components import graph_components, spectrum
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.facts import Split

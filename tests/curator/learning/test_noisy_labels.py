@@ -9,15 +9,8 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.noisy_labels import (
-    Bags,
-    Drop,
-    LabelNoise,
-    ProportionLoss,
-    denoised,
-    make_bags,
-    metis_clusters,
-)
+from ldpsim.curator.learning.label_proportions import Bags, ProportionLoss, make_bags, metis_clusters
+from ldpsim.curator.learning.noisy_labels import Drop, LabelNoise, denoised
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
 from ldpsim.curator.methods.base import Graph
 from ldpsim.curator.reports.labels import LabelEvidence

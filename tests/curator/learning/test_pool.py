@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.learning.pool import FOLDS, cross_fitted, fit_pool, loss_of, pooled
-from ldpsim.curator.learning.ridge import folds_of
 from ldpsim.curator.reports.labels import LabelEvidence
 
 N, CLASSES = 200, 3

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.ridge import FOLDS, PENALTIES, folds_of, naive_bayes, ridge
+from ldpsim.curator.learning.folds import folds_of
+from ldpsim.curator.learning.naive_bayes import FOLDS, naive_bayes
+from ldpsim.curator.learning.ridge import PENALTIES, ridge
 from ldpsim.curator.reports.labels import LabelEvidence
 
 N, CLASSES = 14, 3

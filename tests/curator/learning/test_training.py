@@ -1,18 +1,20 @@
-"""Training of networks, all at once and in batches, and its Adam."""
+"""Training of networks, all at once and in batches."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
+from ldpsim.curator.learning.loop import Adam
+from ldpsim.curator.learning.perceptron import Perceptron
 from ldpsim.curator.learning.training import (
-    Adam,
     BestEpoch,
-    PlainLayers,
     TrainingSettings,
     choose_device,
     train,
@@ -127,7 +129,7 @@ def test_a_loss_of_ones_own_and_a_clipped_gradient(monkeypatch: pytest.MonkeyPat
             norms.append(math.sqrt(sum(float(p.grad.square().sum()) for p in self.parameters if p.grad is not None)))
             super().step()
 
-    monkeypatch.setattr("ldpsim.curator.learning.training.Adam", Watched)
+    monkeypatch.setattr("ldpsim.curator.learning.loop.Adam", Watched)
     given = {"settings": TrainingSettings(epochs=4, gnn_dropout=0.0), "classes": 3, "seed": 0, "device": "cpu"}
     steep = lambda scores: 1000 * torch.nn.functional.cross_entropy(scores, labels)  # noqa: E731
     train(graph, loss=steep, **given)
@@ -166,7 +168,11 @@ def test_the_number_of_threads_follows_the_problem_and_is_put_back(monkeypatch: 
 SETTINGS = TrainingSettings(gnn="mlp", hidden=8, epochs=30, gnn_dropout=0.2)
 
 
-SIZES = {"layers": 2, "batch": 16, "patience": 30}
+SIZES = {"batch": 16, "patience": 30}
+
+
+def make(width: int) -> Perceptron:
+    return Perceptron([width, 8, 3], drop=partial(functional.dropout, p=0.2))
 
 
 @pytest.fixture
@@ -174,23 +180,10 @@ def graph() -> Graph:
     return labelled_graph(90, noise=0.2)[0]
 
 
-def test_layers_of_one_width_have_a_sum_with_the_layer_before() -> None:
-    model = PlainLayers(4, 2, replace(SETTINGS, hidden=4), layers=3)
-    first, second, last = (weight.detach() for weight in model.weights)
-    rows = torch.randn(5, 4)
-    one = torch.relu(rows @ first) + rows
-    two = torch.relu(one @ second) + one
-    torch.testing.assert_close(model.scores(rows), two @ last)
-    wider = PlainLayers(3, 2, SETTINGS, layers=2)
-    rows = torch.randn(5, 3)
-    torch.testing.assert_close(wider.scores(rows), torch.relu(rows @ wider.weights[0]) @ wider.weights[1])
-    assert wider.weights[1].abs().max() <= 3**0.5
-
-
 def test_the_first_best_epoch_is_kept_and_patience_ends_the_training(graph: Graph) -> None:
     told: list[tuple[str, float, int]] = []
     with watched(lambda *figure: told.append(figure)):
-        found = train_in_batches(graph, **{**SIZES, "patience": 4}, settings=SETTINGS, classes=3, seed=3)
+        found = train_in_batches(make, graph, **{**SIZES, "patience": 4}, settings=SETTINGS, seed=3)
     accuracy = [value for name, value, _ in told if name == "val_accuracy"]
     assert len(accuracy) == found.best_epoch + 4 < 30
     assert accuracy.index(max(accuracy)) + 1 == found.best_epoch
@@ -198,7 +191,7 @@ def test_the_first_best_epoch_is_kept_and_patience_ends_the_training(graph: Grap
 
 
 def test_without_validation_the_last_epoch_is_kept_and_without_training_there_is_none(graph: Graph) -> None:
-    given, nobody = {**SIZES, "settings": replace(SETTINGS, epochs=3), "classes": 3, "seed": 0}, np.zeros(0, np.int64)
-    assert train_in_batches(replace(graph, val=nobody), **given).best_epoch == 3
+    given, nobody = {**SIZES, "settings": replace(SETTINGS, epochs=3), "seed": 0}, np.zeros(0, np.int64)
+    assert train_in_batches(make, replace(graph, val=nobody), **given).best_epoch == 3
     with pytest.raises(ValueError, match="nothing can be learned"):
-        train_in_batches(replace(graph, train=nobody), **given)
+        train_in_batches(make, replace(graph, train=nobody), **given)

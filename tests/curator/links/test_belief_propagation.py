@@ -9,15 +9,10 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
-from ldpsim.curator.links.belief_propagation import (
-    Beliefs,
-    Pairs,
-    believed_counts,
-    edge_probability,
-    labelled_counts,
-    propagate_beliefs,
-)
-from ldpsim.curator.links.edge_prior import LinkEvidence, moments
+from ldpsim.curator.links.belief_propagation import Beliefs, Pairs, propagate_beliefs
+from ldpsim.curator.links.class_affinity import believed_counts, edge_probability, labelled_counts
+from ldpsim.curator.links.degree_estimates import moments
+from ldpsim.curator.links.link_evidence import LinkEvidence
 
 CLASSES = 3
 

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.links.blink import BlockModel, LinkPosterior, directed_probabilities, fit_beta_model
+from ldpsim.curator.links.beta_model import fit_beta_model
+from ldpsim.curator.links.blink import LinkPosterior
+from ldpsim.curator.links.block_model import BlockModel
+from ldpsim.curator.links.directed_groups import directed_probabilities
 from ldpsim.curator.reports.rows import FlippedRows
 
 N = 40

@@ -8,19 +8,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.links import edge_prior as closure
-from ldpsim.curator.links.edge_prior import (
-    PUBLIC_EDGE,
-    LinkEvidence,
-    Scored,
-    closure_score,
-    common_partners,
-    marginal_likelihood,
-    public_links,
-    public_scores,
-    reported_scores,
-    sample_pairs,
-)
+from ldpsim.curator.links import common_partners as closure
+from ldpsim.curator.links.common_partners import closure_score, common_partners
+from ldpsim.curator.links.edge_prior import Scored, marginal_likelihood, sample_pairs
+from ldpsim.curator.links.link_evidence import PUBLIC_EDGE, LinkEvidence, public_links
+from ldpsim.curator.links.pair_scores import public_scores, reported_scores
 from ldpsim.curator.reports.feature_bits import FlippedFeatures
 
 NOBODY = np.zeros(0, np.int64)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from ldpsim.curator.links import candidates as near_duplicates
 from ldpsim.curator.links import hogs as hogs_topology
-from ldpsim.curator.links import similarity as near_duplicates
+from ldpsim.curator.links.candidates import candidates
 from ldpsim.curator.links.hogs import likely_links
-from ldpsim.curator.links.similarity import BitRows, RealRows, Rows, candidates, public_rows
+from ldpsim.curator.links.similarity import BitRows, RealRows, Rows, public_rows
 from ldpsim.curator.reports import rows as row_reports
 from ldpsim.curator.reports.rows import FlippedRows
 from tests.curator import dense_hogs

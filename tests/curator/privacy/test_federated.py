@@ -105,3 +105,12 @@ def test_drawn_devices_lose_at_least_what_the_worst_update_shows(rounds: int, ra
         1e-4
     )
     assert poisson_epsilon(asked, multiplier) < below  # power: add/remove, as it is usually printed, claims too little
+
+
+@pytest.mark.parametrize(("training", "epsilon", "before"), [
+    (Rounds(30, 1000, 1000, 1e-4), 0.5, 64.57), (Rounds(30, 1000, 1000, 1e-4), 100.0, 0.9993),
+    (Rounds(30, 1000, 100, 1e-4), 8.0, 1.733),
+])  # fmt: skip
+def test_multipliers_are_those_of_the_root_finder_before(training: Rounds, epsilon: float, before: float) -> None:
+    found = noise_multiplier_for(training, epsilon)
+    assert found == pytest.approx(before, rel=1e-12) and central_epsilon(training, found) <= epsilon

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning.ridge import folds_of, ridge
+from ldpsim.curator.learning.folds import folds_of
+from ldpsim.curator.learning.ridge import ridge
 from ldpsim.curator.methods.base import Question
 from ldpsim.curator.reports.labels import LabelEvidence, label_evidence
 from ldpsim.curator.reports.reports import Reports

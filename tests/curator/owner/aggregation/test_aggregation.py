@@ -227,7 +227,7 @@ def test_noise_of_a_step_has_its_deviation(monkeypatch: pytest.MonkeyPatch) -> N
     def keep(self: Any) -> None:
         seen.extend(weight.grad.clone() for weight in self.parameters)
 
-    monkeypatch.setattr("ldpsim.curator.owner.aggregation.training.Adam.step", keep)
+    monkeypatch.setattr("ldpsim.curator.learning.loop.Adam.step", keep)
     learners = Learners(labels.numpy(), np.arange(10), np.zeros(0, np.int64))
     fit_in_place(network, rows, learners, weights=list(network.parameters()), lr=0.01, weight_decay=0.0, epochs=1,
                  private=PrivateSteps(1, 0.5, 3.0, 2.0, np.random.default_rng(1)))  # fmt: skip

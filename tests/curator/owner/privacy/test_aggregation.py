@@ -131,3 +131,15 @@ def test_without_hops_and_steps_nothing_is_lost() -> None:
         multiplier_for(nothing, 1.0) == person_loss(nothing, 0.0) == edge_loss(1.0, hops=0, noise=0.0, delta=0.1) == 0
     )
     assert person_loss(hops(1), 0.0) == replaced_loss(hops(1), 0.0) == math.inf
+
+
+@pytest.mark.parametrize(("training", "epsilon", "accountant", "before"), [
+    (NoisyTraining(3, 40, 0.1, 1e-4), 0.5, "tight", 11.006095886230469),
+    (NoisyTraining(3, 40, 0.1, 1e-4), 8.0, "rdp", 1.1282215118408203),
+    (NoisyTraining(2, 0, 1.0, 1e-5), 8.0, "tight", 0.8488520952832767),
+])  # fmt: skip
+def test_multipliers_are_those_of_the_root_finder_before(
+    training: NoisyTraining, epsilon: float, accountant: str, before: float
+) -> None:
+    found = multiplier_for(training, epsilon, accountant)
+    assert found == pytest.approx(before, rel=1e-12) and person_loss(training, found, accountant) <= epsilon

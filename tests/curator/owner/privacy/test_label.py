@@ -332,3 +332,14 @@ def test_several_labels_by_enumerating_every_sequence() -> None:
     exact = max(worse(sequences(p, queries), sequences(q, queries), delta) for p, q in neighbours(10, 2, lambda_))
     held = account("pate-g", LabelRelease(queries=queries, lambda_=lambda_, delta=delta))
     assert laplace_epsilon(loss=lambda_, queries=queries, delta=delta) < exact <= held.vector
+
+
+@pytest.mark.parametrize(("queries", "gamma", "lambda_", "before"), [
+    (10, 1.0, 0.4, 4.0631379809889605), (1000, 0.3, 0.1, 2.9942398823840577), (1000, 0.3, 0.4, 16.967887458054413),
+    (1000, 0.3, 5.0, 1030.4941134385717),
+])  # fmt: skip
+def test_epsilons_are_those_of_the_root_finder_before(
+    queries: int, gamma: float, lambda_: float, before: float
+) -> None:
+    found = label_epsilon(queries=queries, classes=5, lambda_=lambda_, delta=1e-5, gamma=gamma)
+    assert before * (1 - 1e-11) <= found <= before * (1 + 1e-12)

@@ -204,8 +204,8 @@ def test_the_network_and_its_training_are_those_of_torch(private: PlainGraph) ->
         scores = network(torch.from_numpy(private.features[known]))
         torch.nn.functional.cross_entropy(scores, torch.from_numpy(labels[known])).backward()
         optimiser.step()
-    for layer, weight, bias in zip(layers, found[::2], found[1::2], strict=True):
-        torch.testing.assert_close(weight, layer.weight.detach().T, rtol=0, atol=1e-4)
-        torch.testing.assert_close(bias, layer.bias.detach(), rtol=0, atol=1e-4)
+    for layer, ours in zip(layers, found.layers, strict=True):
+        torch.testing.assert_close(ours.weight, layer.weight.T, rtol=0, atol=1e-4)
+        torch.testing.assert_close(ours.bias, layer.bias, rtol=0, atol=1e-4)
     theirs = network(torch.from_numpy(private.features)).detach().double().numpy()
     assert perceptron_scores(found, private.features) == pytest.approx(theirs, abs=1e-3)

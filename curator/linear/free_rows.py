@@ -11,34 +11,30 @@ one free row a person. P = (1/K) (S + ... + S^K) is then never built: P W is K s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from ldpsim.curator.learning.networks import adjacency_of
 from ldpsim.curator.linear.factored import MeanOfHops, product_of
 from ldpsim.curator.linear.propagation import kprop_matrix, propagate
-
-if TYPE_CHECKING:
-    from ldpsim.curator.graph import Graph
 
 ROWS, SMOOTHERS = ("identity", "random"), ("hoa", "kprop")
 
 
-def free_rows(graph: Graph, rows: str, smoother: str, hops: int, *, width: int, seed: int) -> Any:
+def free_rows(adjacency: csr_array, rows: str, smoother: str, hops: int, *, width: int, seed: int) -> Any:
     """Return the smoothed rows: float32 (n, width), or a product (n, n) that is never multiplied out.
 
     Args:
-        graph: Its edges are read.
+        adjacency: float32 CSR (n, n).
         rows: ``identity`` or ``random``.
         smoother: ``hoa`` or ``kprop``.
         hops: K.
         width: Columns of random rows.
         seed: Seed of random rows.
     """
-    n = graph.features.shape[0]
-    matrix = kprop_matrix(adjacency_of(graph))
+    n = adjacency.shape[0]
+    matrix = kprop_matrix(adjacency)
     steps = MeanOfHops(matrix, hops) if smoother == "hoa" and hops else matrix
     times = 1 if smoother == "hoa" and hops else hops
     first: Any
