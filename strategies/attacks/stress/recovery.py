@@ -41,7 +41,8 @@ from ldpsim.curator.attacks.recovery import (
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
-from ldpsim.devices.noise import NoiseStream, derive_key
+from ldpsim.devices.mechanisms.base import one_report
+from ldpsim.devices.noise import Noise, derive_key
 from ldpsim.devices.query import Ask, InvalidQuery, Query
 from ldpsim.devices.report import Report, pack_parts, pack_report, unpack_report
 from ldpsim.devices.wire import read_query, reply
@@ -134,7 +135,7 @@ class Tally:
         """Add an answer about one attribute; a mechanism without evidence about single values adds nothing."""
         row = self.odds[ask.attribute][device]
         for mechanism, payload in zip(ask.mechanisms, parts, strict=True):
-            evidence = mechanism.evidence(mechanism.decode(payload, device=device))
+            evidence = mechanism.evidence(one_report(mechanism, payload, device))
             if evidence is not None and ask.attribute == "adjacency" and mechanism.reporting == "both":
                 evidence = np.insert(evidence, device, 0.0)  # a row leaves its own place out
             if evidence is not None:
@@ -236,7 +237,7 @@ class UnguardedApp:
             self._drawn += 1
             key = derive_key(self._secret, self._drawn.to_bytes(8, "little"))
             drawn = [
-                mechanism.respond(people, [NoiseStream(key, stream)], devices=[device], grouping=query.grouping)[0]
+                mechanism.respond(people, Noise([key], stream), devices=[device], grouping=query.grouping)[0]
                 for stream, mechanism in enumerate(ask.mechanisms)
             ]
             parts.append(pack_parts(drawn))
