@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ldpsim.devices.data.population import Records, row_bytes
 from ldpsim.devices.mechanisms.base import Grouping
-from ldpsim.devices.noise import KeyedHashes, NoiseStream, key_message
+from ldpsim.devices.noise import KeyedHashes, Noise, key_message
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, pack_columns
 
@@ -101,9 +101,7 @@ def _draw(task: DrawTask) -> Drawn:
         own = [[key_message(digest) for digest in column] for column in read.values()]
         keys = hashes.macs([b"".join((prefix, *parts)) for parts in zip(*own, counted, strict=True)])
         parts = [
-            mechanism.respond(
-                task.records, [NoiseStream(key, stream) for key in keys], devices=task.devices, grouping=task.grouping
-            )
+            mechanism.respond(task.records, Noise(keys, stream), devices=task.devices, grouping=task.grouping)
             for stream, mechanism in enumerate(ask.mechanisms)
         ]
         reports[ask.attribute] = pack_columns(parts)

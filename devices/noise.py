@@ -27,7 +27,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms
 from numpy.typing import NDArray
 
-from ldpsim.devices.array_types import BoolArray, Words
+from ldpsim.devices.array_types import BoolArray, IntArray, Words
 
 _LOW, _HIGH = 0, 1
 AT_ONCE = 1 << 17  # words of many streams; 512 KiB of them stay in a core's cache
@@ -216,24 +216,47 @@ class NoiseStream:
         return subset
 
 
-class Draws:
-    """Draws of several devices, a row for each: those of its own stream, in order.
+class Noise:
+    """Draws of several devices about one question, a row for each; one device is a batch of one.
 
-    They are computed together. A row that needs further words (a tie with a threshold, a word beyond the last whole
+    Rows are computed together. A row that needs further words (a tie with a threshold, a word beyond the last whole
     multiple of a bound) goes on with its own stream. Noise alone decides that.
 
     Args:
-        streams: The noise of each device.
-        words: How many words each of them takes as a rule.
+        keys: The key of each device, 32 bytes (:func:`derive_key`).
+        stream: Number of the keys' independent stream; one mechanism of a question uses one.
+
+    >>> noise = Noise([derive_key(bytes(32), b"question")])
+    >>> noise.uniform_integers(10, 5).tolist(), noise.bernoulli(1 << 63, 4).tolist()
+    ([[4, 9, 0, 8, 2]], [[False, True, False, True]])
     """
 
-    def __init__(self, streams: Sequence[NoiseStream], words: int) -> None:
-        self._streams = streams
-        self._words = joined_words(streams, words)
+    def __init__(self, keys: Sequence[bytes], stream: int = 0) -> None:
+        self._keys, self._stream = keys, stream
+        self.streams = [NoiseStream(key, stream) for key in keys]
+        self._words = np.zeros((len(keys), 0), np.uint32)
         self._taken = 0
         self._alone: set[int] = set()  # rows that draw from their own stream
 
-    def each(
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __getitem__(self, part: slice) -> Noise:
+        """Return the noise of some of the devices, from its beginning."""
+        return Noise(self._keys[part], self._stream)
+
+    def first_words(self, size: int) -> Words:
+        """uint32 (devices, size): the first words of each; none is taken."""
+        return joined_words(self.streams, size)
+
+    def _own(self, row: int) -> NoiseStream:
+        """Return the stream of one device, at the words that it takes next."""
+        if row not in self._alone:
+            self.streams[row].skip(self._taken)
+            self._alone.add(row)
+        return self.streams[row]
+
+    def _each(
         self,
         size: int,
         together: Callable[[Words], tuple[NDArray[Any], BoolArray]],
@@ -246,38 +269,74 @@ class Draws:
             together: Returns the draws from words (devices, size), and where they need further words, of that shape.
             alone: Returns one row's draw from its stream.
         """
-        draws, odd = together(self._words[:, self._taken : self._taken + size])
+        end = self._taken + size
+        if end > self._words.shape[1]:
+            self._words = joined_words(self.streams, end)
+        draws, odd = together(self._words[:, self._taken : end])
         for row in self._alone.union(np.flatnonzero(odd.any(axis=1)).tolist() if odd.any() else ()):
-            if row not in self._alone:
-                self._streams[row].skip(self._taken)
-                self._alone.add(row)
-            draws[row] = alone(row, self._streams[row])
-        self._taken += size
+            draws[row] = alone(row, self._own(row))
+        self._taken = end
         return draws
 
     def bernoulli(self, threshold: int | NDArray[np.uint64], size: int) -> BoolArray:
-        """bool (devices, size): :meth:`NoiseStream.bernoulli` of each; one threshold, or (devices, size) of them."""
+        """bool (devices, size): trials with probability threshold / 2**64, one threshold or one for each trial.
 
-        def together(words: Words) -> tuple[BoolArray, BoolArray]:
-            tops = threshold >> 32 if isinstance(threshold, int) else threshold >> _HALF
-            return words < tops, words == tops
+        Raises:
+            ValueError: for a threshold of 0 or of 2**64 and beyond: no noise at all.
+        """
+        if isinstance(threshold, int) and not 0 < threshold < 1 << 64:
+            raise ValueError(f"a threshold of {threshold} draws no noise")
+        limits = np.broadcast_to(np.asarray(threshold, np.uint64), (len(self), size))
+        if not limits.all():
+            raise ValueError("a threshold of 0 draws no noise")
+        tops = threshold >> 32 if isinstance(threshold, int) else limits >> _HALF
 
         def alone(row: int, own: NoiseStream) -> BoolArray:
-            return own.bernoulli(threshold if isinstance(threshold, int) else threshold[row], size)
+            return own.bernoulli(threshold if isinstance(threshold, int) else limits[row], size)
 
-        return self.each(size, together, alone)
+        return self._each(size, lambda words: (words < tops, words == tops), alone)
+
+    def bernoulli_by_bytes(self, threshold: int, sizes: IntArray) -> BoolArray:
+        """bool (devices, largest size): so many trials of each, from a quarter of the words; False beyond its size.
+
+        The first 8 of 64 random bits decide, except on a tie (one in 256).
+
+        Raises:
+            ValueError: for a threshold of 0 or of 2**64 and beyond.
+        """
+        trials = np.zeros((len(self), int(sizes.max(initial=0))), np.bool_)
+        for row, size in enumerate(sizes.tolist()):
+            trials[row, :size] = self._own(row).bernoulli_by_bytes(threshold, size)
+        return trials
 
     def uniform_integers(self, bound: int | NDArray[np.int64], size: int) -> NDArray[np.int64]:
-        """int64 (devices, size): :meth:`NoiseStream.uniform_integers` of each."""
+        """int64 (devices, size): uniform integers 0 .. bound - 1 without modulo bias, one bound or one for each.
+
+        Raises:
+            ValueError: for a bound outside 1 .. 2**32.
+        """
+        bounds = np.broadcast_to(np.asarray(bound, np.int64), (len(self), size))
+        if size and not 1 <= bounds.min(initial=1) <= bounds.max(initial=1) <= 1 << 32:
+            raise ValueError("the bounds of uniform integers must lie in 1..2**32")
 
         def together(words: Words) -> tuple[NDArray[np.int64], BoolArray]:
             integers = words.astype(np.int64)
-            return integers % bound, integers >= (1 << 32) - (1 << 32) % bound
+            return integers % bounds, integers >= (1 << 32) - (1 << 32) % bounds
 
-        def alone(row: int, own: NoiseStream) -> NDArray[np.int64]:
-            return own.uniform_integers(bound if isinstance(bound, int) or bound.ndim == 1 else bound[row], size)
+        return self._each(size, together, lambda row, own: own.uniform_integers(bounds[row], size))
 
-        return self.each(size, together, alone)
+    def words(self, size: int) -> NDArray[np.uint64]:
+        """uint64 (devices, size): uniform 64-bit integers."""
+
+        def together(words: Words) -> tuple[NDArray[np.uint64], BoolArray]:
+            halves = words.astype(np.uint64)
+            return halves[:, ::2] << _HALF | halves[:, 1::2], np.zeros((len(self), 1), np.bool_)
+
+        return self._each(2 * size, together, lambda row, own: own.words(size))
+
+    def further(self, row: int) -> Callable[[], int]:
+        """Return what draws one more uniform 64-bit integer of one device, as often as it is called."""
+        return self._own(row).word
 
 
 def joined_words(streams: Sequence[NoiseStream], size: int) -> Words:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from ldpsim.devices.array_types import checked_numbers
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.array_types import IntArray, checked_numbers
+from ldpsim.devices.data.population import Record, Records, row_bytes
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import Grouping
 from ldpsim.devices.mechanisms.clear import InClear
@@ -50,21 +50,22 @@ class HandedOver(InClear):
         """Return True: it makes no use of the facts."""
         return True
 
-    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Any:
-        """Return the attribute's bytes."""
+    def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> list[bytes]:
+        """Return the attribute's bytes of each person."""
         if self.attribute == "adjacency":
-            return np.ascontiguousarray(record.neighbours, "<i4").tobytes()
+            return row_bytes(people.neighbours, people.neighbour_starts, "<i4")
         if self.attribute == "features":
-            columns = np.ascontiguousarray(record.feature_indices, "<i4")
-            values = np.ascontiguousarray(record.feature_values, "<f4")
-            return _COUNT.pack(len(columns)) + columns.tobytes() + values.tobytes()
-        return _LABEL.pack(record.label)
+            counts = [_COUNT.pack(count) for count in people.feature_counts.tolist()]
+            columns = row_bytes(people.feature_indices, people.feature_starts, "<i4")
+            values = row_bytes(people.feature_values, people.feature_starts, "<f4")
+            return [b"".join(parts) for parts in zip(counts, columns, values, strict=True)]
+        return [_LABEL.pack(label) for label in people.labels.tolist()]
 
-    def encode(self, report: bytes) -> bytes:
-        return report
+    def encode(self, reports: list[bytes], devices: IntArray) -> list[bytes]:
+        return reports
 
-    def decode(self, data: bytes, *, device: int) -> bytes:
-        return data
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> list[bytes]:
+        return list(data)
 
 
 def hand_over(collection: str) -> Query:

@@ -23,7 +23,7 @@ from ldpsim.devices.mechanisms import gaussian
 from ldpsim.devices.mechanisms.exact_loss import Loss, check_delta
 from ldpsim.devices.mechanisms.noisy_steps import UNIT
 from ldpsim.devices.network import LARGEST, Shape
-from ldpsim.devices.noise import NoiseStream, derive_key
+from ldpsim.devices.noise import Noise, derive_key
 from ldpsim.devices.query import COLLECTION_ID, InvalidQuery, canonical, malformed
 
 FORMAT = 1
@@ -94,8 +94,8 @@ class GaussianUpdate:
             key: 32 bytes, the noise key of the answer.
         """
         steps = self.steps(update)
-        noise = NoiseStream(derive_key(key, steps.astype("<i4").tobytes()))
-        drawn = gaussian.sample(noise, Fraction(self.deviation, UNIT), len(steps))
+        noise = Noise([derive_key(key, steps.astype("<i4").tobytes())])
+        drawn = gaussian.sample(noise, Fraction(self.deviation, UNIT), len(steps))[0]
         return (steps + drawn) * (self.clip / STEPS)
 
     def steps(self, update: FloatArray) -> np.ndarray:

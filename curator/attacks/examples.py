@@ -18,6 +18,7 @@ import numpy as np
 
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GroupDegrees, Mechanism
+from ldpsim.devices.mechanisms.base import one_report, one_value
 
 # Range, epsilon, reporting. Ranges that begin at 0 hide a forgotten lower end.
 SETTINGS = (((0.0, 1.0), 1.0, "both"), ((-1.0, 1.0), 1.0, "one-end"), ((0.0, 1.0), 3.0, "both"))
@@ -61,17 +62,18 @@ class Example:
             return self.groups
         return tuple(node % self.mechanism.groups for node in range(self.facts.n))
 
-    def respond(self, person: Any, noise: Any) -> bytes:
-        """Draw the report of a person."""
-        return self.mechanism.respond([person], [noise], devices=[self.device], grouping=self.grouping)[0]
+    def respond(self, person: Any, noise: Any) -> list[bytes]:
+        """Draw reports of a person, one for each row of the noise."""
+        size = len(noise)
+        return self.mechanism.respond([person] * size, noise, devices=[self.device] * size, grouping=self.grouping)
 
     def value_of(self, person: Any) -> Any:
         """Return the part of a person's data that the mechanism reads."""
-        return self.mechanism.value_of(person, device=self.device, grouping=self.grouping)
+        return one_value(self.mechanism, person, self.device, self.grouping)
 
     def log_probability(self, report: bytes, value: Any) -> float:
         """Return the logarithm of the probability that the mechanism states."""
-        return self.mechanism.log_probability(self.mechanism.decode(report, device=self.device), value)
+        return self.mechanism.log_probability(one_report(self.mechanism, report, self.device), value)
 
     def people(self) -> dict[Value, Person]:
         """Return the values of the attributes that are compared, each with a person who has it.

@@ -68,22 +68,24 @@ class _Branch:
         self.chance *= weights[taken]
         return taken
 
+    def __len__(self) -> int:
+        return 1
+
     def bernoulli(self, threshold: Any, size: int) -> NDArray[np.bool_]:
-        thresholds = np.broadcast_to(np.asarray(threshold, object), size).tolist()
+        thresholds = np.broadcast_to(np.asarray(threshold, object), (1, size))[0].tolist()
         trials = []
         for t in map(int, thresholds):
             if not 0 < t < ONE:
                 raise ValueError(f"a threshold of {t} draws no noise")
             trials.append(self._choose([Fraction(ONE - t, ONE), Fraction(t, ONE)]) == 1)
-        return np.array(trials, np.bool_)
+        return np.array([trials], np.bool_)
 
-    bernoulli_by_bytes = bernoulli  # the same law, from fewer words
-
-    def uniform_integer(self, bound: int) -> int:
-        return self._choose([Fraction(1, bound)] * bound)
+    def bernoulli_by_bytes(self, threshold: int, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return self.bernoulli(threshold, int(sizes[0]))  # the same law, from fewer words
 
     def uniform_integers(self, bound: Any, size: int) -> NDArray[np.int64]:
-        return np.array([self.uniform_integer(int(b)) for b in np.broadcast_to(bound, size)], np.int64)
+        bounds = np.broadcast_to(bound, (1, size))[0].tolist()
+        return np.array([[self._choose([Fraction(1, each)] * each) for each in bounds]], np.int64)
 
     def words(self, size: int) -> NDArray[np.uint64]:
         raise _Inversion
@@ -100,12 +102,18 @@ class _Word:
     """A noise stream whose first word is chosen; further bits, which settle ties alone, are 0."""
 
     def __init__(self, word: int) -> None:
-        self._words = [word]
+        self._word = word
+
+    def __len__(self) -> int:
+        return 1
 
     def words(self, size: int) -> NDArray[np.uint64]:
         if size != 1:
             raise NotWalkable("several words are drawn at once")
-        return np.array([self._words.pop() if self._words else 0], np.uint64)
+        return np.array([[self._word]], np.uint64)
+
+    def further(self, row: int) -> Callable[[], int]:
+        return lambda: 0
 
     def __getattr__(self, name: str) -> Any:
         raise NotWalkable(f"words and {name} are drawn together")

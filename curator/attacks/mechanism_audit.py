@@ -39,7 +39,7 @@ ROUNDING = 2e-9  # claims are rounded up at 1e-9; windows of words are exact to 
 _LAW = 1e-7
 _DRAWN = 200  # number of drawn reports where the draws cannot be enumerated
 _PAIRS = 200  # and of the pairs that they are about
-Stream = Callable[[bytes], Any]  # makes the noise of a trial from a key of 32 bytes: the devices' own, NoiseStream
+Stream = Callable[[list[bytes]], Any]  # makes the noise of trials from keys of 32 bytes: the devices' own, Noise
 Pair = tuple[Value, Value]
 
 
@@ -212,7 +212,7 @@ def _distance(one: Value, other: Value) -> int:
 def laws_of(example: Example, people: Mapping[Value, Person], *, most: int = MOST_BRANCHES) -> dict[Value, Law]:
     """Return the law of the report of each person; :class:`NotWalkable` where the draws are too many."""
     return {
-        key: law_of(lambda noise, person=person: example.respond(person, noise), most=most)  # type: ignore[misc]
+        key: law_of(lambda noise, person=person: example.respond(person, noise)[0], most=most)  # type: ignore[misc]
         for key, person in people.items()
     }
 
@@ -257,13 +257,12 @@ def _error_of_law(example: Example, person: Person, law: Law) -> float:
 
 def _sample(example: Example, person: Person, effort: Effort, stream: Stream, label: str) -> list[bytes]:
     name = f"{effort.seed} {example.mechanism.name} {label} ".encode()
-    return [  # each trial has a key of its own, as each report of a device has
-        example.respond(person, stream(hashlib.sha256(name + number.to_bytes(8, "little")).digest()))
-        for number in range(effort.trials)
-    ]
+    # each trial has a key of its own, as each report of a device has
+    keys = [hashlib.sha256(name + number.to_bytes(8, "little")).digest() for number in range(effort.trials)]
+    return example.respond(person, stream(keys))
 
 
-def audit_stream(stream: Stream) -> list[AuditRow]:
+def audit_stream(stream: Callable[[bytes], Any]) -> list[AuditRow]:
     """Audit the noise stream: a trial of threshold t must succeed for exactly t of the 2**64 numbers.
 
     The stream's raw words are chosen, so that bisection finds the number at which the trial
@@ -277,7 +276,7 @@ def audit_stream(stream: Stream) -> list[AuditRow]:
                      "thresholds, by bisection of the 64-bit numbers")]  # fmt: skip
 
 
-def _turn(stream: Stream, threshold: Any) -> int:
+def _turn(stream: Callable[[bytes], Any], threshold: Any) -> int:
     """Return for how many 64-bit numbers a trial succeeds, given that it succeeds for the smaller ones."""
 
     def succeeds(number: int) -> bool:

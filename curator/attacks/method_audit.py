@@ -56,7 +56,7 @@ def audit_method(
     Args:
         kind: The method.
         effort: Confidence, and trials of an owner's releases.
-        stream: Makes the noise of a drawn report from a key of 32 bytes: the devices' own, ``NoiseStream``.
+        stream: Makes the noise of drawn reports from keys of 32 bytes: the devices' own, ``Noise``.
         of_run: The method with its parameters, and its budget. None: the defaults, and the first of small budgets that
             the method can ask with. An owner's labels are audited at one small setting, whatever is asked.
     """

@@ -49,7 +49,7 @@ class Decoder:
         self.plan = _whole_plan(questions)
         self.grouping = _grouping(questions)
         mechanisms = [mechanism for ask in self.asks.values() for mechanism in ask.mechanisms]
-        self._stacks: dict[str, ReportStack] = {each.field: each.stacker(facts.n) for each in mechanisms}
+        self._stacks: dict[str, ReportStack] = {each.field: ReportStack(each, facts.n) for each in mechanisms}
         if len(self._stacks) < len(mechanisms):
             raise ValueError("two mechanisms of one collection fill one field")
 

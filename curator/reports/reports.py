@@ -22,7 +22,8 @@ from ldpsim.curator.reports.question import Question
 from ldpsim.devices.array_types import BoolArray, IntArray, check_rows, checked_array, checked_numbers
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRRFS, Mechanism
-from ldpsim.devices.mechanisms.stacked_reports import ones_at
+from ldpsim.devices.mechanisms.noisy_steps import NoisySteps
+from ldpsim.devices.mechanisms.stacked_reports import ReportStack, ones_at
 from ldpsim.devices.query import Ask, Query
 
 FORMAT = 1
@@ -311,7 +312,7 @@ def _reports_of(mechanism: Mechanism, files: Mapping[str, NDArray], facts: Publi
     Raises:
         ValueError: for arrays that no reports make.
     """
-    name, nothing = mechanism.field, mechanism.stacker(facts.n).done()
+    name, nothing = mechanism.field, ReportStack(mechanism, facts.n).done()
     if issparse(nothing):
         starts, columns, values = (files.get(f"{name}_{part}") for part in _SPARSE)
         if starts is None or columns is None or (np.bool_ if values is None else values.dtype) != nothing.dtype:
@@ -319,13 +320,12 @@ def _reports_of(mechanism: Mechanism, files: Mapping[str, NDArray], facts: Publi
         check_rows(name, nothing.shape, starts, columns, values)
         ones = ones_at(nothing.shape, starts, columns)
         return ones if values is None else csr_array((values, columns, starts), shape=nothing.shape)
-    array = files[name]
-    if type(mechanism).stacker is Mechanism.stacker:
-        checked_array(name, array, "iuf", (facts.n, *array.shape[1:]))  # reports of any one shape
-    elif checked_array(name, array, "biuf", nothing.shape).dtype != nothing.dtype:
+    array = checked_array(name, files[name], "biuf", nothing.shape)
+    wider = np.dtype(np.int64) if isinstance(mechanism, NoisySteps) else nothing.dtype  # it takes 32 bits if they do
+    if array.dtype not in (nothing.dtype, wider):
         raise ValueError(f"{name}: the reports are of another type")
     if name in CATEGORIES and array.ndim == 1:
-        checked_numbers(name, array[reported], facts.classes if name == "labels" else cast(Any, mechanism).values)
+        checked_numbers(name, array[reported], facts.classes if name == "labels" else cast(Any, mechanism).choices)
     if isinstance(mechanism, GRRFS) and np.any(array >= np.array(mechanism.domains)):
         raise ValueError(f"{name}: a category that there is not")
     return array

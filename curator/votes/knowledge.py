@@ -192,8 +192,8 @@ def homophily_of_votes(reports: Reports, public: PublicKnowledge, shares: Double
     rows, counts = np.unique(np.eye(len(shares))[labels[people]], axis=0, return_counts=True)
     given = (own, labels[people], rows, counts, shares)
     expected = [right_share(*given, h, scored=LIKE, candidates=mechanism.candidates) for h in HOMOPHILIES]
-    kept = kept_share(parts[0].source("votes").loss().vector, mechanism.values)
-    return posterior_mean(hits, voters, kept, np.array(expected), values=mechanism.values)
+    kept = kept_share(parts[0].source("votes").loss().vector, mechanism.choices)
+    return posterior_mean(hits, voters, kept, np.array(expected), values=mechanism.choices)
 
 
 def _features(evidence: Evidence) -> DoubleArray:

@@ -9,30 +9,29 @@ is constant and public, so it is never in the row. A device that enrolled as ``o
 answers only mechanisms that read no more than that.
 
 A mechanism of another package whose report is a row of bits derives from :class:`AdjacencyBits`. It needs
-``perturb``, ``log_probability`` and ``loss_of`` alone.
+``draw``, ``log_probability`` and ``loss_of`` alone.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
-from ldpsim.devices.data.population import Record, records_by_column
+from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.data.population import Record, Records, records_by_column
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.bits import pack_bits, unpack_bits, unpack_many
+from ldpsim.devices.mechanisms.bits import pack_rows, unpack_many
 from ldpsim.devices.mechanisms.exact_loss import Loss
-from ldpsim.devices.mechanisms.stacked_reports import Decoded, ReportStack, SparseStack, sparse_one_by_one
-from ldpsim.devices.noise import AT_ONCE, Draws, NoiseStream
+from ldpsim.devices.mechanisms.sparse_rows import ROW, SparseRows
+from ldpsim.devices.noise import AT_ONCE, Noise
 
 Reporting = Literal["both", "one-end"]
 Grouping = tuple[int, ...] | None  # public group of every node, where a stage of a query fills one in
-FEW = 8  # fewer devices each draw from their own stream; so many, or more, draw together
 IN_CLEAR = 1e9  # log-odds of a value that is reported in clear: noise can never add up to as much
 
 
@@ -42,6 +41,16 @@ def dense_features(records: Sequence[Record], d: int) -> NDArray[np.float32]:
     rows = np.repeat(np.arange(len(people)), people.feature_counts)
     dense[rows, people.feature_indices.clip(0, d - 1)] = people.feature_values  # a column's last value counts
     return dense
+
+
+def one_value(mechanism: Mechanism, record: Record, device: int, grouping: Grouping = None) -> Any:
+    """Return the value of one person: a batch of one."""
+    return mechanism.values(records_by_column([record]), np.array([device], np.int64), grouping)[0]
+
+
+def one_report(mechanism: Mechanism, data: bytes, device: int) -> Any:
+    """Return one report, decoded; ValueError for bytes that are none."""
+    return mechanism.decode([data], np.array([device], np.int64))[0]
 
 
 def whole_numbers(values: object, *, least: int) -> bool:
@@ -61,9 +70,11 @@ class Mechanism:
     fingerprint covers. ``value`` and ``report`` are dense arrays or one integer; each class
     states their shapes.
 
-    A device calls :meth:`respond`. A curator calls :meth:`stacker`, then :meth:`estimate`, :meth:`evidence` and
-    :meth:`loss`. A class has ``name``, ``version``, ``reads``, :meth:`agrees_with`, :meth:`perturb`,
-    :meth:`encode`, :meth:`decode`, :meth:`log_probability` and :meth:`loss_of`; all else has a default.
+    A device calls :meth:`respond`: values, draw, encode, for many devices at once; one device is a batch of one. A
+    curator calls :meth:`decode` and :meth:`rows`, then :meth:`estimate`, :meth:`evidence` and :meth:`loss`. A class
+    has ``name``, ``version``, ``reads``, :meth:`agrees_with`, :meth:`draw`, :meth:`encode`, :meth:`decode`,
+    :meth:`log_probability` and :meth:`loss_of`; all else has a default. These last two, :meth:`estimate` and
+    :meth:`evidence` take one value and one report, a row of what :meth:`values` and :meth:`decode` return.
     """
 
     name: ClassVar[str]
@@ -73,10 +84,11 @@ class Mechanism:
     reporting: Reporting = "both"  # the ends of a pair that report it; "both" reads the whole neighbour list
     in_clear: ClassVar[bool] = False  # the report is the value
     attained: ClassVar[bool] = False  # some inputs attain its losses, of an entry and of the whole
+    missing: ClassVar[int] = -1  # where no report came, if a report is one number; arrays have 0
 
     @property
     def field(self) -> str:
-        """Name of the array of ``Reports`` that :meth:`stacker` fills.
+        """Name of the array of ``Reports`` that the reports fill.
 
         ``labels`` or ``features`` by the attribute; a mechanism about the adjacency names
         one itself.
@@ -91,54 +103,61 @@ class Mechanism:
         """Return the public parameters as JSON values."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}  # type: ignore[arg-type]
 
-    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Any:
-        """Return the part of a record that :meth:`perturb` takes.
+    @property
+    def width(self) -> int:
+        """Numbers that are held for one device while its report is drawn."""
+        return int(getattr(self, "d", 1))
 
-        By default this is the label, the dense features (float32, ``d`` of them) or the
-        neighbours' ids. Nothing is raised, whatever the data.
+    def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> Any:
+        """Return the part of each person's record that :meth:`draw` takes, with one row for each.
+
+        By default this is the labels, int64 (people,), or the dense features, float32 (people, ``d``). Nothing is
+        raised, whatever the data.
+
+        Args:
+            people: The records.
+            devices: int64 (people,): the devices' public numbers.
+            grouping: The stage's public grouping.
         """
         if self.reads[0] == "label":
-            return record.label
-        if self.reads[0] == "features":
-            return dense_features([record], getattr(self, "d"))[0]  # noqa: B009 - not every mechanism has one
-        return record.neighbours
+            return people.labels
+        return dense_features(people, getattr(self, "d"))  # noqa: B009 - not every mechanism has one
 
-    def perturb(self, value: Any, noise: NoiseStream) -> Any:
-        """Draw a report about ``value``."""
+    def draw(self, values: Any, noise: Noise) -> Any:
+        """Draw a report about each of these values, with one row for each."""
         raise NotImplementedError
 
+    def encode(self, reports: Any, devices: IntArray) -> list[bytes]:
+        """Return the bytes of each report on the wire; :meth:`decode` reads them back."""
+        raise NotImplementedError
+
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> Any:
+        """Read reports, with one row for each, none too; ValueError for bytes that :meth:`encode` never writes."""
+        raise NotImplementedError
+
+    def rows(self, reports: Any, devices: IntArray) -> Any:
+        """Return decoded reports as the rows of the array or sparse matrix in ``Reports``."""
+        return reports
+
     def respond(
-        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
-        grouping: Grouping = None,
-    ) -> list[bytes]:  # fmt: skip
+        self, records: Sequence[Record], noise: Noise, *, devices: Sequence[int], grouping: Grouping = None
+    ) -> list[bytes]:
         """Return the bytes of a fresh report about each record. A device calls nothing else.
 
         Args:
             records: The records of the devices.
-            streams: The noise of each one.
+            noise: Their noise.
             devices: The devices' public numbers.
             grouping: The stage's public grouping.
         """
-        return [
-            self.encode(self.perturb(self.value_of(record, device=device, grouping=grouping), noise))
-            for record, noise, device in zip(records, streams, devices, strict=True)
-        ]
-
-    def encode(self, report: Any) -> bytes:
-        """Return the report's bytes on the wire; :meth:`decode` reads them back."""
-        raise NotImplementedError
-
-    def decode(self, data: bytes, *, device: int) -> Any:
-        """Read a report; ValueError for bytes that :meth:`encode` never writes."""
-        raise NotImplementedError
-
-    def stacker(self, n: int) -> ReportStack:
-        """Return what makes one array or sparse matrix with n rows of the reports of many devices.
-
-        By default labels that are reported as one integer become int64 (n,), -1 where no report came, and
-        reports that are arrays of one shape are stacked, 0 where no report came.
-        """
-        return Decoded(self.decode, n, labels=self.reads[0] == "label")
+        people, numbers, reports = records_by_column(records), np.asarray(devices, np.int64), list[bytes]()
+        step = max(1, AT_ONCE // max(1, self.width))
+        for first in range(0, len(numbers), step):
+            part = slice(first, first + step)
+            own = noise if len(numbers) <= step else noise[part]
+            values = self.values(people[part], numbers[part], grouping)
+            reports += self.encode(self.draw(values, own), numbers[part])
+        return reports
 
     def log_probability(self, report: Any, value: Any) -> float:
         """Return ln Pr[report | value], natural logarithm."""
@@ -187,54 +206,6 @@ class Mechanism:
         return Loss(self.loss_of(1, device=device), self.loss_of(device=device))
 
 
-class DrawnTogether(Mechanism):
-    """Mechanism whose :meth:`perturb` takes one value and its stream, or the values of several devices and their draws.
-
-    So it works on the last axis of ``value``, and a device's bytes are the same alone and among others.
-    """
-
-    @property
-    def words(self) -> int:
-        """Words of noise that a report takes as a rule."""
-        raise NotImplementedError
-
-    @property
-    def width(self) -> int:
-        """Numbers that are held for one device while its report is drawn."""
-        return self.words
-
-    def values_of_many(self, records: Sequence[Record], *, devices: Sequence[int]) -> NDArray[Any]:
-        """Return the values of several devices, (devices, ...)."""
-        if self.reads[0] == "features":
-            return dense_features(records, getattr(self, "d"))  # noqa: B009
-        return records_by_column(records).labels
-
-    def reports_of(self, records: Sequence[Record], draws: Draws, *, devices: Sequence[int]) -> NDArray[Any]:
-        """Return fresh reports of several devices, (devices, ...)."""
-        return self.perturb(self.values_of_many(records, devices=devices), draws)  # type: ignore[arg-type]
-
-    def encode(self, report: Any) -> bytes:
-        return self.encode_rows(np.asarray(report)[None])[0]
-
-    def encode_rows(self, reports: NDArray[Any]) -> list[bytes]:
-        """Return the bytes of each of several reports (devices, ...)."""
-        raise NotImplementedError
-
-    def respond(
-        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
-        grouping: Grouping = None,
-    ) -> list[bytes]:  # fmt: skip
-        if len(records) < FEW:
-            return super().respond(records, streams, devices=devices, grouping=grouping)
-        reports: list[bytes] = []
-        step = max(1, AT_ONCE // self.width)
-        for first in range(0, len(records), step):
-            part = slice(first, first + step)
-            draws = Draws(streams[part], self.words)
-            reports += self.encode_rows(self.reports_of(records[part], draws, devices=devices[part]))
-        return reports
-
-
 class FeatureRange(Mechanism):
     """Mechanism about d features in [low, high]; its dataclass has these three fields."""
 
@@ -279,16 +250,10 @@ class FeatureGrid(FeatureRange):
         return np.rint(place, out=place).astype(np.int64)
 
 
-def existing(neighbours: np.ndarray, n: int) -> np.ndarray:
-    """Return the sorted ids, each once; an id that no node has counts as the nearest one, as in a row of bits."""
-    ids = np.sort(neighbours.astype(np.int64).clip(0, n - 1))
-    return ids if len(ids) < 2 else ids[np.concatenate(([True], ids[1:] != ids[:-1]))]
-
-
 class AdjacencyMechanism(Mechanism):
     """Mechanism that reads the row of bits; its dataclass has the fields ``n`` and ``reporting``.
 
-    Its report has any form; it names the ``field`` that it fills, and has the ``stacker`` that does.
+    Reports may have any shape. A subclass defines ``field``, the array in ``Reports``, and ``encode`` and ``decode``.
     """
 
     n: int
@@ -307,32 +272,30 @@ class AdjacencyMechanism(Mechanism):
         """Return how many bits this device's row has."""
         return self.n - 1 if self.reporting == "both" else device
 
-    def positions(self, device: int, nodes: np.ndarray) -> np.ndarray:
-        """Return the places of ``nodes`` in this device's row.
-
-        Nodes that are not in the row are dropped silently: the device itself, nodes that do
-        not exist and, with ``one-end``, nodes after the device.
-        """
-        end = device if self.reporting == "one-end" else self.n
-        reported = nodes[(nodes >= 0) & (nodes < end) & (nodes != device)]
-        return reported - (reported > device)
-
-    def nodes(self, device: int, positions: np.ndarray) -> np.ndarray:
-        """Return the nodes at ``positions`` of the row: the inverse of :meth:`positions`."""
+    def nodes(self, device: Any, positions: np.ndarray) -> np.ndarray:
+        """Return the nodes at ``positions`` of the row of a device, or each of one of several devices."""
         return positions + (positions >= device) if self.reporting == "both" else positions
 
-    def row(self, device: int, neighbours: np.ndarray) -> BoolArray:
-        """bool (targets,): this device's row before noise.
+    @property
+    def width(self) -> int:
+        return self.n
+
+    def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> Any:
+        """Return the row of bits of each device, as :class:`SparseRows`.
 
         An id that no node has counts as the nearest one. Nothing is raised, whatever the data.
         """
-        whole = np.zeros(self.n, np.bool_)
-        whole.put(neighbours, True, mode="clip")
-        after = () if self.reporting == "one-end" else (whole[device + 1 :],)
-        return np.concatenate((whole[:device], *after))
+        rows = np.repeat(np.arange(len(people)), people.neighbour_counts)
+        nodes, own = people.neighbours.astype(np.int64).clip(0, self.n - 1), devices[rows]
+        places, bits = nodes - (nodes > own), self.no_ones(devices)
+        numbers = (rows << ROW | places)[(nodes != own) & (places < bits.sizes[rows])]
+        numbers.sort()
+        return bits.with_numbers(numbers[np.diff(numbers, prepend=-1) != 0])
 
-    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> Any:
-        return self.row(device, record.neighbours)
+    def no_ones(self, devices: IntArray) -> SparseRows:
+        """Return the row of each device without any one."""
+        lengths = devices if self.reporting == "one-end" else None
+        return SparseRows(np.zeros(0, np.int64), np.zeros(len(devices), np.int64), self.n - 1, lengths=lengths)
 
     def most_targets(self, device: int | None, changed: int | None = None) -> int:
         """Return how many bits this device's row has, or this number if it is smaller; of the longest row, if None."""
@@ -342,7 +305,8 @@ class AdjacencyMechanism(Mechanism):
 class AdjacencyBits(AdjacencyMechanism):
     """Mechanism whose report is one bit for each target, in the order of the row.
 
-    ``value`` and ``report``: bool (number of targets,), by target in rising order.
+    ``value`` and ``report``: bool (number of targets,), by target in rising order; those of many devices are
+    :class:`SparseRows`.
     """
 
     @property
@@ -351,25 +315,17 @@ class AdjacencyBits(AdjacencyMechanism):
         p = self.flip_probability
         return None if p is None else p / (1 - p)
 
-    def encode(self, report: BoolArray) -> bytes:
-        return pack_bits(report)
+    def encode(self, reports: SparseRows, devices: IntArray) -> list[bytes]:
+        return pack_rows(reports.columns, reports.counts, reports.sizes)
 
-    def decode(self, data: bytes, *, device: int) -> BoolArray:
-        return unpack_bits(data, self.targets(device))
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> SparseRows:
+        rows = self.no_ones(devices)
+        places, counts = unpack_many(data, rows.sizes)
+        return replace(rows, columns=places, counts=counts)
 
-    def stacker(self, n: int) -> ReportStack:
-        """bool CSR (n, n): row i holds the ones that device i reported."""
-        coded = type(self).decode is AdjacencyBits.decode
-        return SparseStack(self._ones_of_many if coded else sparse_one_by_one(self._ones), (n, n))
-
-    def _ones(self, data: bytes, *, device: int) -> tuple[IntArray]:
-        """Return the sorted nodes about which a report says 1; ValueError for a report that is no row of bits."""
-        report = np.asarray(self.decode(data, device=device))
-        if report.dtype != np.bool_ or report.shape != (self.targets(device),):
-            raise ValueError(f"a report of {self.name} is no row of bits: it needs a stacker of its own")
-        return (self.nodes(device, np.flatnonzero(report)),)
-
-    def _ones_of_many(self, rows: Sequence[bytes], devices: IntArray) -> tuple[IntArray, IntArray]:
-        both = self.reporting == "both"
-        places, counts = unpack_many(rows, np.full(len(rows), self.n - 1) if both else devices)
-        return (places + (places >= np.repeat(devices.astype(places.dtype), counts)) if both else places), counts
+    def rows(self, reports: SparseRows, devices: IntArray) -> SparseRows:
+        """Return the ones that each device reported, by node."""
+        if not isinstance(reports, SparseRows) or reports.values is not None:
+            raise ValueError(f"a report of {self.name} is no row of bits: it needs rows of its own")
+        owners = np.repeat(devices.astype(reports.columns.dtype), reports.counts)
+        return SparseRows(self.nodes(owners, reports.columns), reports.counts, self.n)

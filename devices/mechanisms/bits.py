@@ -178,6 +178,40 @@ def _numbers(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values, ends
 
 
+def pack_numbers(numbers: np.ndarray, kind: str) -> list[bytes]:
+    """Return the bytes of each number as this numpy type.
+
+    >>> pack_numbers(np.array([1, 258]), "<u2")
+    [b'\\x01\\x00', b'\\x02\\x01']
+    """
+    data, size = numbers.astype(kind).tobytes(), np.dtype(kind).itemsize
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+def unpack_numbers(data: Sequence[bytes], kind: str, below: int) -> IntArray:
+    """Read :func:`pack_numbers` back, int64; ValueError for other bytes, or for a number that is not below a limit."""
+    size = np.dtype(kind).itemsize
+    if any(len(each) != size for each in data):
+        raise ValueError(f"a number has {size} bytes")
+    numbers = np.frombuffer(b"".join(data), kind).astype(np.int64)
+    if np.any(numbers >= below):
+        raise ValueError(f"a number is not below {below}")
+    return numbers
+
+
+def pack_bit_rows(bits: BoolArray) -> list[bytes]:
+    """Return :func:`pack_plain` of each row."""
+    return [row.tobytes() for row in np.packbits(bits, axis=1)]
+
+
+def unpack_bit_rows(data: Sequence[bytes], size: int) -> BoolArray:
+    """Read :func:`pack_bit_rows` back, bool (rows, size); ValueError for other bytes."""
+    for each in data:
+        check_plain(each, size)
+    packed = np.frombuffer(b"".join(data), np.uint8).reshape(len(data), (size + 7) // 8)
+    return np.unpackbits(packed, axis=1, count=size).view(np.bool_)
+
+
 def pack_integers(numbers: IntArray) -> bytes:
     """Return 1 + width * len bytes.
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpsim.devices.array_types import FloatArray
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.data.population import Records
 from ldpsim.devices.mechanisms.base import (
     IN_CLEAR,
     AdjacencyBits,
@@ -24,10 +25,10 @@ from ldpsim.devices.mechanisms.base import (
     Reporting,
     changes,
 )
-from ldpsim.devices.mechanisms.bits import pack_bits, unpack_bits
+from ldpsim.devices.mechanisms.bits import pack_rows, unpack_many
 from ldpsim.devices.mechanisms.labels import OneCategory
-from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseStack, sparse_one_by_one
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.mechanisms.sparse_rows import SparseRows
+from ldpsim.devices.noise import Noise
 
 
 class InClear(Mechanism):
@@ -35,8 +36,8 @@ class InClear(Mechanism):
 
     in_clear: ClassVar[bool] = True
 
-    def perturb(self, value: Any, noise: NoiseStream) -> Any:
-        return value
+    def draw(self, values: Any, noise: Noise) -> Any:
+        return values
 
     def log_probability(self, report: Any, value: Any) -> float:
         return 0.0 if np.array_equal(report, value) else -math.inf
@@ -85,7 +86,8 @@ class ClearFeatures(InClear, FeatureRange):
         ValueError: for an impossible size or range.
 
     >>> mechanism = ClearFeatures(d=3)
-    >>> mechanism.decode(mechanism.encode(np.array([0.5, 0, 1], np.float32)), device=0).tolist()
+    >>> rows = SparseRows.of([np.array([0.5, 0, 1], np.float32)])
+    >>> mechanism.decode(mechanism.encode(rows, np.array([0])), np.array([0]))[0].tolist()
     [0.5, 0.0, 1.0]
     """
 
@@ -95,37 +97,36 @@ class ClearFeatures(InClear, FeatureRange):
 
     name: ClassVar[str] = "clear_features"
 
-    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> np.ndarray:
-        dense = super().value_of(record, device=device)
-        return np.fmin(np.fmax(dense, np.float32(self.low)), np.float32(self.high))
+    def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> SparseRows:
+        dense = super().values(people, devices)
+        dense = np.fmin(np.fmax(dense, np.float32(self.low)), np.float32(self.high))
+        rows, columns = np.nonzero(dense)
+        return SparseRows(columns, np.bincount(rows, minlength=len(dense)), self.d, dense[rows, columns])
 
-    def encode(self, report: np.ndarray) -> bytes:
-        where = pack_bits(report != 0)
-        return struct.pack("<I", len(where)) + where + report[report != 0].astype("<f4").tobytes()
+    def encode(self, reports: SparseRows, devices: IntArray) -> list[bytes]:
+        assert reports.values is not None
+        data, ends = reports.values.astype("<f4"), np.cumsum(reports.counts)
+        where = pack_rows(reports.columns, reports.counts, reports.sizes)
+        values = np.split(data, ends[:-1]) if len(ends) else []
+        return [struct.pack("<I", len(own)) + own + some.tobytes() for own, some in zip(where, values, strict=True)]
 
-    def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        if len(data) < 4:
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> SparseRows:
+        """float32 rows of the features that are not 0."""
+        if any(len(each) < 4 for each in data):
             raise ValueError("a report of features is cut off")
-        (size,) = struct.unpack_from("<I", data)
-        where = unpack_bits(data[4 : 4 + size], self.d)
-        report = np.zeros(self.d, np.float32)
-        if len(data) != 4 + size + 4 * np.count_nonzero(where):
+        ends = [4 + struct.unpack_from("<I", each)[0] for each in data]
+        where = [each[4:end] for each, end in zip(data, ends, strict=True)]
+        columns, counts = unpack_many(where, np.full(len(data), self.d))
+        rest = [each[end:] for each, end in zip(data, ends, strict=True)]
+        if [len(each) for each in rest] != (4 * counts).tolist():
             raise ValueError("a report of features is cut off")
-        report[where] = np.frombuffer(data, "<f4", offset=4 + size)
-        if not np.all((report >= np.float32(self.low)) & (report <= np.float32(self.high))):
+        values = np.frombuffer(b"".join(rest), "<f4").astype(np.float32)
+        if not np.all((values >= np.float32(self.low)) & (values <= np.float32(self.high))):
             raise ValueError("a feature lies outside its range")
-        if not np.array_equal(report != 0, where):
-            raise ValueError("a feature of 0 is listed among those that are not 0")
-        return report
-
-    def stacker(self, n: int) -> ReportStack:
-        """float32 CSR (n, d)."""
-        return SparseStack(sparse_one_by_one(self._not_zero), (n, self.d), np.float32)
-
-    def _not_zero(self, data: bytes, *, device: int) -> tuple[np.ndarray, np.ndarray]:
-        dense = self.decode(data, device=device)
-        where = np.flatnonzero(dense)
-        return where, dense[where]
+        outside = not self.low <= 0 <= self.high and np.any(counts < self.d)
+        if outside or not values.all():
+            raise ValueError("a feature of 0 is listed among those that are not 0, or lies outside the range")
+        return SparseRows(columns, counts, self.d, values)
 
     def evidence(self, report: np.ndarray) -> FloatArray:
         return IN_CLEAR * np.sign(np.asarray(report, np.float64) - (self.low + self.high) / 2)
@@ -140,8 +141,8 @@ class ClearLabel(InClear, OneCategory):
     Raises:
         ValueError: for a domain that is empty or too large.
 
-    >>> ClearLabel(categories=3).decode(b"\\x02\\x00", device=0)
-    2
+    >>> ClearLabel(categories=3).decode([b"\\x02\\x00"], np.array([0])).tolist()
+    [2]
     """
 
     categories: int
@@ -152,8 +153,8 @@ class ClearLabel(InClear, OneCategory):
         if not 1 <= self.categories <= 1 << 16:
             raise ValueError(f"a label needs a domain of 1..65536 categories, not {self.categories}")
 
-    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> int:
-        return int(self.category(record.label))
+    def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> IntArray:
+        return np.asarray(self.category(people.labels))
 
     @property
     def weight(self) -> float:

@@ -22,19 +22,20 @@ afterwards.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray, IntArray
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.population import Records
 from ldpsim.devices.mechanisms import discrete_laplace
 from ldpsim.devices.mechanisms.base import AdjacencyMechanism, Grouping, Reporting
 from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
-from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack, one_by_one
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 
 STEPS = 64
 
@@ -54,18 +55,23 @@ class NoisyCounts(AdjacencyMechanism):
         discrete_laplace.check_scale(self.t, self.s)
         super().__post_init__()
 
-    def size(self, device: int) -> int:
-        """Return how many counts this device reports."""
+    def counts(self, devices: IntArray) -> IntArray:
+        """int64 (devices,): how many counts each device reports."""
         raise NotImplementedError
 
-    def perturb(self, value: IntArray, noise: NoiseStream) -> IntArray:
-        return value + discrete_laplace.sample(noise, self.t, self.s, np.size(value))
+    def draw(self, values: IntArray, noise: Noise) -> IntArray:
+        return values + discrete_laplace.sample(noise, self.t, self.s, values.shape[1])
 
-    def encode(self, report: IntArray) -> bytes:
-        return pack_integers(report)
+    def encode(self, reports: IntArray, devices: IntArray) -> list[bytes]:
+        return [pack_integers(row[:size]) for row, size in zip(reports, self.counts(devices).tolist(), strict=True)]
 
-    def decode(self, data: bytes, *, device: int) -> IntArray:
-        return unpack_integers(data, self.size(device))
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> IntArray:
+        """int64 (devices, largest number of counts), 0 behind the last one of a device."""
+        sizes = self.counts(devices)
+        reports = np.zeros((len(data), int(sizes.max(initial=0))), np.int64)
+        for row, (each, size) in enumerate(zip(data, sizes.tolist(), strict=True)):
+            reports[row, :size] = unpack_integers(each, size)
+        return reports
 
     def log_probability(self, report: IntArray, value: IntArray) -> float:
         return discrete_laplace.log_probability(report - value, self.t, self.s)
@@ -102,6 +108,7 @@ class Degree(NoisyCounts):
 
     name: ClassVar[str] = "degree"
     field: ClassVar[str] = "degrees"
+    missing: ClassVar[int] = 0
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, n: int, reporting: Reporting = "both") -> Degree:
@@ -109,14 +116,15 @@ class Degree(NoisyCounts):
         t, s = discrete_laplace.scale_for(epsilon, sensitivity=1)
         return cls(t=t, s=s, n=n, reporting=reporting)
 
-    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> IntArray:
-        return np.array([np.count_nonzero(self.row(device, record.neighbours))])
+    def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> IntArray:
+        return np.asarray(super().values(people, devices).counts)[:, None]
 
-    def size(self, device: int) -> int:
-        return 1
+    def counts(self, devices: IntArray) -> IntArray:
+        return np.ones(len(devices), np.int64)
 
-    def stacker(self, n: int) -> ReportStack:
-        return Filled(lambda rows, _: [self.decode(data, device=0)[0] for data in rows], np.zeros(n, np.int64))
+    def rows(self, reports: IntArray, devices: IntArray) -> IntArray:
+        """int64 (devices,)."""
+        return reports.reshape(len(devices))
 
 
 @dataclass(frozen=True)
@@ -176,15 +184,17 @@ class GroupDegrees(NoisyCounts):
         assert grouping is not None  # a device refuses the question otherwise
         return _as_array(grouping)
 
-    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> IntArray:
-        neighbours = self.nodes(device, np.flatnonzero(self.row(device, record.neighbours)))
-        return np.bincount(self.groups_of(grouping)[neighbours], minlength=self.groups)
+    def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> IntArray:
+        bits = super().values(people, devices)
+        groups = self.groups_of(grouping)[self.nodes(devices[bits.rows], bits.columns)]
+        places = bits.rows * self.groups + groups
+        return np.bincount(places, minlength=len(devices) * self.groups).reshape(-1, self.groups)
 
-    def size(self, device: int) -> int:
-        return self.groups
+    def counts(self, devices: IntArray) -> IntArray:
+        return np.full(len(devices), self.groups)
 
-    def stacker(self, n: int) -> ReportStack:
-        return Filled(one_by_one(self.decode), np.zeros((n, self.groups), np.int64))
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> IntArray:
+        return super().decode(data, devices).reshape(-1, self.groups)
 
 
 @dataclass(frozen=True)
@@ -232,25 +242,25 @@ class NoisyRow(NoisyCounts):
         largest = self.grid + self.t / self.s * 9 * math.log(10)
         return 1 + (self.n - 1) * (int(largest).bit_length() // 8 + 1)
 
-    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> IntArray:
-        return self.grid * self.row(device, record.neighbours).astype(np.int64)
+    def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> IntArray:
+        dense = super().values(people, devices).dense()[:, : int(self.counts(devices).max(initial=0))]
+        return self.grid * dense.astype(np.int64)
 
-    def size(self, device: int) -> int:
-        return self.targets(device)
+    def counts(self, devices: IntArray) -> IntArray:
+        return self.no_ones(devices).sizes
 
-    def decode(self, data: bytes, *, device: int) -> IntArray:
-        report = super().decode(data, device=device)
-        if report.max(initial=0) >= 1 << 31 or report.min(initial=0) < -(1 << 31):
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> IntArray:
+        reports = super().decode(data, devices)
+        if reports.max(initial=0) >= 1 << 31 or reports.min(initial=0) < -(1 << 31):
             raise ValueError("a number beyond 32 bits")
-        return report
+        return reports
 
-    def stacker(self, n: int) -> ReportStack:
-        return Filled(one_by_one(self._whole_row), np.zeros((n, n), np.int32))
-
-    def _whole_row(self, data: bytes, *, device: int) -> IntArray:
-        row = np.zeros(self.n, np.int64)
-        row[self.nodes(device, np.arange(self.targets(device)))] = self.decode(data, device=device)
-        return row
+    def rows(self, reports: IntArray, devices: IntArray) -> NDArray[np.int32]:
+        """int32 (devices, n): the number about each node."""
+        owners, places = np.nonzero(np.arange(reports.shape[1]) < self.counts(devices)[:, None])
+        by_node = np.zeros((len(devices), self.n), np.int32)
+        by_node[owners, self.nodes(devices[owners], places)] = reports[owners, places]
+        return by_node
 
     def evidence(self, report: IntArray) -> FloatArray:
         return discrete_laplace.evidence(report, self.t, self.s, shift=self.grid)

@@ -20,7 +20,7 @@ import numpy as np
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.mechanisms.exact_loss import check_epsilon, round_up
 from ldpsim.devices.mechanisms.sampling import DIGITS, by_inversion
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 
 LARGEST = 1 << 32
 _DIGITS = 60
@@ -61,8 +61,8 @@ def evidence(report: IntArray, t: int, s: int, *, shift: int) -> FloatArray:
     return np.asarray(s / t * (np.abs(report) - np.abs(report - shift)), np.float64)
 
 
-def sample(noise: NoiseStream, t: int, s: int, size: int) -> IntArray:
-    """int64 (size,): independent draws of scale t/s."""
+def sample(noise: Noise, t: int, s: int, size: int) -> IntArray:
+    """int64 (devices, size): independent draws of scale t/s."""
     excess = math.log1p(math.exp(-s / t))
     return by_inversion(
         noise, size, quantile=lambda u: np.maximum(-np.log(u) - excess, 0), scale=t / s, offset=0.0,

@@ -22,19 +22,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpsim.devices.array_types import BoolArray, FloatArray, Words
-from ldpsim.devices.data.population import Record, records_by_column
-from ldpsim.devices.mechanisms.base import DrawnTogether, FeatureGrid, changes
-from ldpsim.devices.mechanisms.bits import check_plain, pack_rows, unpack_many, unpack_plain
+from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
+from ldpsim.devices.mechanisms.base import FeatureGrid, changes
+from ldpsim.devices.mechanisms.bits import pack_bit_rows, pack_rows, unpack_bit_rows, unpack_many
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.sampling import places, subset
-from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack, SparseStack
-from ldpsim.devices.noise import Draws, NoiseStream
+from ldpsim.devices.mechanisms.sampling import subset
+from ldpsim.devices.mechanisms.sparse_rows import SparseRows
+from ldpsim.devices.noise import Noise
 
 GRID = 1 << 16
 RULES = ("optimal", "floor")
@@ -64,7 +62,7 @@ def sampled_features(epsilon: float, d: int, rule: str = "optimal") -> int:
     return max((max(1, min(d, m)) for m in (near, near + 1)), key=lambda m: m * math.tanh(epsilon / (2 * m)) ** 2)
 
 
-class FeatureBits(FeatureGrid, DrawnTogether):
+class FeatureBits(FeatureGrid):
     """Mechanism that reports a feature as one bit, 1 with a probability that rises from q to 1 - q over the range.
 
     Its dataclass has the field ``flip``, the 64-bit threshold of q.
@@ -84,7 +82,7 @@ class FeatureBits(FeatureGrid, DrawnTogether):
         return self.flip / ONE
 
     def thresholds(self, value: np.ndarray) -> np.ndarray:
-        """uint64 (len(value),): the thresholds of Pr[1 | value]."""
+        """uint64, as ``value``: the thresholds of Pr[1 | value]."""
         steps = self.steps(value).view(np.uint64)
         risen = steps * np.uint64((ONE - 2 * self.flip) // self.grid)
         risen += np.uint64(self.flip)
@@ -141,45 +139,21 @@ class OneBit(FeatureBits):
         """Return the mechanism whose loss per feature is at most ``epsilon``."""
         return cls(flip=probability_threshold(epsilon), d=d, low=float(low), high=float(high))
 
-    @property
-    def words(self) -> int:
-        return self.d
+    def draw(self, values: np.ndarray, noise: Noise) -> BoolArray:
+        where = np.nonzero(values)  # most features are 0
+        limits = np.full(values.shape, self.thresholds(np.zeros(1)), np.uint64)
+        limits[where] = self.thresholds(values[where])
+        return noise.bernoulli(limits, self.d)
 
-    def perturb(self, value: np.ndarray, noise: NoiseStream) -> BoolArray:
-        return noise.bernoulli(self.thresholds(value), self.d)
+    def encode(self, reports: BoolArray, devices: IntArray) -> list[bytes]:
+        return pack_bit_rows(reports)
 
-    def reports_of(self, records: Sequence[Record], draws: Draws, *, devices: Sequence[int]) -> BoolArray:
-        zero = np.uint32(int(self._zeros[0]) >> 32)
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> BoolArray:
+        return unpack_bit_rows(data, self.d)
 
-        def together(words: Words) -> tuple[BoolArray, BoolArray]:
-            people = records_by_column(records)
-            where = np.repeat(np.arange(len(people)), people.feature_counts), people.feature_indices.clip(0, self.d - 1)
-            tops = self.thresholds(people.feature_values) >> np.uint64(32)
-            bits, tied = words < zero, words == zero  # most features are 0
-            bits[where] = words[where] < tops  # of a column that is given twice the last value counts, as in put
-            tied[where] |= words[where] == tops
-            return bits, tied
-
-        return draws.each(self.d, together, lambda row, own: self.perturb(self.value_of(records[row], device=0), own))
-
-    @cached_property
-    def _zeros(self) -> np.ndarray:
-        return np.full(self.d, self.thresholds(np.zeros(1))[0], np.uint64)
-
-    def encode_rows(self, reports: BoolArray) -> list[bytes]:
-        return [row.tobytes() for row in np.packbits(reports, axis=1)]
-
-    def decode(self, data: bytes, *, device: int) -> BoolArray:
-        return unpack_plain(data, self.d)
-
-    def stacker(self, n: int) -> ReportStack:
-        """uint8 (n, ceil(d / 8)): the bits as they came."""
-        return Filled(self._bytes, np.zeros((n, (self.d + 7) // 8), np.uint8))
-
-    def _bytes(self, rows: Sequence[bytes], devices: np.ndarray) -> np.ndarray:
-        for data in rows:
-            check_plain(data, self.d)
-        return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+    def rows(self, reports: BoolArray, devices: IntArray) -> np.ndarray:
+        """uint8 (devices, ceil(d / 8)): the bits as they came."""
+        return np.packbits(reports, axis=1)
 
     def log_probability(self, report: BoolArray, value: np.ndarray) -> float:
         return self.log_chance(report, value)
@@ -250,54 +224,35 @@ class MultiBit(FeatureBits):
             raise ValueError(f"multi-bit samples 1..{d} features (there are {d}), not {size}")
         return cls(flip=probability_threshold(epsilon / size), d=d, m=size, low=float(low), high=float(high))
 
-    @property
-    def words(self) -> int:
-        return 2 * self.m - (self.m if self.m == self.d else 0)
+    def draw(self, values: np.ndarray, noise: Noise) -> SparseRows:
+        sampled = subset(noise, self.d, self.m)
+        limits = self.thresholds(np.take_along_axis(values, sampled, axis=1))
+        return self._of(sampled, noise.bernoulli(limits, self.m))
 
-    @property
-    def width(self) -> int:
-        return self.d + self.words
+    def _of(self, sampled: IntArray, ones: BoolArray) -> SparseRows:
+        """Return the reports with these sampled features, and whether each is 1, (people, m)."""
+        signs = np.where(ones, 1, -1).astype(np.int8)
+        return SparseRows(sampled.reshape(-1), np.full(len(ones), self.m), self.d, signs.reshape(-1))
 
-    def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
-        sampled = places(subset(noise, self.d, self.m))
-        report = np.zeros(value.shape, np.int8)
-        report[sampled] = np.where(noise.bernoulli(self.thresholds(value[sampled]), self.m), 1, -1)
-        return report
-
-    def encode_rows(self, reports: np.ndarray) -> list[bytes]:
-        sampled = np.nonzero(reports)
-        signs = np.packbits(reports[sampled].reshape(-1, self.m) > 0, axis=1)
+    def encode(self, reports: SparseRows, devices: IntArray) -> list[bytes]:
+        assert reports.values is not None
+        signs = pack_bit_rows(reports.values.reshape(-1, self.m) > 0)
         if self.m == self.d:
-            return [row.tobytes() for row in signs]
-        each = np.full(len(reports), self.m)
-        which = pack_rows(sampled[1], each, np.full(len(reports), self.d))
-        return [row.tobytes() + ones for row, ones in zip(signs, which, strict=True)]
+            return signs
+        which = pack_rows(reports.columns, reports.counts, reports.sizes)
+        return [row + ones for row, ones in zip(signs, which, strict=True)]
 
-    def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        sampled, _, signs = self._sampled([data], np.array([device]))
-        report = np.zeros(self.d, np.int8)
-        report[sampled] = signs
-        return report
-
-    def _sampled(self, rows: Sequence[bytes], devices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the sampled features of several reports, joined, their number in each, and their signs, joined."""
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> SparseRows:
+        """int8 rows of -1 and 1; features that were not sampled are not among them."""
         size = (self.m + 7) // 8
-        for row in rows:
-            check_plain(row[:size], self.m)
-        heads = np.frombuffer(b"".join([row[:size] for row in rows]), np.uint8).reshape(-1, size)
-        signs = np.where(np.unpackbits(heads, axis=1, count=self.m), 1, -1).astype(np.int8)
-        rest = [row[size:] for row in rows]
+        ones, rest = unpack_bit_rows([each[:size] for each in data], self.m), [each[size:] for each in data]
         if self.m < self.d:
-            sampled, counts = unpack_many(rest, np.full(len(rows), self.d))
+            sampled, counts = unpack_many(rest, np.full(len(data), self.d))
         else:
-            sampled, counts = np.tile(np.arange(self.d), len(rows)), np.full(len(rows), 0 if any(rest) else self.d)
+            sampled, counts = np.tile(np.arange(self.d), len(data)), np.full(len(data), 0 if any(rest) else self.d)
         if np.any(counts != self.m):
             raise ValueError(f"not a multi-bit report of {self.m} features")
-        return sampled, counts, signs.ravel()
-
-    def stacker(self, n: int) -> ReportStack:
-        """int8 CSR (n, d) of -1 and 1; features that were not sampled are not stored."""
-        return SparseStack(self._sampled, (n, self.d), np.int8)
+        return self._of(sampled, ones)
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         sampled = np.flatnonzero(report)

@@ -27,7 +27,7 @@ from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.mechanisms.exact_loss import check_epsilon, round_up
 from ldpsim.devices.mechanisms.sampling import DIGITS, by_inversion
 from ldpsim.devices.mechanisms.smallest import smallest
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863")
 
@@ -71,8 +71,8 @@ def calibrate(epsilon: float, delta: float, *, shift: float) -> float:
     )
 
 
-def sample(noise: NoiseStream, sigma: Fraction, size: int) -> IntArray:
-    """int64 (size,): independent draws of round(sigma N)."""
+def sample(noise: Noise, sigma: Fraction, size: int) -> IntArray:
+    """int64 (devices, size): independent draws of round(sigma N)."""
     from scipy.special import ndtri
 
     return by_inversion(

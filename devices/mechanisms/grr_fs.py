@@ -52,17 +52,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldpsim.devices.data.population import Record, Records, records_by_column
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.data.population import Records
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import DrawnTogether, Grouping, changes, whole_numbers
+from ldpsim.devices.mechanisms.base import Grouping, Mechanism, changes, whole_numbers
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold, round_up
-from ldpsim.devices.mechanisms.sampling import places, subset
-from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.mechanisms.sampling import subset
+from ldpsim.devices.noise import Noise
 
 
 @dataclass(frozen=True)
-class GRRFS(DrawnTogether):
+class GRRFS(Mechanism):
     """Report every feature as a category; m of them carry something.
 
     ``value`` and ``report``: int64 (len(domains),), categories from 0. A category outside
@@ -155,37 +155,29 @@ class GRRFS(DrawnTogether):
     def _coding(self) -> Coding:
         return Coding(self.domains, self.columns, self.block)
 
-    @property
-    def words(self) -> int:
-        return self.d + (2 if self.m == self.d else 3) * self.m
+    def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> IntArray:
+        return self._coding.read(people)
 
-    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> np.ndarray:
-        return self.values_of_many([record], devices=[device])[0]
-
-    def values_of_many(self, records: Sequence[Record], *, devices: Sequence[int]) -> np.ndarray:
-        return self._coding.read(records_by_column(records))
-
-    def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
-        truth = np.where((value >= 0) & (value < self._sizes), value, 0)
+    def draw(self, values: IntArray, noise: Noise) -> IntArray:
+        truth = np.where((values >= 0) & (values < self._sizes), values, 0)
         sampled = subset(noise, self.d, self.m)
         # All draws are always made, so that the time taken does not depend on the outcome.
-        report = noise.uniform_integers(self._sizes, self.d)
+        reports = noise.uniform_integers(self._sizes, self.d)
         lies = noise.bernoulli(self._thresholds[sampled], self.m)
         other = noise.uniform_integers(self._sizes[sampled] - 1, self.m)
-        right = truth[places(sampled)]
-        report[places(sampled)] = np.where(lies, other + (other >= right), right)
-        return report
+        right = np.take_along_axis(truth, sampled, axis=1)
+        np.put_along_axis(reports, sampled, np.where(lies, other + (other >= right), right), axis=1)
+        return reports
 
-    def encode_rows(self, reports: np.ndarray) -> list[bytes]:
+    def encode(self, reports: IntArray, devices: IntArray) -> list[bytes]:
         return self._coding.pack(reports)
 
-    def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        return self._coding.unpack([data])[0]
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> IntArray:
+        return self._coding.unpack(data)
 
-    def stacker(self, n: int) -> ReportStack:
-        """uint8, or uint16 for a domain of more than 256, (n, number of features)."""
-        into = np.zeros((n, self.d), np.uint8 if max(self.domains) <= 1 << 8 else np.uint16)
-        return Filled(lambda rows, _: self._coding.unpack(rows), into)
+    def rows(self, reports: IntArray, devices: IntArray) -> np.ndarray:
+        """uint8, or uint16 for a domain of more than 256, (devices, number of features)."""
+        return reports.astype(np.uint8 if max(self.domains) <= 1 << 8 else np.uint16)
 
     # --- estimates
 
@@ -357,7 +349,7 @@ class Coding:
         size = len(self._bit_place)
         if any(len(row) != (size + 7) // 8 for row in rows):
             raise ValueError(f"the bytes do not hold {len(self.sizes)} categories")
-        bits = np.unpackbits(np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1), axis=1)
+        bits = np.unpackbits(np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), (size + 7) // 8), axis=1)
         starts = np.flatnonzero(np.diff(self._bit_attribute, prepend=-1))  # a category takes a bit at least
         categories = np.add.reduceat(bits[:, :size].astype(np.int64) << self._bit_place, starts, axis=1)
         if bits[:, size:].any() or np.any(categories >= self.sizes):

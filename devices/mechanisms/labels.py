@@ -35,11 +35,10 @@ import numpy as np
 
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import DrawnTogether, Mechanism, changes
-from ldpsim.devices.mechanisms.bits import unpack_plain
+from ldpsim.devices.mechanisms.base import Mechanism, changes
+from ldpsim.devices.mechanisms.bits import pack_bit_rows, pack_numbers, unpack_bit_rows, unpack_numbers
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack, one_by_one
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 
 
 class LabelMechanism(Mechanism):
@@ -66,24 +65,11 @@ class LabelMechanism(Mechanism):
 class OneCategory(LabelMechanism):
     """Label mechanism whose report is one category, in any channel."""
 
-    def encode(self, report: int) -> bytes:
-        return int(report).to_bytes(2, "little")
+    def encode(self, reports: IntArray, devices: IntArray) -> list[bytes]:
+        return pack_numbers(reports, "<u2")
 
-    def decode(self, data: bytes, *, device: int) -> int:
-        return int(self._decode_many([data], np.array([device]))[0])
-
-    def stacker(self, n: int) -> ReportStack:
-        if type(self).decode is not OneCategory.decode:
-            return super().stacker(n)
-        return Filled(self._decode_many, np.full(n, -1, np.int64))
-
-    def _decode_many(self, rows: Sequence[bytes], devices: IntArray) -> IntArray:
-        if any(len(data) != 2 for data in rows):
-            raise ValueError(f"not a report of {self.name}")
-        labels = np.frombuffer(b"".join(rows), "<u2").astype(np.int64)
-        if np.any(labels >= self.categories):
-            raise ValueError(f"not a report of {self.name}")
-        return labels
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> IntArray:
+        return unpack_numbers(data, "<u2", self.categories)
 
     def evidence(self, report: int) -> FloatArray | None:
         if self.weight is None:
@@ -107,7 +93,7 @@ class OneCategory(LabelMechanism):
 
 
 @dataclass(frozen=True)
-class GRR(OneCategory, DrawnTogether):
+class GRR(OneCategory):
     """Report one category of ``categories``.
 
     ``value`` and ``report``: an integer 0 .. categories - 1. A value outside the domain
@@ -157,20 +143,12 @@ class GRR(OneCategory, DrawnTogether):
         """q, the probability of each other category."""
         return self.lie / ONE / (self.categories - 1)
 
-    @property
-    def words(self) -> int:
-        return 2
-
-    def perturb(self, value: Any, noise: NoiseStream) -> Any:
-        truth = self.category(value)
+    def draw(self, values: IntArray, noise: Noise) -> IntArray:
+        truth = self.category(values)
         # Both draws are always made, so that the time taken does not depend on the outcome.
-        lies = noise.bernoulli(self.lie, 1)[..., 0]
-        other = noise.uniform_integers(self.categories - 1, 1)[..., 0]
+        lies = noise.bernoulli(self.lie, 1)[:, 0]
+        other = noise.uniform_integers(self.categories - 1, 1)[:, 0]
         return np.where(lies, other + (other >= truth), truth)
-
-    def encode_rows(self, reports: IntArray) -> list[bytes]:
-        data = reports.astype("<u2").tobytes()
-        return [data[at : at + 2] for at in range(0, len(data), 2)]
 
     def log_probability(self, report: int, value: int) -> float:
         truth = self.category(value)
@@ -190,7 +168,7 @@ class GRR(OneCategory, DrawnTogether):
 
 
 @dataclass(frozen=True)
-class SubsetSelection(LabelMechanism, DrawnTogether):
+class SubsetSelection(LabelMechanism):
     """Report ``size`` of ``categories``.
 
     ``value``: an integer 0 .. categories - 1; one outside the domain counts as category 0, silently.
@@ -253,19 +231,13 @@ class SubsetSelection(LabelMechanism, DrawnTogether):
         return (self.size - self.truth_probability) / (self.categories - 1)
 
     @property
-    def words(self) -> int:
-        return 1 + self.size
-
-    @property
     def width(self) -> int:
-        return 1 + self.categories
+        return self.categories
 
-    def perturb(self, value: Any, noise: NoiseStream) -> BoolArray:
+    def draw(self, values: IntArray, noise: Noise) -> BoolArray:
         # All draws are always made, so that the time taken does not depend on the outcome.
-        misses = noise.bernoulli(self.miss, 1)[..., 0]
-        places = noise.uniform_integers(self._bounds, self.size)
-        sets = self._sets(np.atleast_1d(self.category(value)), np.atleast_1d(misses), np.atleast_2d(places))
-        return sets if np.ndim(value) else sets[0]
+        misses = noise.bernoulli(self.miss, 1)[:, 0]
+        return self._sets(self.category(values), misses, noise.uniform_integers(self._bounds, self.size))
 
     @property
     def _bounds(self) -> IntArray:
@@ -292,17 +264,14 @@ class SubsetSelection(LabelMechanism, DrawnTogether):
         sets[people, truth] = ~misses
         return sets
 
-    def encode_rows(self, reports: BoolArray) -> list[bytes]:
-        return [row.tobytes() for row in np.packbits(reports, axis=1)]
+    def encode(self, reports: BoolArray, devices: IntArray) -> list[bytes]:
+        return pack_bit_rows(reports)
 
-    def decode(self, data: bytes, *, device: int) -> BoolArray:
-        report = unpack_plain(data, self.categories)
-        if np.count_nonzero(report) != self.size:
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> BoolArray:
+        reports = unpack_bit_rows(data, self.categories)
+        if np.any(np.count_nonzero(reports, axis=1) != self.size):
             raise ValueError(f"a report of {self.name} names {self.size} categories")
-        return report
-
-    def stacker(self, n: int) -> ReportStack:
-        return Filled(one_by_one(self.decode), np.zeros((n, self.categories), np.bool_))
+        return reports
 
     @cached_property
     def _log_chances(self) -> tuple[float, float]:

@@ -39,21 +39,22 @@ from numpy.typing import NDArray
 from ldpsim.devices.array_types import DoubleArray, FloatArray, IntArray
 from ldpsim.devices.data.population import Record, Records, records_by_column
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import DrawnTogether, Grouping, Mechanism, Reporting, dense_features
+from ldpsim.devices.mechanisms.base import Grouping, Mechanism, Reporting, dense_features
+from ldpsim.devices.mechanisms.bits import pack_numbers, unpack_numbers
 from ldpsim.devices.mechanisms.exact_loss import probability_threshold
 from ldpsim.devices.mechanisms.feature_model import MOST_LEVELS, UNIT, UNIT_BITS, FeatureModel, whole_features
 from ldpsim.devices.mechanisms.labels import GRR
 from ldpsim.devices.mechanisms.score_rows import affinity, score_table
 from ldpsim.devices.mechanisms.score_table import MOST_CLASSES, MOST_SATURATION, STEP_BITS, ScoreTable
-from ldpsim.devices.mechanisms.stacked_reports import Filled, ReportStack, one_by_one
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 
+FEW = 8  # fewer devices than so many take as long whatever their lists are
 PADDED = 2048  # entries to which a list is padded
 SATURATION = 10  # measured: of 1/D = 0, .03, .1 and .3 the one that loses least on graphs of like and of unlike friends
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeighbourhoodVote(DrawnTogether):
+class NeighbourhoodVote(Mechanism):
     """Report the class that friends and features speak for, as a place among the candidates.
 
     ``value`` and ``report``: an integer 0 .. number of values - 1, in one byte.
@@ -176,7 +177,7 @@ class NeighbourhoodVote(DrawnTogether):
 
     def with_epsilon(self, epsilon: float) -> NeighbourhoodVote:
         """Return the same vote with a loss of at most ``epsilon``."""
-        return replace(self, lie=probability_threshold(epsilon, self.values - 1))
+        return replace(self, lie=probability_threshold(epsilon, self.choices - 1))
 
     def agrees_with(self, facts: PublicFacts) -> bool:
         ranged = self.levels == 1 or (self.low, self.high) == (facts.feature_low, facts.feature_high)
@@ -184,7 +185,7 @@ class NeighbourhoodVote(DrawnTogether):
         return same and ranged and self.columns in (0, facts.d)
 
     @property
-    def values(self) -> int:
+    def choices(self) -> int:
         """Number of values that a device chooses from: two, or the candidates and "unseen" where that is one."""
         return 2 if self.calibration else self.candidates + self.unseen
 
@@ -206,36 +207,32 @@ class NeighbourhoodVote(DrawnTogether):
 
     @cached_property
     def _response(self) -> GRR:
-        return GRR(self.lie, self.values)
-
-    @property
-    def words(self) -> int:
-        return self._response.words
+        return GRR(self.lie, self.choices)
 
     @property
     def width(self) -> int:
-        return self.words + self.columns
+        return 1 + self.columns
 
-    def padded(self, record: Record, device: int) -> Records:
-        """Return the record of one device with a list of a multiple of 2,048 entries, and all features spelled out."""
-        near = np.full(PADDED * max(1, -(-len(record.neighbours) // PADDED)), device)  # its own number is left out
-        near[: len(record.neighbours)] = record.neighbours
-        columns = np.arange(self.columns, dtype=np.int32)
-        values = dense_features([record], self.columns)[0] if self.columns else np.zeros(0, np.float32)
-        return records_by_column([Record(columns, values, near, record.label)])
+    def padded(self, people: Records, devices: IntArray) -> Records:
+        """Return the records with lists of a multiple of 2,048 entries each, and all features spelled out."""
+        columns, padded = np.arange(self.columns, dtype=np.int32), []
+        dense = dense_features(people, self.columns) if self.columns else np.zeros((len(people), 0), np.float32)
+        for record, device, values in zip(people, devices.tolist(), dense, strict=True):
+            near = np.full(PADDED * max(1, -(-len(record.neighbours) // PADDED)), device)  # its own number is left out
+            near[: len(record.neighbours)] = record.neighbours
+            padded.append(Record(columns, values, near, record.label))
+        return records_by_column(padded)
 
-    def value_of(self, record: Record, *, device: int, grouping: Grouping = None) -> int:
-        return int(self.values_of_many(self.padded(record, device), devices=[device])[0])
-
-    def values_of_many(self, records: Sequence[Record], *, devices: Sequence[int]) -> IntArray:
-        """int64 (devices,): the value of each. The time depends on their lists."""
-        people, numbers = records_by_column(records), np.asarray(devices, np.int64)
+    def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> IntArray:
+        """int64 (devices,): the value of each. The time depends on their lists, unless they are few devices."""
+        if len(devices) < FEW:
+            people = self.padded(people, devices)
         if self.calibration:
-            return self._speaks_for_label(people, numbers)
-        scores, known = self.scores(people, numbers)
-        candidates = self.ranked[numbers, : self.candidates].astype(np.int64)
+            return self._speaks_for_label(people, devices)
+        scores, known = self.scores(people, devices)
+        candidates = self.ranked[devices, : self.candidates].astype(np.int64)
         best = np.take_along_axis(scores, candidates, axis=1).argmax(axis=1)  # ties: the likelier candidate
-        return np.asarray(np.where(self.unseen & (known == 0), self.values - 1, best))
+        return np.asarray(np.where(self.unseen & (known == 0), self.choices - 1, best))
 
     def scores(self, people: Records, devices: IntArray) -> tuple[IntArray, IntArray]:
         """Return int64 (devices, classes), in units, and the number of friends who are known, int64 (devices,).
@@ -265,21 +262,14 @@ class NeighbourhoodVote(DrawnTogether):
         ahead = scores[each, labels] - scores[each, (labels + 1 + shift) % self.classes]
         return np.asarray(np.where(ahead == 0, turn % 2, ahead > 0).astype(np.int64))
 
-    def perturb(self, value: Any, noise: NoiseStream) -> Any:
-        return self._response.perturb(value, noise)
+    def draw(self, values: IntArray, noise: Noise) -> IntArray:
+        return self._response.draw(values, noise)
 
-    def encode_rows(self, reports: IntArray) -> list[bytes]:
-        data = reports.astype(np.uint8).tobytes()
-        return [data[at : at + 1] for at in range(len(data))]
+    def encode(self, reports: IntArray, devices: IntArray) -> list[bytes]:
+        return pack_numbers(reports, "u1")
 
-    def decode(self, data: bytes, *, device: int) -> int:
-        if len(data) != 1 or data[0] >= self.values:
-            raise ValueError(f"not a report of {self.name}")
-        return data[0]
-
-    def stacker(self, n: int) -> ReportStack:
-        """int64 (n,), -1 where no report came."""
-        return Filled(one_by_one(self.decode), np.full(n, -1, np.int64))
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> IntArray:
+        return unpack_numbers(data, "u1", self.choices)
 
     def log_probability(self, report: int, value: int) -> float:
         return self._response.log_probability(report, value)

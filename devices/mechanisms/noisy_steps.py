@@ -21,11 +21,13 @@ to the grid moves a value by half a step at most. The estimate is unbiased for t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
@@ -33,7 +35,7 @@ from ldpsim.devices.mechanisms import discrete_laplace, gaussian
 from ldpsim.devices.mechanisms.base import FeatureGrid, changes
 from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.exact_loss import Loss, check_delta
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 
 STEPS = 256
 UNIT = 1 << 32
@@ -42,18 +44,23 @@ UNIT = 1 << 32
 class NoisySteps(FeatureGrid):
     """Mechanism that adds noise to every feature; ``report``: int64 (d,), whole steps above ``low``."""
 
-    def noise_steps(self, noise: NoiseStream) -> IntArray:
-        """int64 (d,): draw the noise."""
+    def noise_steps(self, noise: Noise) -> IntArray:
+        """int64 (devices, d): draw the noise."""
         raise NotImplementedError
 
-    def perturb(self, value: np.ndarray, noise: NoiseStream) -> IntArray:
-        return self.steps(value) + self.noise_steps(noise)
+    def draw(self, values: np.ndarray, noise: Noise) -> IntArray:
+        return self.steps(values) + self.noise_steps(noise)
 
-    def encode(self, report: IntArray) -> bytes:
-        return pack_integers(report)
+    def encode(self, reports: IntArray, devices: IntArray) -> list[bytes]:
+        return [pack_integers(row) for row in reports]
 
-    def decode(self, data: bytes, *, device: int) -> IntArray:
-        return unpack_integers(data, self.d)
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> IntArray:
+        return np.array([unpack_integers(each, self.d) for each in data], np.int64).reshape(-1, self.d)
+
+    def rows(self, reports: IntArray, devices: IntArray) -> NDArray[np.integer]:
+        """Return the reports, with 32 bits where these hold all of them."""
+        small = reports.min(initial=0) > -(1 << 31) and reports.max(initial=0) < 1 << 31
+        return reports.astype(np.int32) if small else reports
 
     def estimate(self, report: IntArray) -> FloatArray:
         return self.low + self.step * report
@@ -101,7 +108,7 @@ class Laplace(NoisySteps):
         t, s = discrete_laplace.scale_for(epsilon, sensitivity=d * grid)
         return cls(t=t, s=s, d=d, low=float(low), high=float(high), grid=grid)
 
-    def noise_steps(self, noise: NoiseStream) -> IntArray:
+    def noise_steps(self, noise: Noise) -> IntArray:
         return discrete_laplace.sample(noise, self.t, self.s, self.d)
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
@@ -169,7 +176,7 @@ class AnalyticGaussian(NoisySteps):
     def agrees_with(self, facts: PublicFacts) -> bool:
         return super().agrees_with(facts) and self.delta * facts.n < 1
 
-    def noise_steps(self, noise: NoiseStream) -> IntArray:
+    def noise_steps(self, noise: Noise) -> IntArray:
         return gaussian.sample(noise, Fraction(self.deviation, UNIT), self.d)
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:

@@ -26,7 +26,6 @@ that.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import ClassVar
@@ -34,12 +33,11 @@ from typing import ClassVar
 import numpy as np
 
 from ldpsim.devices.array_types import BoolArray, IntArray, Words
-from ldpsim.devices.data.population import Record, records_by_column
-from ldpsim.devices.mechanisms.base import FEW, AdjacencyBits, Grouping, Reporting, existing
-from ldpsim.devices.mechanisms.bits import pack_positions, pack_rows
+from ldpsim.devices.mechanisms.base import AdjacencyBits, Reporting
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.sampling import Binomial, binomial
-from ldpsim.devices.noise import NoiseStream, joined_words
+from ldpsim.devices.mechanisms.sparse_rows import ROW, SparseRows
+from ldpsim.devices.noise import Noise
 
 # Limits of the sparse way; they are part of the version's meaning.
 _FEW = ONE // 16  # largest threshold
@@ -51,7 +49,7 @@ class RandomizedResponse(AdjacencyBits):
     """Flip each reported bit of the adjacency row with probability ``flip`` / 2**64.
 
     ``value`` and ``report``: bool (number of targets,), by target in rising order;
-    :meth:`positions` and :meth:`nodes` convert between nodes and places.
+    :meth:`nodes` gives the nodes at its places.
 
     Args:
         flip: 64-bit flip threshold, 1 .. 2**63 - 1.
@@ -64,7 +62,7 @@ class RandomizedResponse(AdjacencyBits):
     >>> mechanism = RandomizedResponse.from_epsilon(1.0, n=4)
     >>> mechanism.loss()
     Loss(bit=1.0, vector=3.0, delta=0.0)
-    >>> mechanism.perturb(np.array([True, False, False]), NoiseStream(bytes(32))).tolist()
+    >>> mechanism.draw(SparseRows.of([np.array([True, False, False])]), Noise([bytes(32)]))[0].tolist()
     [True, True, False]
     """
 
@@ -79,7 +77,7 @@ class RandomizedResponse(AdjacencyBits):
     def __post_init__(self) -> None:
         if not 0 < self.flip < ONE // 2:
             raise ValueError(f"the flip threshold must lie in 1..2**63-1, not {self.flip}")
-        if self.n - 1 > 1 << 32:
+        if self.n > MOST_BITS:
             raise ValueError(f"randomised response does not draw rows of {self.n} people")
         super().__post_init__()
 
@@ -98,12 +96,20 @@ class RandomizedResponse(AdjacencyBits):
         """p / (1 - p), exact up to the last rounding."""
         return self.flip / (ONE - self.flip)
 
-    def perturb(self, value: BoolArray, noise: NoiseStream) -> BoolArray:
+    @property
+    def width(self) -> int:
+        return 2 * _words(self._law) if self.few_flips else self.n
+
+    def draw(self, values: SparseRows, noise: Noise) -> SparseRows:
         if not self.few_flips:
-            return noise.bernoulli_by_bytes(self.flip, len(value)) ^ value
-        report = value.copy()
-        report[self.flips(noise, len(value))] ^= True
-        return report
+            bits = noise.bernoulli_by_bytes(self.flip, values.sizes)
+            bits[values.rows, values.columns] ^= True
+            return values.with_bits(bits)
+        flips = self._flips(noise)
+        rows = np.arange(len(values)) << ROW
+        inside = flips < values.sizes[:, None]
+        drawn = np.repeat(rows, np.count_nonzero(inside, axis=1)) | flips[inside]
+        return values.with_numbers(_in_one_alone(drawn, values.numbers))
 
     @property
     def _law(self) -> Binomial:
@@ -114,30 +120,19 @@ class RandomizedResponse(AdjacencyBits):
         """Whether the sampler draws the number of the flips and then their places."""
         return self.flip <= _FEW and (self.n - 1) * self.flip < _MOST_FLIPS * ONE
 
-    def flips(self, noise: NoiseStream, size: int) -> IntArray:
-        """Return the sorted places of the flipped bits in a row of ``size`` bits."""
-        places = noise.distinct_integers(self.n - 1, self._law.count(noise.word))
-        return places if size == self.n - 1 else places[: np.searchsorted(places, size)]
-
-    def respond(
-        self, records: Sequence[Record], streams: Sequence[NoiseStream], *, devices: Sequence[int],
-        grouping: Grouping = None,
-    ) -> list[bytes]:  # fmt: skip
-        if not self.few_flips:
-            return super().respond(records, streams, devices=devices, grouping=grouping)
-        reports: Sequence[bytes | None] = [None] * len(records)
-        if len(records) >= FEW and 1 < self.n <= MOST_BITS:
-            reports = sparse_reports(self._law, records, streams, devices, one_end=self.reporting == "one-end")
-        return [
-            self._sparse(records[place], streams[place], devices[place]) if report is None else report
-            for place, report in enumerate(reports)
-        ]
-
-    def _sparse(self, record: Record, noise: NoiseStream, device: int) -> bytes:
-        """Return the bytes of a report whose flips are drawn alone."""
-        size = self.targets(device)
-        ones = self.positions(device, existing(record.neighbours, self.n))
-        return pack_positions(np.setxor1d(self.flips(noise, size), ones, assume_unique=True), size)
+    def _flips(self, noise: Noise) -> Words:
+        """uint32 (devices, most flips): sorted places of the flips in a whole row of each, then :data:`_NONE`."""
+        if self.n == 1:
+            return np.zeros((len(noise), 0), np.uint32)
+        flips, left = _flips(self._law, noise, _words(self._law))
+        for row in np.flatnonzero(left).tolist():
+            own = noise.streams[row]
+            places = own.distinct_integers(self.n - 1, self._law.count(own.word)).astype(np.uint32)
+            spare = len(places) - flips.shape[1]
+            flips = np.pad(flips, ((0, 0), (0, max(0, spare))), constant_values=_NONE)
+            flips[row] = _NONE
+            flips[row, : len(places)] = places
+        return flips
 
     def log_probability(self, report: BoolArray, value: BoolArray) -> float:
         flipped = int(np.count_nonzero(report != value))
@@ -158,34 +153,20 @@ class RandomizedResponse(AdjacencyBits):
 
 MOST_BITS = (1 << 32) - 1  # of a row: a place has 32 bits, and not all of them are 1
 _NONE = np.uint32(MOST_BITS)  # where a row of the array holds no flip; it comes after all places
-_WORDS = 1 << 16  # of noise that one batch holds: its arrays stay in a core's cache
-_ROW = 32  # a number is row << 32 | place
 
 
-def sparse_reports(
-    law: Binomial, records: Sequence[Record], streams: Sequence[NoiseStream], devices: Sequence[int], *, one_end: bool
-) -> list[bytes | None]:
-    """Return each device's report; None for a device that is left to its own stream.
-
-    Args:
-        law: Law of the number of flips in a whole row of at most :data:`MOST_BITS` bits.
-        records: The records of the devices.
-        streams: The noise of each one; nothing is taken from a stream that is left over.
-        devices: The devices' numbers.
-        one_end: Whether a device reports about those before it only.
-    """
-    words = _words(law)
-    step = max(_WORDS // words, 1)
-    all_reports: list[bytes | None] = []
-    for start in range(0, len(records), step):
-        part = slice(start, start + step)
-        who = np.array(devices[part], np.int64)
-        sizes = who if one_end else np.full(len(who), law.trials)
-        flips, left = _flips(law, streams[part], words)
-        ones, counts = _reported(flips, records[part], who, law.trials + 1, sizes)
-        reports = pack_rows(ones, counts, sizes)
-        all_reports += [None if alone else report for alone, report in zip(left.tolist(), reports, strict=True)]
-    return all_reports
+def _in_one_alone(one: IntArray, other: IntArray) -> IntArray:
+    """Return the numbers that one of two sorted arrays has and the other has not, sorted."""
+    numbers = np.empty(len(one) + len(other), np.int64)
+    at = np.searchsorted(one, other) + np.arange(len(other))
+    rest = np.ones(len(numbers), np.bool_)
+    rest[at] = False
+    numbers[at], numbers[rest] = other, one
+    same = numbers[1:] == numbers[:-1]
+    alone = np.ones(len(numbers), np.bool_)
+    alone[1:] &= ~same
+    alone[:-1] &= ~same
+    return numbers[alone]
 
 
 def _words(law: Binomial) -> int:
@@ -194,16 +175,16 @@ def _words(law: Binomial) -> int:
     return 2 + math.ceil(law.mean + repeated + 6 * math.sqrt(law.mean) + 8)
 
 
-def _flips(law: Binomial, streams: Sequence[NoiseStream], words: int) -> tuple[Words, BoolArray]:
+def _flips(law: Binomial, noise: Noise, words: int) -> tuple[Words, BoolArray]:
     """Return the sorted flips of each row, then :data:`_NONE`; and the rows whose draw needs more than these words."""
-    noise = joined_words(streams, words)
-    first = noise[:, 0].astype(np.uint64) << np.uint64(32) | noise[:, 1]
+    drawn = noise.first_words(words)
+    first = drawn[:, 0].astype(np.uint64) << np.uint64(32) | drawn[:, 1]
     floors = _floors(law)
     counts = np.searchsorted(floors, first)
     left = (floors[np.minimum(counts, len(floors) - 1)] == first) | (counts > words - 2)
     counts[left] = 0
     width = int(counts.max(initial=0))
-    flips = _places(noise[:, 2 : 2 + width], law.trials)
+    flips = _places(drawn[:, 2 : 2 + width], law.trials)
     np.putmask(flips, np.arange(width) >= counts[:, None], _NONE)
     flips.sort(axis=1)
     # Equal neighbours are repeated places, or the rest of the row; a row that ends too early has dropped words.
@@ -211,7 +192,7 @@ def _flips(law: Binomial, streams: Sequence[NoiseStream], words: int) -> tuple[W
     odd = equal != np.maximum(width - counts - 1, 0)
     odd |= (counts > 0) & (flips[np.arange(len(counts)), counts - 1] == _NONE) if width else False
     places = np.flatnonzero(odd)
-    flips[places], left[places] = _completed(flips[places], counts[places], noise[places, 2:], law.trials, left[places])
+    flips[places], left[places] = _completed(flips[places], counts[places], drawn[places, 2:], law.trials, left[places])
     return flips, left
 
 
@@ -248,36 +229,3 @@ def _places(words: Words, bound: int) -> Words:
 @lru_cache(maxsize=8)
 def _floors(law: Binomial) -> np.ndarray:
     return np.array(law.floors(64), np.uint64)
-
-
-def _reported(
-    flips: Words, records: Sequence[Record], who: IntArray, n: int, sizes: IntArray
-) -> tuple[Words, IntArray]:
-    """Return the places of the ones of each row, sorted, joined, and their number: flips or neighbours, not both."""
-    inside = flips < sizes[:, None]
-    rows = np.arange(len(who)) << _ROW
-    drawn = np.repeat(rows, np.count_nonzero(inside, axis=1)) | flips[inside]
-    near = _neighbours(records, who, n, sizes)
-    numbers = np.empty(len(drawn) + len(near), np.int64)
-    at = np.searchsorted(drawn, near) + np.arange(len(near))
-    others = np.ones(len(numbers), np.bool_)
-    others[at] = False
-    numbers[at], numbers[others] = near, drawn
-    same = numbers[1:] == numbers[:-1]
-    alone = np.ones(len(numbers), np.bool_)
-    alone[1:] &= ~same
-    alone[:-1] &= ~same
-    ones = numbers[alone]
-    return ones.astype(np.uint32), np.diff(np.searchsorted(ones, np.append(rows, len(rows) << _ROW)))
-
-
-def _neighbours(records: Sequence[Record], who: IntArray, n: int, sizes: IntArray) -> IntArray:
-    """Return the numbers of the neighbours that a row tells about, sorted, each once."""
-    people = records_by_column(records)
-    rows = np.repeat(np.arange(len(people)), people.neighbour_counts)
-    nodes = people.neighbours.astype(np.int64).clip(0, n - 1)
-    own = who[rows]
-    places = nodes - (nodes > own)
-    numbers = (rows << _ROW | places)[(nodes != own) & (places < sizes[rows])]
-    numbers.sort()
-    return numbers[np.diff(numbers, prepend=-1) != 0]

@@ -23,48 +23,26 @@ from bisect import bisect_left
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices.array_types import BoolArray, IntArray, Words
-from ldpsim.devices.noise import Draws, NoiseStream
+from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.noise import Noise
 
 
-def subset(noise: NoiseStream | Draws, d: int, m: int) -> IntArray:
-    """int64 (m,), sorted: a uniform m-subset of 0 .. d - 1, by the first m steps of Fisher and Yates.
+def subset(noise: Noise, d: int, m: int) -> IntArray:
+    """int64 (devices, m), sorted rows: uniform m-subsets of 0 .. d - 1, by the first m steps of Fisher and Yates.
 
-    Of several devices (devices, m). No draw is made where m = d.
+    No draw is made where m = d.
     """
-    if isinstance(noise, Draws):
-        size = 0 if m == d else m
-        return noise.each(size, lambda words: _subsets(words, d, m), lambda _, own: subset(own, d, m))
-    if m == d:
-        return np.arange(d)
-    moved: dict[int, int] = {}  # places whose number the shuffle has changed
-    chosen = []
-    for step in range(m):
-        place = step + noise.uniform_integer(d - step)
-        chosen.append(moved.get(place, place))
-        moved[place] = moved.get(step, step)
-    return np.array(sorted(chosen), np.int64)
-
-
-def places(subset: IntArray) -> Any:
-    """Return the index of these coordinates in an array (d,), or in one (devices, d) of several devices."""
-    return subset if subset.ndim == 1 else (np.arange(len(subset))[:, None], subset)
-
-
-def _subsets(words: Words, d: int, m: int) -> tuple[IntArray, BoolArray]:
-    """Return the subset of each row of words, and which words are rejected: the row's subset needs further ones."""
-    shuffled = np.tile(np.arange(d), (len(words), 1))
-    bounds, rows = d - np.arange(words.shape[1]), np.arange(len(words))
-    for step, place in enumerate((words % bounds).T):
-        chosen = shuffled[rows, step + place]
-        shuffled[rows, step + place] = shuffled[:, step]
+    shuffled, rows = np.tile(np.arange(d), (len(noise), 1)), np.arange(len(noise))
+    for step in range(m if m < d else 0):
+        place = step + noise.uniform_integers(d - step, 1)[:, 0]
+        chosen = shuffled[rows, place]
+        shuffled[rows, place] = shuffled[:, step]
         shuffled[:, step] = chosen
-    return np.sort(shuffled[:, :m], axis=1), words >= (1 << 32) - (1 << 32) % bounds
+    return np.sort(shuffled[:, :m], axis=1)
 
 
 DIGITS = 80
@@ -73,7 +51,7 @@ _LAST = 1 << 63
 
 
 def by_inversion(
-    noise: NoiseStream,
+    noise: Noise,
     size: int,
     *,
     quantile: Callable[[NDArray[np.float64]], NDArray[np.float64]],
@@ -81,7 +59,7 @@ def by_inversion(
     offset: float,
     tail: Callable[[int], Decimal],
 ) -> IntArray:
-    """int64 (size,): independent draws.
+    """int64 (devices, size): independent draws.
 
     Args:
         noise: Source of 64 bits for each integer, very rarely of more.
@@ -98,12 +76,13 @@ def by_inversion(
     slack = _SLACK * np.maximum(1.0, outer)
     least = np.floor(scale * np.maximum(inner - slack, 0) + offset).astype(np.int64)
     most = np.floor(scale * (outer + slack) + offset).astype(np.int64)
-    for unsure in np.flatnonzero((least != most) | (fraction == 0)):
-        least[unsure] = _settle(noise, int(words[unsure]) & (_LAST - 1), int(least[unsure]), tail)
+    for row, trial in np.argwhere((least != most) | (fraction == 0)).tolist():
+        number = int(words[row, trial]) & (_LAST - 1)
+        least[row, trial] = _settle(noise.further(row), number, int(least[row, trial]), tail)
     return np.where(words >> np.uint64(63), -least, least)
 
 
-def _settle(noise: NoiseStream, number: int, least: int, tail: Callable[[int], Decimal]) -> int:
+def _settle(further: Callable[[], int], number: int, least: int, tail: Callable[[int], Decimal]) -> int:
     """Return the smallest z >= least with tail(z + 1) <= U, for a U that begins with the 64 bits of ``number``."""
     bits = 64
 
@@ -117,7 +96,7 @@ def _settle(noise: NoiseStream, number: int, least: int, tail: Callable[[int], D
                 return True
             if beyond >= number + 1:
                 return False
-            number, bits = number << 64 | int(noise.words(1)[0]), bits + 64
+            number, bits = number << 64 | further(), bits + 64
 
     step = 1
     while not reached(least + step - 1):

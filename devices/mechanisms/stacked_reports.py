@@ -1,57 +1,41 @@
 """Many reports of one mechanism, decoded into one array or sparse matrix with one row for each person.
 
-Reports come as bytes by device, batch by batch, in rising order of devices. A ``read(data, device=...)`` decodes one of
-them. scipy is imported where it is needed: a device never stacks.
+Reports come as bytes by device, batch by batch, in rising order of devices. scipy is imported where it is needed: a
+device never stacks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.mechanisms.sparse_rows import SparseRows
+
+if TYPE_CHECKING:
+    from ldpsim.devices.mechanisms.base import Mechanism
 
 DataOf = Mapping[int, bytes]
 AT_ONCE = 1 << 16
-ReadMany = Callable[[Sequence[bytes], IntArray], tuple[NDArray, ...]]  # of reports, and their devices
-
-
-class Read(Protocol):
-    """Decoder of one report."""
-
-    def __call__(self, data: bytes, *, device: int) -> Any: ...
-
-
-def one_by_one(read: Read) -> Callable[[Sequence[bytes], IntArray], list[Any]]:
-    """Return a decoder of several reports from one of one report."""
-    return lambda rows, devices: [
-        read(data, device=device) for data, device in zip(rows, devices.tolist(), strict=True)
-    ]
-
-
-def sparse_one_by_one(read: Read) -> ReadMany:
-    """Return a decoder of several sparse reports from one that returns sorted columns, and values if there are some."""
-
-    def read_many(rows: Sequence[bytes], devices: IntArray) -> tuple[NDArray, ...]:
-        each = one_by_one(read)(rows, devices)
-        columns, *values = (np.concatenate(parts) for parts in zip(*each, strict=True))
-        return columns, np.array([len(one[0]) for one in each]), *values
-
-    return read_many
 
 
 class ReportStack:
     """Reports of one mechanism, which are decoded as they come.
 
+    Args:
+        mechanism: The mechanism.
+        n: Number of people.
+
     Attributes:
         wrong: Errors by device: its bytes are malformed, and it is left out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, mechanism: Mechanism, n: int) -> None:
         self.wrong: dict[int, ValueError] = {}
+        self._mechanism, self._n = mechanism, n
+        self._stack: _Dense | _Sparse | None = None
 
     def add(self, rows: DataOf) -> None:
         """Take reports of further devices, whose numbers rise from call to call."""
@@ -67,108 +51,72 @@ class ReportStack:
 
     def _take(self, rows: DataOf) -> None:
         """Take reports together; ValueError, and nothing has changed, where one is malformed."""
-        raise NotImplementedError
+        devices = np.fromiter(rows, np.int64, len(rows))
+        taken = self._mechanism.rows(self._mechanism.decode(list(rows.values()), devices), devices)
+        if self._stack is None:
+            kind = _Sparse if isinstance(taken, SparseRows) else _Dense
+            self._stack = kind(taken, self._n, self._mechanism.missing)
+        self._stack.add(devices, taken)
 
     def done(self) -> Any:
         """Return the array or the sparse matrix; nothing is added after that."""
-        raise NotImplementedError
+        if self._stack is None:
+            self._take({})
+        assert self._stack is not None
+        return self._stack.done()
 
 
-def stacked(stack: ReportStack, rows: DataOf) -> Any:
+def stacked(mechanism: Mechanism, n: int, rows: DataOf) -> Any:
     """Return these reports as one array; ValueError naming the device, for bytes that are no report."""
+    stack = ReportStack(mechanism, n)
     stack.add(rows)
     for device, error in stack.wrong.items():
         raise ValueError(f"device {device}: {error}") from error
     return stack.done()
 
 
-class Decoded(ReportStack):
-    """Reports that are one number each, or arrays of one shape; whole numbers have 32 bits where these hold them.
+class _Dense:
+    """Reports that are one number each, or arrays of one shape; the type grows with what comes."""
 
-    Args:
-        read: Decoder of one report.
-        n: Number of people.
-        labels: Whether numbers are labels: int64, -1 where no report came.
-    """
+    def __init__(self, first: NDArray, n: int, missing: int) -> None:
+        self._into = np.full((n, *first.shape[1:]), missing if first.ndim == 1 else 0, first.dtype)
 
-    def __init__(self, read: Read, n: int, *, labels: bool) -> None:
-        super().__init__()
-        self._read, self._n, self._labels = read, n, labels
-        self._reports: dict[int, NDArray] = {}
-
-    def _take(self, rows: DataOf) -> None:
-        self._reports |= {device: np.asarray(self._read(data, device=device)) for device, data in rows.items()}
-
-    def done(self) -> NDArray:
-        reports = self._reports
-        first = next(iter(reports.values()), np.zeros(() if self._labels else 0, np.int64))
-        if self._labels and first.ndim == 0:
-            into = np.full(self._n, -1, np.int64)
-        else:
-            small = first.dtype == np.int64 and all(abs(r).max(initial=0) < 1 << 31 for r in reports.values())
-            into = np.zeros((self._n, *first.shape), np.int32 if small else first.dtype)
-        for device, report in reports.items():
-            into[device] = report
-        return into
-
-
-class Filled(ReportStack):
-    """Reports of one size, each a row of an array.
-
-    Args:
-        read_many: Returns the rows of several reports; ValueError where one is malformed.
-        into: The array.
-    """
-
-    def __init__(self, read_many: Callable[[Sequence[bytes], IntArray], Any], into: NDArray) -> None:
-        super().__init__()
-        self._read_many, self._into = read_many, into
-
-    def _take(self, rows: DataOf) -> None:
-        devices = np.fromiter(rows, np.int64, len(rows))
-        self._into[devices] = self._read_many(list(rows.values()), devices)
+    def add(self, devices: NDArray[np.int64], reports: NDArray) -> None:
+        self._into = self._into.astype(np.result_type(self._into, reports), copy=False)
+        self._into[devices] = reports
 
     def done(self) -> NDArray:
         return self._into
 
 
-class SparseStack(ReportStack):
-    """Sparse reports, as a CSR matrix; the list of columns grows in place.
+class _Sparse:
+    """Sparse reports, as a CSR matrix; the list of columns grows in place."""
 
-    Args:
-        read_many: Returns the sorted columns of several reports, joined, and the number of each, and their values if
-            these are not all True; ValueError where one is malformed.
-        shape: Of the matrix.
-        dtype: Of its values; bool has ones alone.
-    """
-
-    def __init__(self, read_many: ReadMany, shape: tuple[int, int], dtype: type = np.bool_) -> None:
-        super().__init__()
-        self._read_many, self._shape = read_many, shape
+    def __init__(self, first: SparseRows, n: int, missing: int) -> None:
+        self._n, self._width = n, 0
         self._columns = np.empty(0, np.int32)
         self._used = 0
-        self._counts = np.zeros(shape[0], np.int64)
-        self._values: list[NDArray] = [np.zeros(0, dtype)]
+        self._counts = np.zeros(n, np.int64)
+        self._values: list[NDArray] = []
 
-    def _take(self, rows: DataOf) -> None:
-        devices = np.fromiter(rows, np.int64, len(rows))
-        columns, self._counts[devices], *values = self._read_many(list(rows.values()), devices)
-        self._values += values
-        end = self._used + len(columns)
+    def add(self, devices: NDArray[np.int64], reports: SparseRows) -> None:
+        self._counts[devices] = reports.counts
+        self._values += [] if reports.values is None else [reports.values]
+        self._width = max(self._width, reports.width)
+        end = self._used + len(reports.columns)
         if end > len(self._columns):
             # By an eighth: realloc moves no pages of a large array, and little stays unused.
             self._columns.resize(max(end, len(self._columns) * 9 // 8), refcheck=False)
-        self._columns[self._used : end] = columns
+        self._columns[self._used : end] = reports.columns
         self._used = end
 
     def done(self) -> Any:
         self._columns.resize(self._used, refcheck=False)
         starts = np.concatenate([[0], np.cumsum(self._counts)])
         starts = starts.astype(np.int32) if self._used < 1 << 31 else starts
-        values = np.concatenate(self._values)
-        matrix = ones_at(self._shape, starts, self._columns)
-        if values.dtype != np.bool_:
-            matrix = type(matrix)((values, matrix.indices, matrix.indptr), shape=self._shape)
+        matrix = ones_at((self._n, self._width), starts, self._columns)
+        if self._values:
+            matrix = type(matrix)((np.concatenate(self._values), matrix.indices, matrix.indptr), shape=matrix.shape)
         return matrix
 
 

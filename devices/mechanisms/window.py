@@ -25,6 +25,7 @@ https://arxiv.org/abs/1912.01211
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,11 +34,11 @@ import numpy as np
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.base import FeatureGrid, changes
-from ldpsim.devices.mechanisms.bits import check_plain
+from ldpsim.devices.mechanisms.bits import pack_bit_rows, unpack_bit_rows
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.sampling import subset
-from ldpsim.devices.mechanisms.stacked_reports import ReportStack, SparseStack, sparse_one_by_one
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.mechanisms.sparse_rows import SparseRows
+from ldpsim.devices.noise import Noise
 
 OUTPUTS = 4096
 KINDS = ("pm", "sw")
@@ -170,43 +171,36 @@ class Window(FeatureGrid):
         return self.outputs - self.window
 
     def starts(self, value: np.ndarray) -> IntArray:
-        """int64 (len(value),): the first number of each value's window."""
+        """int64, as ``value``: the first number of each value's window."""
         return self.steps(value) * (self._room // self.grid)
 
-    def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
+    def draw(self, values: np.ndarray, noise: Noise) -> SparseRows:
         drawn = subset(noise, self.d, self.m)
-        starts = self.starts(value[drawn])
+        starts = self.starts(np.take_along_axis(values, drawn, axis=1))
         near = noise.bernoulli(self.near, self.m)
-        number = noise.uniform_integers(np.where(near, self.window, self._room), self.m)
-        number += np.where(near, starts, np.where(number >= starts, self.window, 0))
-        report = np.zeros(self.d, np.int32)
-        report[drawn] = number + 1
-        return report
+        numbers = noise.uniform_integers(np.where(near, self.window, self._room), self.m)
+        numbers += np.where(near, starts, np.where(numbers >= starts, self.window, 0))
+        return self._of(drawn, numbers)
 
-    def encode(self, report: np.ndarray) -> bytes:
-        drawn = np.flatnonzero(report)
-        fields = np.concatenate([_bits(drawn, self._index_bits), _bits(report[drawn] - 1, self._number_bits)], axis=1)
-        return np.packbits(fields).tobytes()
+    def _of(self, drawn: IntArray, numbers: IntArray) -> SparseRows:
+        """Return the reports of these features and numbers, (people, m)."""
+        counts = np.full(len(drawn), self.m)
+        return SparseRows(drawn.reshape(-1), counts, self.d, (numbers + 1).astype(np.int32).reshape(-1))
 
-    def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        drawn, numbers = self._drawn(data, device=device)
-        report = np.zeros(self.d, np.int32)
-        report[drawn] = numbers
-        return report
+    def encode(self, reports: SparseRows, devices: IntArray) -> list[bytes]:
+        assert reports.values is not None
+        fields = [_bits(reports.columns, self._index_bits), _bits(reports.values - 1, self._number_bits)]
+        return pack_bit_rows(np.concatenate(fields, axis=1).reshape(len(reports), -1))
 
-    def _drawn(self, data: bytes, *, device: int) -> tuple[IntArray, np.ndarray]:
-        """Return the drawn features, int64 (m,), and their numbers plus 1, int32 (m,)."""
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> SparseRows:
+        """int32 rows of the numbers plus 1; features that were not drawn are not among them."""
         width = self._index_bits + self._number_bits
-        check_plain(data, self.m * width)
-        fields = np.unpackbits(np.frombuffer(data, np.uint8), count=self.m * width).reshape(self.m, width)
-        drawn, numbers = _whole(fields[:, : self._index_bits]), _whole(fields[:, self._index_bits :])
-        if drawn[-1] >= self.d or np.any(np.diff(drawn) <= 0) or numbers.max() >= self.outputs:
+        fields = unpack_bit_rows(data, self.m * width).reshape(len(data), self.m, width)
+        drawn, numbers = _whole(fields[..., : self._index_bits]), _whole(fields[..., self._index_bits :])
+        rises = np.all(np.diff(drawn, axis=1) > 0)
+        if not rises or drawn.max(initial=0) >= self.d or numbers.max(initial=0) >= self.outputs:
             raise ValueError(f"not a report of {self.m} of {self.d} features")
-        return drawn, (numbers + 1).astype(np.int32)
-
-    def stacker(self, n: int) -> ReportStack:
-        """int32 CSR (n, d); features that were not drawn are not stored."""
-        return SparseStack(sparse_one_by_one(self._drawn), (n, self.d), np.int32)
+        return self._of(drawn, numbers)
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         drawn = np.flatnonzero(report)
@@ -297,7 +291,7 @@ def _bits(numbers: IntArray, width: int) -> np.ndarray:
 
 def _whole(bits: np.ndarray) -> IntArray:
     """int64: numbers of binary digits, highest first."""
-    return bits.astype(np.int64) @ (1 << np.arange(bits.shape[1] - 1, -1, -1, dtype=np.int64))
+    return bits.astype(np.int64) @ (1 << np.arange(bits.shape[-1] - 1, -1, -1, dtype=np.int64))
 
 
 def _squares(last: Any) -> Any:

@@ -17,7 +17,7 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import generated
 from ldpsim.devices.mechanisms import GroupDegrees, Mechanism
 from ldpsim.devices.network import Shape
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 from ldpsim.devices.report import Report, pack_parts, pack_report
 from ldpsim.devices.wire import payload_bytes, query_content, report_content
 from ldpsim.strategies.estimate.asked import PaperQuestion, grouping_bytes, with_people
@@ -90,7 +90,7 @@ def _size(mechanism: Mechanism, people: Population, facts: GraphFacts) -> float:
     few = len(people)
     groups = mechanism.groups if isinstance(mechanism, GroupDegrees) else 1
     small = with_people(mechanism, few)
-    noise, grouping = [NoiseStream(bytes(32))], tuple((np.arange(few) % groups).tolist())
+    noise, grouping = Noise([bytes(32)]), tuple((np.arange(few) % groups).tolist())
     sampled = range(max(0, few - _SAMPLED), few)
     reports = (small.respond([people.record(one)], noise, devices=[one], grouping=grouping)[0] for one in sampled)
     return sum(map(len, reports)) / len(sampled)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from ldpsim.devices.device import Device, Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.fleet import Fleet
 from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 from ldpsim.devices.policy.policy import Cap, Policy
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report
@@ -178,12 +178,12 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Return the keys of all noise that is drawn."""
     heard: list[bytes] = []
 
-    class Listening(NoiseStream):
-        def __init__(self, key: bytes, stream: int = 0) -> None:
-            heard.append(key)
-            super().__init__(key, stream)
+    class Listening(Noise):
+        def __init__(self, keys: Sequence[bytes], stream: int = 0) -> None:
+            heard.extend(keys)
+            super().__init__(keys, stream)
 
-    monkeypatch.setattr(ldpsim.devices.draw, "NoiseStream", Listening)
+    monkeypatch.setattr(ldpsim.devices.draw, "Noise", Listening)
     return heard
 
 

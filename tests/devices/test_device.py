@@ -19,6 +19,7 @@ from ldpsim.devices.device import Refusal, answer
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import GRR, GroupDegrees, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms.base import one_report
 from ldpsim.devices.policy.policy import Cap
 from ldpsim.devices.query import Ask, Query, _parse
 from ldpsim.devices.report import Report, unpack_report
@@ -96,7 +97,7 @@ def test_both_ends_asked_of_a_one_ended_device(enrolled: Callable[..., Any]) -> 
         answer = devices.ask(asked, index)
         assert isinstance(answer, Report)
         ((row,),) = unpack_report(answer.data, asked).values()
-        assert len(one_end.decode(row, device=index)) == index
+        assert len(one_report(one_end, row, index)) == index
         assert devices.rows(index)[0][4] == one_end.loss(device=index)
 
 

@@ -16,7 +16,7 @@ from ldpsim.curator.reports.reports import FORMAT, Reports
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms import BUILT_IN, ClearAdjacency, ClearFeatures, ClearLabel, Mechanism
 from ldpsim.devices.mechanisms.stacked_reports import stacked
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 from ldpsim.strategies import RunOptions, simulate
 
 PAGE = (ROOT / "docs" / "reports-format.md").read_text()
@@ -90,7 +90,7 @@ def test_the_table_has_every_mechanism_as_it_is(name: str) -> None:
     mechanism, device, grouping = instance(name)
     nobody = np.zeros(0, np.int32)
     record = Record(nobody, np.zeros(0, np.float32), nobody, 0)
-    data = mechanism.respond([record], [NoiseStream(bytes(32))], devices=[device], grouping=grouping)[0]
-    made = stacked(mechanism.stacker(device + 1), {device: data})
+    data = mechanism.respond([record], Noise([bytes(32)]), devices=[device], grouping=grouping)[0]
+    made = stacked(mechanism, device + 1, {device: data})
     assert (mechanism.field, str(made.dtype), "CSR" if issparse(made) else "dense") == (field, kind, form)
     assert made.shape[0] == device + 1 and made.ndim == len([part for part in shape.split(",") if part.strip()])

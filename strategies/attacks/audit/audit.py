@@ -26,7 +26,7 @@ from ldpsim.curator.methods import table as methods
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.names import NAMED, callable_named, nearest
 from ldpsim.devices.mechanisms import every as mechanisms
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise, NoiseStream
 from ldpsim.strategies.engines.pool import processes
 from ldpsim.strategies.experiments.cells import Failed, measure_all
 from ldpsim.strategies.experiments.compare import cells_of
@@ -110,9 +110,9 @@ def audit_one(name: str, effort: Effort, of_run: Mapping[str, tuple[Method, Budg
     """
     rows = audit_stream(NoiseStream) if name == NOISE else []
     if name in mechanisms() and name not in of_run:
-        rows += audit_mechanism(mechanisms()[name], effort, stream=NoiseStream)
+        rows += audit_mechanism(mechanisms()[name], effort, stream=Noise)
     if name in methods():
-        rows += audit_method(methods()[name], effort, stream=NoiseStream, of_run=of_run.get(name))
+        rows += audit_method(methods()[name], effort, stream=Noise, of_run=of_run.get(name))
     return rows
 
 

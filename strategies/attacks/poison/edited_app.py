@@ -6,17 +6,17 @@ It exists for ``ldpsim poison`` alone: nothing of the published app imports it, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 from flwr.app import Message
 
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.curator_key import query_of
-from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.population import Population, Record, records_by_column
 from ldpsim.devices.mechanisms import GRRFS, Mechanism, OneBit
+from ldpsim.devices.mechanisms.base import Grouping
 from ldpsim.devices.mechanisms.counts import NoisyCounts
-from ldpsim.devices.noise import NoiseStream, derive_key
+from ldpsim.devices.noise import Noise, derive_key
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, pack_parts, pack_report
 from ldpsim.devices.wire import read_query, read_reply, reply
@@ -54,23 +54,26 @@ class LyingGrid(DirectGrid):
         record = self._people.record(device)
         return pack_report(tuple(
             pack_parts(
-                worst_report(each, each.value_of(record, device=device, grouping=query.grouping), device)
+                worst_report(each, record, device, query.grouping)
                 for each in ask.mechanisms
             )
             for ask in query.asks
         ))  # fmt: skip
 
 
-def worst_report(mechanism: Mechanism, value: Any, device: int) -> bytes:
-    """Return the bytes of the report that speaks most strongly for a value.
+def worst_report(mechanism: Mechanism, record: Record, device: int, grouping: Grouping = None) -> bytes:
+    """Return the bytes of the report that speaks most strongly for what a record says.
 
-    Where a report without noise has no form it is, of some reports that are drawn about the value, the likeliest one.
+    Where a report without noise has no form it is, of some reports that are drawn about the record, the likeliest one.
     """
+    numbers = np.array([device])
+    value = mechanism.values(records_by_column([record]), numbers, grouping)
     if isinstance(mechanism, OneBit):
-        return mechanism.encode(np.asarray(value) > (mechanism.low + mechanism.high) / 2)
+        return mechanism.encode(value > (mechanism.low + mechanism.high) / 2, numbers)[0]
     a_bit_each = mechanism.field == "adjacency" and mechanism.flip_probability is not None
     if a_bit_each or mechanism.in_clear or isinstance(mechanism, NoisyCounts | GRRFS):
-        return mechanism.encode(value)
-    stream = NoiseStream(derive_key(bytes(32), b"worst report", device.to_bytes(8, "little")))
-    drawn = [mechanism.perturb(value, stream) for _ in range(_DRAWS)]
-    return mechanism.encode(max(drawn, key=lambda report: mechanism.log_probability(report, value)))
+        return mechanism.encode(value, numbers)[0]
+    noise = Noise([derive_key(bytes(32), b"worst report", device.to_bytes(8, "little"))])
+    drawn = [mechanism.draw(value, noise) for _ in range(_DRAWS)]
+    likeliest = max(drawn, key=lambda report: mechanism.log_probability(report[0], value[0]))
+    return mechanism.encode(likeliest, numbers)[0]

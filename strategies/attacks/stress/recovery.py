@@ -22,6 +22,7 @@ from ldpsim.curator.attacks.recovery import (
 )
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms.base import one_report
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, unpack_report
 from ldpsim.strategies.attacks.adversaries.curator import AttackResult
@@ -112,7 +113,7 @@ class Tally:
         """Add an answer about one attribute; a mechanism without evidence about single values adds nothing."""
         row = self.odds[ask.attribute][device]
         for mechanism, payload in zip(ask.mechanisms, parts, strict=True):
-            evidence = mechanism.evidence(mechanism.decode(payload, device=device))
+            evidence = mechanism.evidence(one_report(mechanism, payload, device))
             if evidence is not None and ask.attribute == "adjacency" and mechanism.reporting == "both":
                 evidence = np.insert(evidence, device, 0.0)  # a row leaves its own place out
             if evidence is not None:

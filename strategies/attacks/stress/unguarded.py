@@ -23,7 +23,7 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict, UserConfig
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
-from ldpsim.devices.noise import NoiseStream, derive_key
+from ldpsim.devices.noise import Noise, derive_key
 from ldpsim.devices.query import InvalidQuery, Query
 from ldpsim.devices.report import Report, pack_parts, pack_report
 from ldpsim.devices.wire import read_query, reply
@@ -74,7 +74,7 @@ class UnguardedApp:
             self._drawn += 1
             key = derive_key(self._secret, self._drawn.to_bytes(8, "little"))
             drawn = [
-                mechanism.respond(people, [NoiseStream(key, stream)], devices=[device], grouping=query.grouping)[0]
+                mechanism.respond(people, Noise([key], stream), devices=[device], grouping=query.grouping)[0]
                 for stream, mechanism in enumerate(ask.mechanisms)
             ]
             parts.append(pack_parts(drawn))

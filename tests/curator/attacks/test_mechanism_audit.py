@@ -7,6 +7,7 @@ power is exact too: each planted bug is named, and its row says FAIL.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -29,7 +30,8 @@ from ldpsim.devices.mechanisms import (
     every,
 )
 from ldpsim.devices.mechanisms.exact_loss import ONE
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.mechanisms.sparse_rows import SparseRows
+from ldpsim.devices.noise import Noise, NoiseStream
 
 QUICK = Effort(trials=400, rows=50)
 
@@ -47,7 +49,7 @@ LONG = ("laplace", "neighbourhood_vote", "window")  # with all examples two to f
 ])  # fmt: skip
 def test_what_is_there_passes(name: str, whole: bool) -> None:
     given = None if whole else examples(every()[name])[-1][:1]
-    rows = audit_mechanism(every()[name], QUICK, stream=NoiseStream, instances=given)
+    rows = audit_mechanism(every()[name], QUICK, stream=Noise, instances=given)
     assert rows and not failing(rows)
     for row in rows:
         if row.exact is not None and row.claimed:
@@ -59,15 +61,13 @@ def test_what_is_there_passes(name: str, whole: bool) -> None:
 class AsPrinted(GRR):
     """RGNN prints the denominator e^(eps + g) - 1 for features: the truth becomes the least likely answer."""
 
-    respond = Mechanism.respond  # one by one
-
-    def perturb(self, value: int, noise: Any) -> int:
+    def draw(self, values: np.ndarray, noise: Any) -> np.ndarray:
         g = self.categories
         growth = (ONE - self.lie) * (g - 1) / self.lie
         lie = ONE - int(ONE * growth / (growth * math.e**g - 1))
-        truth = self.category(value)
-        other = noise.uniform_integer(g - 1)
-        return other + (other >= truth) if noise.bernoulli(lie, 1)[0] else truth
+        truth = self.category(values)
+        other = noise.uniform_integers(g - 1, 1)[:, 0]
+        return np.where(noise.bernoulli(lie, 1)[:, 0], other + (other >= truth), truth)
 
 
 class WithoutLow(OneBit):
@@ -76,34 +76,33 @@ class WithoutLow(OneBit):
     def thresholds(self, value: np.ndarray) -> np.ndarray:
         inside = np.clip(np.nan_to_num(value.astype(float), nan=self.low), self.low, self.high)
         rise = inside / (self.high - self.low) * (ONE - 2 * self.flip)
-        return np.array([max(1, int(self.flip + r)) for r in rise], np.uint64)
+        return np.maximum(1, np.array(self.flip + rise, np.uint64))
 
 
 class WithReplacement(MultiBit):
     """Features are drawn with replacement, and a feature drawn twice is reported twice."""
 
-    respond = Mechanism.respond  # one by one
-
-    def perturb(self, value: np.ndarray, noise: Any) -> np.ndarray:
-        report = np.zeros(self.d, np.int8)
+    def draw(self, values: np.ndarray, noise: Any) -> Any:
+        reports = np.zeros(values.shape, np.int8)
+        everybody = np.arange(len(values))
         for _ in range(self.m):
-            place = noise.uniform_integer(self.d)
-            one = noise.bernoulli(self.thresholds(value[place : place + 1]), 1)[0]
-            report[place] += 1 if one else -1
-        return report
+            places = noise.uniform_integers(self.d, 1)[:, 0]
+            ones = noise.bernoulli(self.thresholds(values[everybody, places])[:, None], 1)[:, 0]
+            reports[everybody, places] += np.where(ones, 1, -1).astype(np.int8)
+        return reports
 
-    def encode(self, report: np.ndarray) -> bytes:
-        return report.tobytes()
+    def encode(self, reports: Any, devices: np.ndarray) -> list[bytes]:
+        return [row.tobytes() for row in reports]
 
-    def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        return np.frombuffer(data, np.int8)
+    def decode(self, data: Sequence[bytes], devices: np.ndarray) -> Any:
+        return np.frombuffer(b"".join(data), np.int8).reshape(-1, self.d)
 
 
 class OffByALittle(RandomizedResponse):
     """The threshold is too small by one part in 2**24, as with 24-bit random numbers."""
 
-    def perturb(self, value: np.ndarray, noise: Any) -> np.ndarray:
-        return noise.bernoulli(self.flip - (self.flip >> 24), len(value)) ^ value
+    def draw(self, values: SparseRows, noise: Any) -> SparseRows:
+        return values.with_bits(noise.bernoulli(self.flip - (self.flip >> 24), self.n - 1) ^ values.dense())
 
 
 class TheoremOne(GRRFS):
@@ -118,9 +117,9 @@ class TheoremOne(GRRFS):
 class HalfTheNoise(Degree):
     """Noise for a sensitivity of 1/2: an edge is said to stand in two lists."""
 
-    def perturb(self, value: np.ndarray, noise: Any) -> np.ndarray:
-        drawn = super().perturb(np.zeros(1, np.int64), noise)
-        return value + np.sign(drawn) * (abs(drawn) // 2)
+    def draw(self, values: np.ndarray, noise: Any) -> np.ndarray:
+        drawn = super().draw(np.zeros_like(values), noise)
+        return values + np.sign(drawn) * (abs(drawn) // 2)
 
 
 class UnclampedSteps(Laplace):
@@ -164,7 +163,7 @@ PLANTED: list[tuple[type[Mechanism], str]] = [
 def planted(kind: type[Mechanism]) -> dict[str, AuditRow]:
     """Return the failing rows of a planted bug, which two tests read."""
     given = examples(kind)[-1][:1] if kind in (UnclampedSteps, HalfTheNoise) else None  # one small size shows it
-    return failing(audit_mechanism(kind, QUICK, stream=NoiseStream, instances=given))
+    return failing(audit_mechanism(kind, QUICK, stream=Noise, instances=given))
 
 
 @pytest.mark.parametrize(("kind", "level"), PLANTED, ids=lambda value: getattr(value, "__name__", value))
@@ -191,7 +190,9 @@ def test_how_wrong_they_are() -> None:
 def test_trials_alone_catch_noise_that_is_known() -> None:
     """A stream with one key for everybody: every trial gives the same report."""
     grr = [Example(GRR.from_epsilon(1.0, categories=3), PublicFacts(4, 3, 3))]
-    rows = audit_mechanism(GRR, Effort(trials=400, rows=50), stream=lambda key: NoiseStream(bytes(32)), instances=grr)
+    rows = audit_mechanism(
+        GRR, Effort(trials=400, rows=50), stream=lambda keys: Noise([bytes(32)] * len(keys)), instances=grr
+    )
     found = failing(rows)
     assert found["bit"].lower_bound is not None and found["bit"].lower_bound > 2
 

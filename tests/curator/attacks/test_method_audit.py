@@ -20,14 +20,14 @@ from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import gaussian
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 
 QUICK = Effort(trials=200, rows=50)
 
 
 @pytest.mark.parametrize("name", ["hogs", "lpgnn", "rgnn", "solitude", "lp-and", "raw", "privgnn", "pate-g", "b1"])
 def test_what_is_there_passes(name: str) -> None:
-    rows = audit_method(find(name), QUICK, stream=NoiseStream)
+    rows = audit_method(find(name), QUICK, stream=Noise)
     assert rows and all(row.passed for row in rows), [row for row in rows if not row.passed]
     bounded = [row for row in rows if row.claimed is not None and math.isfinite(row.claimed)]
     assert bool(bounded) == (name not in ("raw", "b1"))
@@ -36,7 +36,7 @@ def test_what_is_there_passes(name: str) -> None:
 
 
 def test_levels_of_hogs() -> None:
-    levels = {row.level: row.claimed for row in audit_method(HoGS, QUICK, stream=NoiseStream)}
+    levels = {row.level: row.claimed for row in audit_method(HoGS, QUICK, stream=Noise)}
     assert levels["relationship"] == 2 * (levels["bit_adjacency"] or 0)
     assert set(levels) == {name for name, spec in LEVELS.items() if spec.attribute != "label" and spec.unit != "owned"}
 
@@ -105,24 +105,24 @@ def half_of_the_vector(usual: Guarantee) -> Level:
 
 
 def test_an_answer_about_list_and_features_loses_its_epsilon_once() -> None:
-    found = {row.level: row for row in audit_method(OwnFeatures, QUICK, stream=NoiseStream)}
+    found = {row.level: row for row in audit_method(OwnFeatures, QUICK, stream=Noise)}
     assert all(row.passed for row in found.values()) and "node" in found
     for level in ("bit_adjacency", "bit_feature", "vector", "user"):
         assert found[level].claimed == pytest.approx(2.0, abs=1e-8), level
         assert found[level].exact == pytest.approx(2.0, abs=1e-8), level
     assert found["relationship"].claimed == pytest.approx(4.0, abs=1e-8)
     half = too_good(OwnFeatures, "vector", half_of_the_vector)
-    failing = {row.level for row in audit_method(half, QUICK, stream=NoiseStream) if not row.passed}
+    failing = {row.level for row in audit_method(half, QUICK, stream=Noise) if not row.passed}
     assert failing == {"vector"}
 
 
 def test_a_label_in_place_of_a_vote_loses_the_same_epsilon_once() -> None:
-    found = {row.level: row for row in audit_method(LabelOrVote, QUICK, stream=NoiseStream)}
+    found = {row.level: row for row in audit_method(LabelOrVote, QUICK, stream=Noise)}
     assert all(row.passed for row in found.values())
     for level in ("bit_adjacency", "vector", "label", "user"):
         assert found[level].claimed == pytest.approx(2.0, abs=1e-8), level
         assert found[level].exact == pytest.approx(2.0, abs=1e-8), level
-    failing = {row.level for row in audit_method(EverybodyAnswersBoth, QUICK, stream=NoiseStream) if not row.passed}
+    failing = {row.level for row in audit_method(EverybodyAnswersBoth, QUICK, stream=Noise) if not row.passed}
     assert "user" in failing
 
 
@@ -159,10 +159,10 @@ class NoiseForOne(InRounds):
 
 
 def test_methods_that_are_trained_in_rounds() -> None:
-    (row,) = audit_method(EnoughNoise, QUICK, stream=NoiseStream)
+    (row,) = audit_method(EnoughNoise, QUICK, stream=Noise)
     assert row.passed and row.exact == pytest.approx(2.0, abs=1e-6)
     for wrong in (InRounds, NoiseForOne):
-        (row,) = audit_method(wrong, QUICK, stream=NoiseStream)
+        (row,) = audit_method(wrong, QUICK, stream=Noise)
         assert not row.passed
 
 
@@ -178,7 +178,7 @@ TOO_GOOD = [
 
 @pytest.mark.parametrize(("kind", "level"), TOO_GOOD)
 def test_a_guarantee_that_is_too_good_fails(kind: type[Method], level: str) -> None:
-    failing = {row.level for row in audit_method(kind, QUICK, stream=NoiseStream) if not row.passed}
+    failing = {row.level for row in audit_method(kind, QUICK, stream=Noise) if not row.passed}
     assert failing == {level}
 
 
@@ -206,7 +206,7 @@ class Even(Dearer):
 
 @pytest.mark.parametrize(("kind", "passed"), [(Even, True), (Dearer, False)])
 def test_a_later_round_that_asks_for_more_fails(kind: type[Method], passed: bool) -> None:
-    rows = audit_method(kind, QUICK, stream=NoiseStream)
+    rows = audit_method(kind, QUICK, stream=Noise)
     assert {row.passed for row in rows} == {passed} and {"relationship", "user"} <= {row.level for row in rows}
     assert all(
         row.exact == pytest.approx(row.claimed * (1.0 if passed else 1.5)) for row in rows if row.level == "vector"
@@ -223,7 +223,7 @@ def test_a_method_of_several_rounds_is_asked_by_its_own_protocol(name: str, monk
         return walked[-1]
 
     monkeypatch.setattr(method_audit, "drawn_rounds", noted)
-    assert all(row.passed for row in audit_method(find(name), QUICK, stream=NoiseStream))
+    assert all(row.passed for row in audit_method(find(name), QUICK, stream=Noise))
     (asked,) = walked
     if name == "ldpgen":
         assert [question.query.stage for question in asked] == [0, 1] and asked[1].query.grouping is not None
@@ -233,5 +233,5 @@ def test_a_method_of_several_rounds_is_asked_by_its_own_protocol(name: str, monk
 
 
 def test_a_reference_claims_nothing() -> None:
-    (row,) = audit_method(Raw, QUICK, stream=NoiseStream)
+    (row,) = audit_method(Raw, QUICK, stream=Noise)
     assert row.claimed == math.inf and row.exact is None and row.passed

@@ -38,6 +38,7 @@ from ldpsim.devices.mechanisms import (
 )
 from ldpsim.devices.query import Ask, Query
 from tests.curator.defences.lies import a_graph, features_of, honest_rows, reports_of
+from tests.devices.mechanisms.one import encoded
 
 
 def test_names_are_read_in_one_order() -> None:
@@ -291,9 +292,7 @@ def _answered(reporting: str) -> tuple[Reports, np.ndarray]:
         strangers = np.flatnonzero(~graph[liar, : N_OF_BOTH_ENDS - LIARS])
         fakes[liar, rng.choice(strangers, FAKES, replace=False)] = True
     rows |= fakes
-    answers = {
-        i: {"adjacency": (mechanism.encode(mechanism.row(i, np.flatnonzero(rows[i]))),)} for i in range(N_OF_BOTH_ENDS)
-    }
+    answers = {i: {"adjacency": (encoded(mechanism, np.delete(rows[i], i), i),)} for i in range(N_OF_BOTH_ENDS)}
     question = Question(Query("c", ((Ask("adjacency", (mechanism,)),),)))
     return Reports.from_bytes(PublicFacts(N_OF_BOTH_ENDS, 1, 2), (question,), answers), fakes
 

@@ -19,6 +19,7 @@ from ldpsim.curator.reports.question import Question
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import NeighbourhoodVote, RandomizedResponse
+from ldpsim.devices.mechanisms.base import one_value
 from ldpsim.devices.query import Ask, Query
 
 N, EPS = 5, 1.3
@@ -44,7 +45,7 @@ def chances(reporting: str) -> np.ndarray:
     for about, device, code in product(range(N), range(N), range(1 << N)):
         asked = vote(about, reporting)
         near = np.array([j for j in range(N) if code >> j & 1], np.int32)
-        value = asked.value_of(Record(near[:0], nothing, near, 0), device=device)
+        value = one_value(asked, Record(near[:0], nothing, near, 0), device)
         found[about, device, code] = [asked.log_probability(answer, value) for answer in (0, 1)]
     return found
 

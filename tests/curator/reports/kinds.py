@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import Loss, Mechanism
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.labels import OneCategory
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,11 @@ class Unequal(OneCategory):
     def from_epsilon(cls, epsilon: float, *, categories: int) -> Unequal:
         return cls(probability_threshold(epsilon, 2 * categories - 1), categories)
 
-    def perturb(self, value: int, noise: NoiseStream) -> int:
-        lies, near = bool(noise.bernoulli(self.lie, 1)[0]), bool(noise.bernoulli(ONE // 2, 1)[0])
-        anything = noise.uniform_integer(self.categories)
-        truth = self.category(value)
-        return (truth + 1) % self.categories if lies and near else anything if lies else truth
+    def draw(self, values: IntArray, noise: Noise) -> IntArray:
+        lies, near = noise.bernoulli(self.lie, 1)[:, 0], noise.bernoulli(ONE // 2, 1)[:, 0]
+        anything = noise.uniform_integers(self.categories, 1)[:, 0]
+        truth = self.category(values)
+        return np.where(lies, np.where(near, (truth + 1) % self.categories, anything), truth)
 
     def chances(self, value: int) -> np.ndarray:
         truth, k = self.category(value), self.categories
@@ -77,17 +78,17 @@ class Flags(Mechanism):
     def onehot(self, value: int) -> np.ndarray:
         return np.arange(self.categories) == (value if 0 <= value < self.categories else 0)
 
-    def perturb(self, value: int, noise: NoiseStream) -> np.ndarray:
-        return self.onehot(value) ^ noise.bernoulli(self.flip, self.categories)
+    def draw(self, values: IntArray, noise: Noise) -> np.ndarray:
+        return np.array([self.onehot(value) for value in values]) ^ noise.bernoulli(self.flip, self.categories)
 
-    def encode(self, report: Any) -> bytes:
-        return np.asarray(report, np.uint8).tobytes()
+    def encode(self, reports: np.ndarray, devices: IntArray) -> list[bytes]:
+        return [row.astype(np.uint8).tobytes() for row in reports]
 
-    def decode(self, data: bytes, *, device: int) -> np.ndarray:
-        found = np.frombuffer(data, np.uint8)
-        if len(data) != self.categories or found.max() > 1:
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> np.ndarray:
+        found = np.frombuffer(b"".join(data), np.uint8)
+        if any(len(each) != self.categories for each in data) or found.max(initial=0) > 1:
             raise ValueError("not a report of flags")
-        return found.astype(np.bool_)
+        return found.reshape(-1, self.categories).astype(np.bool_)
 
     def log_probability(self, report: Any, value: int) -> float:
         wrong = np.asarray(report, np.bool_) ^ self.onehot(value)

@@ -28,9 +28,10 @@ from ldpsim.devices.mechanisms import (
     OneBit,
     RandomizedResponse,
 )
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import pack_parts
+from tests.devices.mechanisms.one import drawn, encoded
 
 N, D, CLASSES = 12, 11, 3
 
@@ -60,18 +61,18 @@ def _answers(questions: list[Question], silent: set[int]) -> tuple[dict, dict]:
             answers.setdefault(device, {})
             for ask in question.query.asks:
                 mechanism = ask.mechanisms[0]
-                noise = NoiseStream(bytes(31) + bytes([device]))
+                noise = Noise([bytes(31) + bytes([device])])
                 if isinstance(mechanism, RandomizedResponse):
                     value = rng.random(mechanism.targets(int(device))) < 0.3
-                    report = mechanism.perturb(value, noise)
+                    report = drawn(mechanism, value, noise)
                     dense["adjacency"][device, mechanism.nodes(int(device), np.flatnonzero(report))] = True
                 elif ask.attribute == "features":
-                    report = mechanism.perturb((rng.random(D) < 0.5).astype(float), noise)
+                    report = drawn(mechanism, (rng.random(D) < 0.5).astype(float), noise)
                     dense["features"][device] = report
                 else:
-                    report = mechanism.perturb(1, noise)
+                    report = drawn(mechanism, 1, noise)
                     dense["label"][device] = report
-                answers[device][ask.attribute] = (mechanism.encode(report),)
+                answers[device][ask.attribute] = (encoded(mechanism, report, device),)
     return answers, dense
 
 
@@ -137,7 +138,7 @@ def test_what_no_device_would_send_is_refused() -> None:
 def test_devices_with_malformed_bytes_are_named() -> None:
     row, label = RandomizedResponse.from_epsilon(1.0, n=4), GRR.from_epsilon(1.0, categories=3)
     degree = Degree.from_epsilon(1.0, n=4)
-    good, number = row.encode(np.array([True, False, False])), degree.encode(3)
+    good, number = encoded(row, np.array([True, False, False])), encoded(degree, [3])
     query = Query("a", ((Ask("adjacency", (row, degree)), Ask("label", (label,))),))
     answers = {
         0: {"adjacency": (good, number), "label": (b"\x02\x00",)},
@@ -173,15 +174,15 @@ def saved(folder: Path) -> Reports:
     query = Query("c", (asks,))
     answers = {}
     for device in range(1, N):
-        noise = NoiseStream(bytes(31) + bytes([device]))
+        noise = Noise([bytes(31) + bytes([device])])
         response, label = asks[0].mechanisms[0], asks[2].mechanisms[0]
-        bits = response.perturb(np.arange(response.targets(device)) % 3 == 0, noise)  # type: ignore[attr-defined]
+        bits = drawn(response, np.arange(response.targets(device)) % 3 == 0, noise)  # type: ignore[attr-defined]
         reports = {
             "adjacency": (response, bits),
             "features": (clear, np.arange(D, dtype=np.float32) / D),
-            "label": (label, label.perturb(1, noise)),
+            "label": (label, drawn(label, 1, noise)),
         }  # type: ignore[attr-defined]
-        answers[device] = {name: (mechanism.encode(report),) for name, (mechanism, report) in reports.items()}
+        answers[device] = {name: (encoded(mechanism, report, device),) for name, (mechanism, report) in reports.items()}
     reports = Reports.from_bytes(FACTS, [Question(query)], answers)
     reports.save(folder)
     return reports
@@ -274,7 +275,7 @@ def test_sparse_rows_of_parts_are_added() -> None:
     questions = [_question(asks[0], [0, 1], 0), _question(asks[1], [2, 3], 1)]
     row = np.packbits([0, 1, 0, 1, 0]).tobytes()
     mechanism = asks[0].mechanisms[0]
-    rows = {device: {"adjacency": (mechanism.encode(np.array([0, 1, 0, 1, 0], np.uint8)),)} for device in range(4)}
+    rows = {device: {"adjacency": (encoded(mechanism, np.array([0, 1, 0, 1, 0], np.uint8)),)} for device in range(4)}
     assert pack_parts((row,))  # five bits take one byte
     reports = Reports.from_bytes(FACTS_OF_PARTS, questions, rows)
     assert np.diff(reports.adjacency.indptr).tolist() == [2, 2, 2, 2, 0, 0]

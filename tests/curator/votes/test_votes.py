@@ -43,7 +43,7 @@ from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import NeighbourhoodVote
 from ldpsim.devices.mechanisms.feature_model import UNIT, FeatureModel, whole_features
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 from ldpsim.devices.query import Ask
 from tests.curator.worlds import world
 
@@ -215,8 +215,8 @@ def answers(questions: Sequence[Question]) -> dict[int, dict[str, tuple[bytes, .
     for question in questions:
         for device in question.devices.tolist():
             for ask in question.query.asks:
-                noise = [NoiseStream(bytes([device]) * 32, stream) for stream in range(len(ask.mechanisms))]
-                given = tuple(m.respond([PEOPLE.record(device)], [stream], devices=[device])[0]
+                noise = [Noise([bytes([device]) * 32], stream) for stream in range(len(ask.mechanisms))]
+                given = tuple(m.respond([PEOPLE.record(device)], stream, devices=[device])[0]
                               for m, stream in zip(ask.mechanisms, noise, strict=True))  # fmt: skip
                 found.setdefault(device, {})[ask.attribute] = given
     return found

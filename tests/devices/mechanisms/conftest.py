@@ -36,16 +36,17 @@ class Branch:
         return taken
 
     def bernoulli(self, threshold: int | np.ndarray, size: int) -> np.ndarray:
-        thresholds = [threshold] * size if isinstance(threshold, int) else threshold.tolist()
-        return np.array([self.choose([1 - t / ONE, t / ONE]) == 1 for t in thresholds], np.bool_)
+        thresholds = np.broadcast_to(np.asarray(threshold, np.uint64), (1, size))[0].tolist()
+        return np.array([[self.choose([1 - t / ONE, t / ONE]) == 1 for t in thresholds]], np.bool_)
 
-    bernoulli_by_bytes = bernoulli  # the same law, from fewer words
+    def bernoulli_by_bytes(self, threshold: int, sizes: np.ndarray) -> np.ndarray:
+        return self.bernoulli(threshold, int(sizes[0]))  # the same law, from fewer words
 
-    def uniform_integer(self, bound: int) -> int:
-        return self.choose([1 / bound] * bound)
+    def __len__(self) -> int:
+        return 1
 
     def uniform_integers(self, bound: int | np.ndarray, size: int) -> np.ndarray:
-        return np.array([self.uniform_integer(int(b)) for b in np.broadcast_to(bound, size)], np.int64)
+        return np.array([[self.choose([1 / b] * b) for b in np.broadcast_to(bound, (1, size))[0].tolist()]], np.int64)
 
 
 def law_of(draw: Callable[[Any], Any], *, cutoff: float = 0.0) -> tuple[dict[Any, float], float]:

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.mechanisms import ClearAdjacency, Degree, GroupDegrees, NoisyRow
+from ldpsim.devices.mechanisms.base import one_value
 from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.counts import random_grouping
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 from tests.devices.mechanisms.examples import person
 
 N = 5
@@ -45,7 +46,7 @@ def test_losses_by_enumeration(kind: str, device: int, reporting: str) -> None:
     every = lists(device, reporting)
     logs = []
     for neighbours in every:
-        value = mechanism.value_of(person(near=neighbours), device=device, grouping=GROUPS)
+        value = one_value(mechanism, person(near=neighbours), device, grouping=GROUPS)
         logs.append([mechanism.log_probability(r, value) for r in window(mechanism)])
     table = np.array(logs)
     assert np.exp(table).sum(axis=1) == pytest.approx(1, abs=1e-5)
@@ -78,8 +79,8 @@ def test_what_is_counted(reporting: str) -> None:
     for device in range(N):
         for neighbours in lists(device, "both"):
             counted = [j for j in neighbours if reporting == "both" or j < device]
-            assert degree.value_of(person(near=neighbours), device=device) == len(counted)
-            found = groups.value_of(person(near=neighbours), device=device, grouping=GROUPS)
+            assert one_value(degree, person(near=neighbours), device) == len(counted)
+            found = one_value(groups, person(near=neighbours), device, grouping=GROUPS)
             assert found.tolist() == [sum(GROUPS[j] == g for j in counted) for g in (0, 1)]
 
 
@@ -92,7 +93,7 @@ def test_a_one_ended_report_does_not_read_later_entries(kind: str) -> None:
         "clear": ClearAdjacency(N, "one-end"),
     }[kind]
     answers = {
-        mechanism.respond([person(near=[0, *later])], [NoiseStream(bytes([1]) * 32)], devices=[2])[0]
+        mechanism.respond([person(near=[0, *later])], Noise([bytes([1]) * 32]), devices=[2])[0]
         for later in ([], [3], [4], [3, 4])
     }
     assert len(answers) == 1
@@ -119,11 +120,9 @@ def test_which_groupings_can_be_answered() -> None:
 
 
 def test_places_in_a_row_are_those_of_its_nodes() -> None:
-    nodes = np.arange(-2, N + 2)
     for device in range(N):
         for mechanism, inside in (
             (ClearAdjacency(N), [j for j in range(N) if j != device]),
             (ClearAdjacency(N, "one-end"), list(range(device))),
         ):
-            assert mechanism.positions(device, nodes).tolist() == list(range(len(inside)))
             assert mechanism.nodes(device, np.arange(len(inside))).tolist() == inside

@@ -32,12 +32,13 @@ from ldpsim.devices.mechanisms import (
     SubsetSelection,
     Window,
 )
-from ldpsim.devices.mechanisms.base import IN_CLEAR
+from ldpsim.devices.mechanisms.base import IN_CLEAR, one_report, one_value
 from ldpsim.devices.mechanisms.stacked_reports import stacked
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise, NoiseStream
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
 from tests.devices.mechanisms.examples import EXAMPLES, FACTS, C, D, N
+from tests.devices.mechanisms.one import encoded, noise_of, respond
 
 LISTS = [m for m in EXAMPLES if "adjacency" in m.reads]
 every = pytest.mark.parametrize("mechanism", EXAMPLES, ids=lambda m: m.name)
@@ -108,10 +109,10 @@ def test_whatever_the_data_there_is_a_report_and_it_is_read_back(mechanism: Mech
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for device, record in enumerate(people()):
-            data = mechanism.respond([record], [NoiseStream(bytes([device]) * 32)], devices=[device])[0]
-            report = mechanism.decode(data, device=device)
-            assert mechanism.encode(report) == data
-            value = mechanism.value_of(record, device=device)
+            data = respond(mechanism, record, bytes([device]) * 32, device)
+            report = one_report(mechanism, data, device)
+            assert encoded(mechanism, report, device) == data
+            value = one_value(mechanism, record, device)
             chance = mechanism.log_probability(report, value)
             assert -math.inf < chance <= 1e-12
             assert np.all(np.isfinite(mechanism.estimate(report)))
@@ -120,9 +121,7 @@ def test_whatever_the_data_there_is_a_report_and_it_is_read_back(mechanism: Mech
 @every
 def test_the_same_key_gives_the_same_bytes_and_another_key_others(mechanism: Mechanism) -> None:
     record = people()[0]
-    bytes_ = [
-        mechanism.respond([record], [NoiseStream(bytes([k]) * 32)], devices=[4])[0] for k in (0, 0, *range(1, 30))
-    ]
+    bytes_ = [respond(mechanism, record, bytes([k]) * 32, 4) for k in (0, 0, *range(1, 30))]
     assert bytes_[0] == bytes_[1]
     assert (len(set(bytes_)) == 1) == mechanism.name.startswith("clear_")
 
@@ -130,7 +129,7 @@ def test_the_same_key_gives_the_same_bytes_and_another_key_others(mechanism: Mec
 @every
 def test_foreign_bytes_are_a_value_error_or_a_report(mechanism: Mechanism) -> None:
     rng = np.random.default_rng(0)
-    good = mechanism.respond([people()[0]], [NoiseStream(bytes(32))], devices=[4])[0]
+    good = respond(mechanism, people()[0], bytes(32), 4)
     trials = [rng.bytes(int(rng.integers(0, 2 * len(good) + 4))) for _ in range(300)]
     for _ in range(300):
         spoiled = bytearray(good)
@@ -138,10 +137,10 @@ def test_foreign_bytes_are_a_value_error_or_a_report(mechanism: Mechanism) -> No
         trials.append(bytes(spoiled))
     for data in trials:
         try:
-            report = mechanism.decode(data, device=4)
+            report = one_report(mechanism, data, 4)
         except ValueError:
             continue
-        assert mechanism.encode(report) == data
+        assert encoded(mechanism, report, 4) == data
 
 
 @pytest.mark.parametrize(("mechanism", "data"), [
@@ -152,9 +151,9 @@ def test_foreign_bytes_are_a_value_error_or_a_report(mechanism: Mechanism) -> No
 ])  # fmt: skip
 def test_there_is_one_way_to_write_a_report(mechanism: Mechanism, data: bytes) -> None:
     with pytest.raises(ValueError):
-        mechanism.decode(data, device=1)
+        one_report(mechanism, data, 1)
     with pytest.raises(ValueError, match="^device 1: "):
-        stacked(mechanism.stacker(900), {1: data})
+        stacked(mechanism, 900, {1: data})
 
 
 @every
@@ -162,8 +161,8 @@ def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanis
     """Of each entry, the others being equal: ln Pr[report | high] - ln Pr[report | low]."""
     report: Any
     base: Any
-    data = mechanism.respond([people()[0]], [NoiseStream(bytes(range(32)))], devices=[4])[0]
-    report = mechanism.decode(data, device=4)
+    data = respond(mechanism, people()[0], bytes(range(32)), 4)
+    report = one_report(mechanism, data, 4)
     found = mechanism.evidence(report)
     if mechanism.name in ("degree", "group_degrees", "neighbourhood_vote", "grr_fs", "analytic_gaussian"):
         assert found is None and mechanism.weight is None
@@ -254,17 +253,14 @@ def test_many_reports_at_once_are_those_of_one_by_one(mechanism: Mechanism, monk
     records, devices = people(), list(range(len(people())))
     for kind in others:
         for trial in range(20):
-            streams = [[NoiseStream(bytes([trial, i]) * 16, 1) for i in devices] for _ in range(2)]
-            alone = [
-                kind.respond([record], [noise], devices=[device])[0]
-                for record, noise, device in zip(records, streams[0], devices, strict=True)
-            ]
-            assert kind.respond(records, streams[1], devices=devices) == alone
+            keys = [bytes([trial, i]) * 16 for i in devices]
+            asked = zip(records, keys, devices, strict=True)
+            alone = [respond(kind, record, key, device, stream=1) for record, key, device in asked]
+            assert kind.respond(records, Noise(keys, 1), devices=devices) == alone
         for at_once in (1, 2 * D):  # words of one person, of two
             with monkeypatch.context() as patch:
                 patch.setattr("ldpsim.devices.mechanisms.base.AT_ONCE", at_once)
-                streams[1] = [NoiseStream(bytes([trial, i]) * 16, 1) for i in devices]
-                assert kind.respond(records, streams[1], devices=devices) == alone
+                assert kind.respond(records, Noise(keys, 1), devices=devices) == alone
 
 
 TIED: list[tuple[type[Mechanism], str, dict[str, Any]]] = [
@@ -277,16 +273,13 @@ TIED: list[tuple[type[Mechanism], str, dict[str, Any]]] = [
 def test_ties_and_rejected_words_are_decided_as_alone(kind: Any, name: str, sizes: dict[str, Any]) -> None:
     """The thresholds are built from the words that are drawn, so that the lower words decide."""
     records, devices, keys = people(), list(range(len(people()))), [bytes([7, i]) * 16 for i in range(8)]
-    words = np.concatenate([np.frombuffer(NoiseStream(key, 1).first_words(8), "<u4") for key in keys])
+    words = Noise(keys, 1).first_words(8).ravel()
     for word in [int(word) for word in words if word >> 31 == 0]:
         for lower in (0, 1, 1 << 31, (1 << 32) - 1):
             mechanism = kind(**{name: max(1, (word << 32) + lower)}, **sizes)
-            alone = [
-                mechanism.respond([r], [NoiseStream(k, 1)], devices=[d])[0]
-                for r, k, d in zip(records, keys, devices, strict=True)
-            ]
-            streams = [NoiseStream(key, 1) for key in keys]
-            assert mechanism.respond(records, streams, devices=devices) == alone
+            asked = zip(records, keys, devices, strict=True)
+            alone = [respond(mechanism, record, key, device, stream=1) for record, key, device in asked]
+            assert mechanism.respond(records, Noise(keys, 1), devices=devices) == alone
 
 
 class Chosen(NoiseStream):
@@ -318,5 +311,7 @@ def test_a_device_whose_word_is_rejected_draws_alone(mechanism: Mechanism) -> No
     drawn[0][:8] = [5] * 8
     records, devices = people(), list(range(len(people())))
     asked = zip(records, drawn, devices, strict=True)
-    alone = [mechanism.respond([record], [Chosen(words)], devices=[device])[0] for record, words, device in asked]
-    assert mechanism.respond(records, [Chosen(words) for words in drawn], devices=devices) == alone
+    alone = [
+        mechanism.respond([record], noise_of(Chosen(words)), devices=[device])[0] for record, words, device in asked
+    ]
+    assert mechanism.respond(records, noise_of(*map(Chosen, drawn)), devices=devices) == alone

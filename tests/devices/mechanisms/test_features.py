@@ -12,10 +12,12 @@ from scipy.stats import norm
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import BUILT_IN, GRRFS, AnalyticGaussian, FeatureGrid, Laplace, MultiBit, OneBit, Window
+from ldpsim.devices.mechanisms.base import one_report, one_value
 from ldpsim.devices.mechanisms.exact_loss import ONE, probability_threshold
 from ldpsim.devices.mechanisms.feature_bits import sampled_features
 from ldpsim.devices.mechanisms.window import half_width, window_share
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
+from tests.devices.mechanisms.one import drawn, encoded
 
 GRIDS = [
     OneBit.from_epsilon(1.0, d=5, low=-1.0, high=3.0),
@@ -95,9 +97,9 @@ def test_a_report_of_sparse_features_is_that_of_dense_ones(together: int) -> Non
             dense = np.zeros(300, np.float32)
             dense[dense_place] = values
             record = Record(np.array(place, np.int32), values, np.zeros(0, np.int32), 0)
-            streams = [NoiseStream(bytes([k]) * 32) for k in range(together)]
-            wanted = [mechanism.encode(mechanism.perturb(dense, NoiseStream(s.key))) for s in streams]
-            assert mechanism.respond([record] * together, streams, devices=range(together)) == wanted
+            keys = [bytes([k]) * 32 for k in range(together)]
+            wanted = [encoded(mechanism, drawn(mechanism, dense, Noise([key]))) for key in keys]
+            assert mechanism.respond([record] * together, Noise(keys), devices=range(together)) == wanted
 
 
 def test_the_published_widths() -> None:
@@ -118,12 +120,12 @@ def test_the_published_widths() -> None:
 
 def test_only_what_encode_writes_is_read() -> None:
     mechanism = Window.from_epsilon(3.0, d=5, m=2, outputs=10)  # 3 bits and 4 bits
-    assert mechanism.encode(np.array([0, 1, 0, 0, 10])) == bytes([0b001_0000_1, 0b00_1001_00])
+    assert encoded(mechanism, np.array([0, 1, 0, 0, 10])) == bytes([0b001_0000_1, 0b00_1001_00])
     for bits in ("00100000010000", "00100000000000", "00100001011001", "00110101001001"):  # 1 1, 1 0, a sixth, ten
         with pytest.raises(ValueError, match="not a report of 2 of 5 features"):
-            mechanism.decode(int(bits + "00", 2).to_bytes(2, "big"), device=0)
+            one_report(mechanism, int(bits + "00", 2).to_bytes(2, "big"), 0)
     with pytest.raises(ValueError, match="beyond 14 bits"):
-        mechanism.decode(bytes([0b001_0000_1, 0b00_1001_01]), device=0)
+        one_report(mechanism, bytes([0b001_0000_1, 0b00_1001_01]), 0)
 
 
 def mechanism_of(domains: tuple[int, ...], m: int, epsilon: float = 1.0) -> GRRFS:
@@ -165,11 +167,11 @@ def test_columns_in_blocks_are_joined_by_or() -> None:
     mechanism = GRRFS.from_epsilon(1.0, facts=facts, m=2, block=4)
     assert mechanism.domains == (2, 2, 2) and mechanism.agrees_with(facts)
     for columns, expected in (([], [0, 0, 0]), ([0, 3], [1, 0, 0]), ([4], [0, 1, 0]), ([7, 8, 10], [0, 1, 1])):
-        assert mechanism.value_of(record(columns), device=0).tolist() == expected
-    assert mechanism.value_of(record([1, 5], [0.0, 0.3]), device=0).tolist() == [0, 1, 0]
+        assert one_value(mechanism, record(columns), 0).tolist() == expected
+    assert one_value(mechanism, record([1, 5], [0.0, 0.3]), 0).tolist() == [0, 1, 0]
     # a column changes one block at most, so the loss of a column is that of a block
     for column in range(11):
-        with_, without = (mechanism.value_of(record(c), device=0) for c in ([column], []))
+        with_, without = (one_value(mechanism, record(c), 0) for c in ([column], []))
         assert np.count_nonzero(with_ != without) == 1
     for data, grouped in (((2708, 1433), (25, 58)), ((3327, 3703), (70, 53))):
         facts = PublicFacts(data[0], data[1], 7)
@@ -180,10 +182,10 @@ def test_categories_are_read_from_their_columns() -> None:
     facts = PublicFacts(9, 1 + 3 + 1 + 4, 2, domains=(2, 3, 2, 4))
     mechanism = GRRFS.from_epsilon(1.0, facts=facts)
     assert mechanism.agrees_with(facts) and mechanism.m == 4
-    assert mechanism.value_of(record([0, 2, 8]), device=0).tolist() == [1, 1, 0, 3]
-    assert mechanism.value_of(record([1, 4, 5]), device=0).tolist() == [0, 0, 1, 0]
-    assert mechanism.value_of(record([]), device=0).tolist() == [0, 0, 0, 0]
-    assert mechanism.value_of(record([2, 3, 6, 7]), device=0).tolist() == [0, 1, 0, 1]  # of several the first
+    assert one_value(mechanism, record([0, 2, 8]), 0).tolist() == [1, 1, 0, 3]
+    assert one_value(mechanism, record([1, 4, 5]), 0).tolist() == [0, 0, 1, 0]
+    assert one_value(mechanism, record([]), 0).tolist() == [0, 0, 0, 0]
+    assert one_value(mechanism, record([2, 3, 6, 7]), 0).tolist() == [0, 1, 0, 1]  # of several the first
     assert not mechanism.agrees_with(PublicFacts(9, 9, 2)) and not mechanism.agrees_with(
         PublicFacts(9, 9, 2, domains=(3, 2, 2, 4))
     )

@@ -24,7 +24,8 @@ from ldpsim.devices.mechanisms import (
     Window,
 )
 from ldpsim.devices.mechanisms.exact_loss import probability_threshold
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
+from tests.devices.mechanisms.one import drawn
 
 
 class Case(NamedTuple):
@@ -82,7 +83,7 @@ def response(epsilon: float, reporting: Any, device: int) -> Case:
 
 def vote(epsilon: float, **more: Any) -> Case:
     made = NeighbourhoodVote.from_probabilities(np.eye(4), epsilon, homophily=0.7, **more)
-    return Case(made, list(range(made.values)), list(range(made.values)), epsilon, 1)
+    return Case(made, list(range(made.choices)), list(range(made.choices)), epsilon, 1)
 
 
 WIDE = rows(*[range(-40, 44)] * 2)
@@ -125,9 +126,9 @@ def test_the_code_draws_by_the_stated_law(case: Case, law: Any) -> None:
     """All draws of the discrete ones; tests of inversion cover the others."""
     if case.rest > 1e-9:
         pytest.skip("drawn by inversion")
-    kind = np.asarray(case.mechanism.perturb(case.values[0], NoiseStream(bytes(32)))).dtype
+    kind = np.asarray(drawn(case.mechanism, case.values[0], Noise([bytes(32)]))).dtype
     for value, chances in list(zip(case.values, np.exp(stated(case)), strict=True))[:: 1 + len(case.values) // 10]:
-        found, lost = law(lambda noise, value=value: np.asarray(case.mechanism.perturb(value, noise)))
+        found, lost = law(lambda noise, value=value: np.asarray(drawn(case.mechanism, value, noise)))
         wanted = {np.asarray(report).astype(kind).tobytes(): c for report, c in zip(case.reports, chances, strict=True)}
         assert lost == 0 and found == pytest.approx(wanted, abs=1e-12)
 
@@ -169,19 +170,21 @@ def test_each_mechanism_has_a_case_or_a_test_of_its_own() -> None:
 
 @pytest.mark.parametrize("kind", [GRR, SubsetSelection])
 def test_as_much_is_drawn_whatever_the_label_and_the_outcome(kind: Any) -> None:
-    class Counting(NoiseStream):
-        drawn = 0
+    class Counting(Noise):
+        def bernoulli(self, threshold: Any, size: int) -> np.ndarray:
+            sizes.append(size)
+            return super().bernoulli(threshold, size)
 
-        def _draw(self, lane: int, size: int) -> np.ndarray:
-            self.drawn += size
-            return super()._draw(lane, size)
+        def uniform_integers(self, bound: Any, size: int) -> np.ndarray:
+            sizes.append(size)
+            return super().uniform_integers(bound, size)
 
     made, counts = kind.from_epsilon(0.5, categories=7), set()
     for value, seed in itertools.product((*range(7), -1, 7, 10**9), range(20)):
-        stream = Counting(bytes([seed]) * 32)
-        report = made.perturb(value, stream)
-        counts.add(stream.drawn)
+        sizes: list[int] = []
+        report = drawn(made, value, Counting([bytes([seed]) * 32]))
+        counts.add(tuple(sizes))
         if not 0 <= value < 7:  # a label outside the domain is category 0, silently
-            assert np.array_equal(report, made.perturb(0, NoiseStream(bytes([seed]) * 32)))
+            assert np.array_equal(report, drawn(made, 0, Noise([bytes([seed]) * 32])))
             assert made.log_probability(report, value) == made.log_probability(report, 0)
-    assert counts == {made.words} and math.isfinite(made.loss().vector)
+    assert counts == {(1, getattr(made, "size", 1))} and math.isfinite(made.loss().vector)

@@ -35,6 +35,7 @@ from ldpsim.devices.mechanisms import (
     Window,
     discrete_laplace,
 )
+from ldpsim.devices.mechanisms.base import one_report
 from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers, unpack_many
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold, round_up
 from ldpsim.devices.mechanisms.feature_model import FeatureModel
@@ -44,7 +45,7 @@ from tests.devices.mechanisms.examples import FS, HALF, MOST, VOTE, WINDOW
 # The last value that is taken and the first one that is refused, of each limit.
 BOUNDS: list[tuple[Any, str, Any, Any]] = [
     (RandomizedResponse(HALF - 1, 3), "flip", 1, 0), (RandomizedResponse(1, 3), "flip", HALF - 1, HALF),
-    (RandomizedResponse(1, 3), "n", 1, 0), (RandomizedResponse(1, 3), "n", (1 << 32) + 1, (1 << 32) + 2),
+    (RandomizedResponse(1, 3), "n", 1, 0), (RandomizedResponse(1, 3), "n", (1 << 32) - 1, 1 << 32),
     (OneBit(1, 3), "flip", HALF - 1, HALF), (OneBit(2, 3), "flip", 1, 0), (OneBit(1, 3), "d", 1, 0),
     (OneBit(1, 3), "grid", 1, 0), (OneBit(1, 3), "grid", 1 << 20, (1 << 20) + 1), (OneBit(1, 3), "high", 1e-9, 0.0),
     (MultiBit(1, 3, 2), "m", 1, 0), (MultiBit(1, 3, 2), "m", 3, 4),
@@ -93,10 +94,10 @@ REFUSED: list[Callable[[], object]] = [
     lambda: Coding((2, 3), 4, 1).unpack([b"\x60"]), lambda: unpack_integers(b"\x09" + bytes(9), 1),
     lambda: unpack_integers(b"\x02\x7f\x00", 1), lambda: unpack_many([b"\x01\x11"], np.array([17])),
     lambda: unpack_many([b"\x01\x81", b"\x01\x01"], np.array([99, 99])),
-    lambda: NoisyRow(1, 1, 2).decode(pack_integers(np.array([1 << 31])), device=0),
-    lambda: NoisyRow(1, 1, 2).decode(pack_integers(np.array([-(1 << 31) - 1])), device=0),
-    lambda: ClearFeatures(1, 1.0, 2.0).decode(struct.pack("<I", 2) + b"\0\x80" + struct.pack("<f", 2.5), device=0),
-    lambda: ClearFeatures(1, 1.0, 2.0).decode(struct.pack("<I", 2) + b"\0\x80" + struct.pack("<f", 0.5), device=0),
+    lambda: one_report(NoisyRow(1, 1, 2), pack_integers(np.array([1 << 31])), 0),
+    lambda: one_report(NoisyRow(1, 1, 2), pack_integers(np.array([-(1 << 31) - 1])), 0),
+    lambda: one_report(ClearFeatures(1, 1.0, 2.0), struct.pack("<I", 2) + b"\0\x80" + struct.pack("<f", 2.5), 0),
+    lambda: one_report(ClearFeatures(1, 1.0, 2.0), struct.pack("<I", 2) + b"\0\x80" + struct.pack("<f", 0.5), 0),
     lambda: FeatureModel(np.full((1, 2), 1 << 31), np.zeros(2, int)).as_text(), lambda: FeatureModel.read("AAA=", 7, 2),
     lambda: discrete_laplace.scale_for(1e-10, sensitivity=1),
 ]  # fmt: skip

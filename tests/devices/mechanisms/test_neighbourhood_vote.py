@@ -18,12 +18,14 @@ from ldpsim.curator.attacks.mechanism_audit import Effort, audit_mechanism
 from ldpsim.devices.data.population import Record, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
+from ldpsim.devices.mechanisms.base import one_value
 from ldpsim.devices.mechanisms.base64_text import as_text, from_text
 from ldpsim.devices.mechanisms.exact_loss import ONE
 from ldpsim.devices.mechanisms.feature_model import UNIT, FeatureModel
 from ldpsim.devices.mechanisms.neighbourhood_vote import PADDED, SATURATION
 from ldpsim.devices.mechanisms.score_table import ScoreTable
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
+from tests.devices.mechanisms.one import respond
 
 N, D, C, H = 12, 10, 4, 0.7
 RNG = np.random.default_rng(11)
@@ -41,7 +43,7 @@ def vote(**changed: Any) -> NeighbourhoodVote:
 
 
 def ranked_class(asked: NeighbourhoodVote, record: Record, device: int) -> int:
-    return int(asked.ranked[device, asked.value_of(record, device=device)])
+    return int(asked.ranked[device, one_value(asked, record, device)])
 
 
 @pytest.mark.parametrize("levels", [0, 1, 9])  # no features, words, numbers
@@ -71,7 +73,7 @@ def test_fewer_candidates_are_the_likeliest_classes() -> None:
         assert asked.ranked[device, :2].tolist() == np.argsort(-Q[device])[:2].tolist()
     assert {ranked_class(asked, person(j), 0) for j in range(1, N)} <= set(asked.ranked[0, :2].tolist())
     ties = vote(probabilities=np.ones((3, C)), candidates=3)
-    assert ties.ranked.tolist() == [[0, 1, 2, 3]] * 3 and ties.value_of(person(0, 2), device=1) == 0
+    assert ties.ranked.tolist() == [[0, 1, 2, 3]] * 3 and one_value(ties, person(0, 2), 1) == 0
 
 
 def test_unseen_is_the_last_value() -> None:
@@ -79,7 +81,7 @@ def test_unseen_is_the_last_value() -> None:
     q[[2, 5, 7]] = 0
     asked = vote(probabilities=q, unseen=True, candidates=2)
     lists = ((), (2, 5), (2, 5, 7), (0,), (2, 3))
-    assert [asked.value_of(person(*near), device=0) == 2 for near in lists] == [True, True, True, True, False]
+    assert [one_value(asked, person(*near), 0) == 2 for near in lists] == [True, True, True, True, False]
     assert asked.loss() == GRR(asked.lie, 3).loss()
 
 
@@ -87,14 +89,14 @@ def test_one_end_reads_the_neighbours_before_the_device_alone() -> None:
     asked = vote(reporting="one-end", model=MODEL)
     for device in range(N):
         before, after = list(range(device)), list(range(device + 1, N))
-        both = asked.value_of(person(*before, *after, words=(1, 2)), device=device)
-        assert both == asked.value_of(person(*before, words=(1, 2)), device=device)
-        assert both == vote(model=MODEL).value_of(person(*before, words=(1, 2)), device=device)
+        both = one_value(asked, person(*before, *after, words=(1, 2)), device)
+        assert both == one_value(asked, person(*before, words=(1, 2)), device)
+        assert both == one_value(vote(model=MODEL), person(*before, words=(1, 2)), device)
 
 
 def test_every_record_of_five_people_and_every_answer() -> None:
     """All lists with all rows of two features, or with all labels: epsilon is tight, and never exceeded."""
-    rows = {row.level: row for row in audit_mechanism(NeighbourhoodVote, Effort(2000), stream=NoiseStream)}
+    rows = {row.level: row for row in audit_mechanism(NeighbourhoodVote, Effort(2000), stream=Noise)}
     assert set(rows) == {"bit", "vector", "law"} and all(row.passed for row in rows.values())
     assert all("walked through" in row.detail for row in rows.values())
     assert all(rows[level].exact == pytest.approx(rows[level].claimed, abs=1e-8) for level in ("bit", "vector"))
@@ -116,19 +118,20 @@ def test_many_answer_at_once_as_one_by_one(changed: dict[str, Any]) -> None:
                               rng.integers(-2, N + 3, rng.integers(0, 9)).astype(np.int32),
                               int(rng.integers(-1, C + 1))))  # fmt: skip
     devices = (np.arange(60) % N).tolist()
-    wanted = [asked.value_of(record, device=device) for record, device in zip(records, devices, strict=True)]
+    wanted = [one_value(asked, record, device) for record, device in zip(records, devices, strict=True)]
     assert len(set(wanted)) > 1
-    assert asked.values_of_many(records_by_column(records), devices=devices).tolist() == wanted
-    made = [[NoiseStream(bytes([i]) * 32) for i in range(60)] for _ in range(2)]
-    alone = [asked.respond([r], [s], devices=[d])[0] for r, s, d in zip(records, made[0], devices, strict=True)]
-    assert asked.respond(records, made[1], devices=devices) == alone and {len(data) for data in alone} == {1}
+    assert asked.values(records_by_column(records), np.asarray(devices)).tolist() == wanted
+    keys = [bytes([i]) * 32 for i in range(60)]
+    alone = [respond(asked, r, key, d) for r, key, d in zip(records, keys, devices, strict=True)]
+    assert asked.respond(records, Noise(keys), devices=devices) == alone and {len(data) for data in alone} == {1}
 
 
 def test_a_lone_device_takes_the_same_path_whatever_its_data() -> None:
     """Equal arrays in every step up to the padding: the time does not hang on the number of neighbours or words."""
     asked = vote(probabilities=np.tile(Q, (400, 1)), model=MODEL)
     for size in (0, 1, 2000, PADDED, PADDED + 1):
-        people = asked.padded(person(*range(size), words=range(size % D)), 1)
+        alone = records_by_column([person(*range(size), words=range(size % D))])
+        people = asked.padded(alone, np.array([1]))
         assert people.neighbour_counts.tolist() == [PADDED if size <= PADDED else 2 * PADDED]
         assert people.feature_indices.tolist() == list(range(D)) and len(people) == 1
 
@@ -145,7 +148,7 @@ def test_a_hostile_table_or_model_is_right_as_often_as_grr(epsilon: float, right
     about_it = vote(probabilities=np.zeros((N, 2)), epsilon=epsilon, homophily=0.0, model=of_a_word)
     for asked, yes, no in ((about_her, person(0, 0, 0), person(1)),
                            (about_it, person(1, 2, words=(1, 3, 7)), person(1, 2, words=(1, 7)))):  # fmt: skip
-        values = [asked.value_of(record, device=5) for record in (yes, no)]
+        values = [one_value(asked, record, 5) for record in (yes, no)]
         assert values[0] != values[1] and asked.loss().vector == epsilon
         assert math.exp(asked.log_probability(values[0], values[0])) == pytest.approx(right, abs=5e-4)
 
@@ -171,10 +174,10 @@ def test_a_calibration_says_whether_the_list_speaks_for_the_own_label(classes: i
             friends = [labels[j] for j in near if j != device]
             ahead = (friends.count(label) - friends.count(other)) * (1 if homophily > 0 else -1)
             wanted = turn % 2 if ahead == 0 else int(ahead > 0)
-            assert asked.value_of(person(*near, label=label), device=device) == wanted
+            assert one_value(asked, person(*near, label=label), device) == wanted
             compared += ahead != 0
     assert compared > 20
-    first = [asked.value_of(person(1, 2, label=label), device=5) for label in (-1, classes, 0)]
+    first = [one_value(asked, person(1, 2, label=label), 5) for label in (-1, classes, 0)]
     assert len(set(first)) == 1  # a label outside the domain counts as the first class
 
 
@@ -232,9 +235,9 @@ def test_the_answers_are_the_same_for_ever() -> None:
     asked = NeighbourhoodVote(lie=1 << 62, people=300, classes=6, candidates=6, table=table, saturation=7,
                               columns=400, model=model.as_text())  # fmt: skip
     answers = bytes(
-        asked.value_of(
-            person(*draw.choice(300, draw.integers(0, 4), replace=False),
-                   words=draw.choice(400, draw.integers(0, 80), replace=False)), device=device)
+        one_value(
+            asked, person(*draw.choice(300, draw.integers(0, 4), replace=False),
+                   words=draw.choice(400, draw.integers(0, 80), replace=False)), device)
         for device in range(300)
     )  # fmt: skip
     assert len(set(answers)) == 6

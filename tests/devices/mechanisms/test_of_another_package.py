@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,9 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import GRR, AdjacencyBits, Loss, Mechanism, Reporting
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.sparse_rows import SparseRows
 from ldpsim.devices.mechanisms.stacked_reports import stacked
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, unpack_report
@@ -52,8 +53,9 @@ class UnlikeFlips(AdjacencyBits):
     def from_epsilon(cls, epsilon: float, *, n: int, reporting: Reporting = "both") -> UnlikeFlips:
         return cls(math.ceil(ONE / 2 / math.exp(epsilon)) + 1, n, reporting)
 
-    def perturb(self, value: np.ndarray, noise: NoiseStream) -> np.ndarray:
-        return noise.bernoulli(np.where(value, np.uint64(ONE // 2), np.uint64(self.lie)), len(value))
+    def draw(self, values: SparseRows, noise: Noise) -> SparseRows:
+        limits = np.where(values.dense(), np.uint64(ONE // 2), np.uint64(self.lie))
+        return values.with_bits(noise.bernoulli(limits, self.n - 1))
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         one = np.where(value, 0.5, self.lie / ONE)
@@ -127,17 +129,17 @@ def test_bits_about_neighbours(reporting: Reporting, tmp_path: Path) -> None:
 
 def test_a_row_of_numbers_is_not_taken_for_bits() -> None:
     class Numbers(UnlikeFlips):
-        def decode(self, data: bytes, *, device: int) -> np.ndarray:
-            return np.arange(self.targets(device))
+        def decode(self, data: Sequence[bytes], devices: np.ndarray) -> Any:
+            return np.arange(self.n)[None]
 
     with pytest.raises(ValueError, match="device 3: a report of unlike_flips is no row of bits"):
-        stacked(Numbers.from_epsilon(1.0, n=N).stacker(N), {3: b""})
+        stacked(Numbers.from_epsilon(1.0, n=N), N, {3: b""})
 
 
 def test_it_is_found_by_its_name_and_audited() -> None:
     assert mechanisms.every()["unlike_flips"] is mechanisms.find("unlike_flips") is UnlikeFlips
     assert mechanisms.find("grr") is GRR and mechanisms.find("nobody") is None  # a built-in's name cannot be taken
-    rows = audit_mechanism(UnlikeFlips, Effort(trials=400, rows=20), stream=NoiseStream)
+    rows = audit_mechanism(UnlikeFlips, Effort(trials=400, rows=20), stream=Noise)
     assert {row.level for row in rows} >= {"bit", "vector"} and all(row.passed for row in rows)
 
 
@@ -150,5 +152,5 @@ def test_a_wrong_loss_of_theirs_fails_the_audit() -> None:
         def loss(self, *, device: int | None = None) -> Loss:
             return Loss(0.5, 0.5 * (self.n - 1))
 
-    rows = audit_mechanism(Cheap, Effort(trials=400, rows=20), stream=NoiseStream)
+    rows = audit_mechanism(Cheap, Effort(trials=400, rows=20), stream=Noise)
     assert {row.level for row in rows if not row.passed} == {"bit", "vector"}

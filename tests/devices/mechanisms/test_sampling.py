@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from math import comb
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -22,7 +23,7 @@ from ldpsim.devices.mechanisms import gaussian as g
 from ldpsim.devices.mechanisms import sampling as module
 from ldpsim.devices.mechanisms.exact_loss import round_up
 from ldpsim.devices.mechanisms.sampling import Binomial, digits_of, subset
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise
 
 ONE = 1 << 64
 EXOTIC = [1, 2, 3, (1 << 32) - 1, 1 << 32, (1 << 60) + 1, (1 << 62) - 1, 1 << 62, (1 << 63) - 1, ONE - 1]
@@ -123,10 +124,10 @@ class Law:
     def __repr__(self) -> str:
         return f"{self.name} {self.scale}"
 
-    def sample(self, noise: NoiseStream, size: int) -> np.ndarray:
+    def sample(self, noise: Noise, size: int) -> np.ndarray:
         if self.name == "gaussian":
-            return gaussian.sample(noise, self.scale, size)
-        return discrete_laplace.sample(noise, self.scale.numerator, self.scale.denominator, size)
+            return gaussian.sample(noise, self.scale, size)[0]
+        return discrete_laplace.sample(noise, self.scale.numerator, self.scale.denominator, size)[0]
 
     def integer(self, u: mpmath.mpf) -> int:
         scale = mpmath.mpf(self.scale.numerator) / self.scale.denominator
@@ -160,27 +161,26 @@ def ends(law: Law, number: int, bits: int) -> tuple[int, int]:
     return law.integer(high), law.integer(low)
 
 
-class Given(NoiseStream):
-    """A stream whose 64-bit words are given first and then drawn."""
+class Given(Noise):
+    """The noise of one device, whose 64-bit words are given; further ones are drawn."""
 
     def __init__(self, words: list[int]) -> None:
-        super().__init__(bytes([5]) * 32)
+        super().__init__([bytes([5]) * 32])
         self.given = words
-        self.further: list[int] = []
+        self.more: list[int] = []
 
     def words(self, size: int) -> np.ndarray:
-        if self.given:
-            taken, self.given = self.given[:size], self.given[size:]
-            assert len(taken) == size
-            return np.array(taken, np.uint64)
-        drawn = super().words(size)
-        self.further += drawn.tolist()
-        return drawn
+        assert len(self.given) == size
+        return np.array([self.given], np.uint64)
+
+    def further(self, row: int) -> Callable[[], int]:
+        draw = super().further(row)
+        return lambda: self.more.append(draw()) or self.more[-1]  # type: ignore[func-returns-value]
 
 
 @every
 def test_ordinary_words(law_: Law) -> None:
-    words = NoiseStream(bytes([3]) * 32).words(300).tolist()
+    words = Noise([bytes([3]) * 32]).words(300)[0].tolist()
     drawn = law_.sample(Given(list(words)), 300)
     for word, z in zip(words, drawn, strict=True):
         assert ends(law_, word & (LAST - 1), 64) == (abs(int(z)),) * 2
@@ -203,11 +203,11 @@ def test_words_next_to_an_edge_are_settled_by_further_bits(law_: Law, sign: int)
             assert (found <= 0) if sign else (found >= 0)
             low, high = ends(law_, number, 64)
             if low == high:
-                assert abs(found) == low and noise.further == []
+                assert abs(found) == low and noise.more == []
                 continue
             settled += 1
-            assert len(noise.further) == 1
-            assert ends(law_, number << 64 | noise.further[0], 128) == (abs(found),) * 2
+            assert len(noise.more) == 1
+            assert ends(law_, number << 64 | noise.more[0], 128) == (abs(found),) * 2
             assert abs(found) in (z, z + 1)
     assert settled >= 1
 
@@ -215,30 +215,30 @@ def test_words_next_to_an_edge_are_settled_by_further_bits(law_: Law, sign: int)
 def test_the_integers_do_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A quantile that errs in its thirteenth digit gives the same integers: the unsure ones are settled exactly."""
     sigma = Fraction(10**12)
-    expected = gaussian.sample(NoiseStream(bytes(32)), sigma, 60)
+    expected = gaussian.sample(Noise([bytes(32)]), sigma, 60)
     exact: Callable[[np.ndarray], np.ndarray] = scipy.special.ndtri
     monkeypatch.setattr(scipy.special, "ndtri", lambda u: exact(u) * (1 + 5e-13))
-    assert gaussian.sample(NoiseStream(bytes(32)), sigma, 60).tolist() == expected.tolist()
+    assert gaussian.sample(Noise([bytes(32)]), sigma, 60).tolist() == expected.tolist()
     # power: with no exact step, the wrong quantile gives other integers
-    words = NoiseStream(bytes(32)).words(60) & np.uint64(LAST - 1)
+    words = Noise([bytes(32)]).words(60) & np.uint64(LAST - 1)
     plain = np.floor(-scipy.special.ndtri(words / 2.0**64) * 1e12 + 0.5)
     assert np.any(plain != np.abs(expected))
 
 
 @pytest.mark.parametrize(("d", "m"), [(1, 1), (4, 1), (4, 2), (5, 3), (5, 4), (5, 5)])
 def test_the_subset_is_uniform(law, d: int, m: int) -> None:
-    found, lost = law(lambda noise: tuple(subset(noise, d, m).tolist()))
+    found, lost = law(lambda noise: tuple(subset(noise, d, m)[0].tolist()))
     assert lost == 0 and len(found) == math.comb(d, m)
     assert all(list(chosen) == sorted(set(chosen)) and len(chosen) == m for chosen in found)
     assert list(found.values()) == pytest.approx([1 / math.comb(d, m)] * len(found), abs=1e-14)
 
 
 def test_all_features_need_no_draw() -> None:
-    class Silent(NoiseStream):
-        def _draw(self, lane: int, size: int) -> np.ndarray:
+    class Silent(Noise):
+        def _each(self, *draw: Any) -> Any:
             raise AssertionError("drew")
 
-    assert subset(Silent(bytes(32)), 7, 7).tolist() == list(range(7))
+    assert subset(Silent([bytes(32)]), 7, 7).tolist() == [list(range(7))]
 
 
 SCALES = [(1, 1), (3, 2), (2, 7), (5, 36), (40, 3), (1, 1_000)]

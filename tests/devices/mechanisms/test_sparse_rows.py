@@ -9,19 +9,21 @@ import pytest
 
 from ldpsim.devices.mechanisms import RandomizedResponse
 from ldpsim.devices.mechanisms import randomized_response as rows
+from ldpsim.devices.mechanisms.base import one_value
 from ldpsim.devices.mechanisms.bits import pack_bits, unpack_positions
 from ldpsim.devices.mechanisms.sampling import binomial
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.noise import Noise, NoiseStream
 from tests.devices.mechanisms.examples import person
+from tests.devices.mechanisms.one import drawn, encoded, respond
 
 
-def streams(count: int) -> list[NoiseStream]:
-    return [NoiseStream(number.to_bytes(32, "little")) for number in range(count)]
+def noise(count: int) -> Noise:
+    return Noise([number.to_bytes(32, "little") for number in range(count)])
 
 
-def plainly(n: int, threshold: int, key: NoiseStream) -> set[int]:
+def plainly(n: int, threshold: int, key: bytes) -> set[int]:
     """The flips, word by word."""
-    words = iter(np.frombuffer(key.first_words(400), "<u4").tolist())
+    words = iter(Noise([key]).first_words(400)[0].tolist())
     count = binomial(n - 1, threshold).count(lambda: next(words) << 32 | next(words))
     found: set[int] = set()
     while len(found) < count:
@@ -48,36 +50,34 @@ def test_every_byte_is_that_of_each_device_alone(
     records = [person(near=np.minimum(some, (1 << 31) - 1)) for some in ids]
     if n in (9, 3000):  # few words, so that some rows need more of them
         monkeypatch.setattr(rows, "_words", lambda law: 3 + math.ceil(law.mean))
-    together = mechanism.respond(records, streams(100), devices=devices)
+    together = mechanism.respond(records, noise(100), devices=devices)
     if n in (9, 40, 400, 3000):
-        left = rows.sparse_reports(
-            binomial(n - 1, mechanism.flip), records, streams(100), devices, one_end=reporting == "one-end"
-        )
-        assert 0 < left.count(None) < 100 if n in (9, 3000) else left.count(None) == 0
+        law = binomial(n - 1, mechanism.flip)
+        left = int(rows._flips(law, noise(100), rows._words(law))[1].sum())
+        assert 0 < left < 100 if n in (9, 3000) else left == 0
     for number, (data, owner, device) in enumerate(zip(together, records, devices, strict=True)):
-        noise = NoiseStream(number.to_bytes(32, "little"))
-        assert data == mechanism.respond([owner], [noise], devices=[device])[0]
-        flips = {place for place in plainly(n, mechanism.flip, noise) if place < mechanism.targets(device)}
+        key = number.to_bytes(32, "little")
+        assert data == respond(mechanism, owner, key, device)
+        flips = {place for place in plainly(n, mechanism.flip, key) if place < mechanism.targets(device)}
         clipped = np.clip(owner.neighbours.astype(np.int64), 0, n - 1)
-        own = set(mechanism.positions(device, np.unique(clipped)).tolist())
+        own = {place for place in (clipped - (clipped > device))[clipped != device].tolist()
+               if place < mechanism.targets(device)}  # fmt: skip
         assert unpack_positions(data, mechanism.targets(device)).tolist() == sorted(flips ^ own)
         if n <= 3000:
-            noise = NoiseStream(number.to_bytes(32, "little"))
-            row = mechanism.perturb(mechanism.row(device, owner.neighbours), noise)
-            assert data == mechanism.encode(row) == pack_bits(row)
+            row = drawn(mechanism, one_value(mechanism, owner, device), Noise([key]))
+            assert data == encoded(mechanism, row, device) == pack_bits(row)
 
 
 def test_a_tie_is_left_to_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = RandomizedResponse.from_epsilon(7.2, n=3000)
     records = [person(near=[1, 2, 9])] * 8
-    wanted = mechanism.respond(records, streams(8), devices=range(8))
+    wanted = mechanism.respond(records, noise(8), devices=range(8))
     law = binomial(2999, mechanism.flip)
-    first = np.frombuffer(streams(8)[3].first_words(2), "<u4").tolist()
+    first = noise(8).first_words(2)[3].tolist()
     floors = np.array(sorted([*law.floors(64), first[0] << 32 | first[1]]), np.uint64)
     monkeypatch.setattr(rows, "_floors", lambda law: floors)
-    found = rows.sparse_reports(law, records, streams(8), range(8), one_end=False)
-    assert [number for number, data in enumerate(found) if data is None] == [3]
-    assert mechanism.respond(records, streams(8), devices=range(8))[3] == wanted[3]
+    assert np.flatnonzero(rows._flips(law, noise(8), rows._words(law))[1]).tolist() == [3]
+    assert mechanism.respond(records, noise(8), devices=range(8))[3] == wanted[3]
 
 
 def test_the_words_that_are_taken_do_not_depend_on_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,10 +91,10 @@ def test_the_words_that_are_taken_do_not_depend_on_the_list(monkeypatch: pytest.
         mechanism = RandomizedResponse.from_epsilon(epsilon, n=500)
         for neighbours in ([], [3], range(500)):
             for way in (
-                lambda m, r: m.respond([r], [NoiseStream(bytes(32))], devices=[7])[0],
-                lambda m, r: m.respond([r] * 3, [NoiseStream(bytes(32))] * 3, devices=[7] * 3),
+                lambda m, r: respond(m, r, bytes(32), 7),
+                lambda m, r: m.respond([r] * 3, Noise([bytes(32)] * 3), devices=[7] * 3),
             ):
                 taken.clear()
                 way(mechanism, person(near=neighbours))
                 found.append(tuple(taken))
-    assert len(set(found)) == 4  # two ways, two budgets
+    assert len(set(found)) == 3  # two ways; the few flips of the larger budget are drawn together

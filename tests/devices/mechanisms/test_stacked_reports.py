@@ -23,6 +23,7 @@ from ldpsim.devices.mechanisms import (
     RandomizedResponse,
     stacked_reports,
 )
+from ldpsim.devices.mechanisms.base import one_report
 from ldpsim.devices.mechanisms.bits import (
     GAPS,
     PACKED,
@@ -37,10 +38,10 @@ from ldpsim.devices.mechanisms.bits import (
     unpack_positions,
 )
 from ldpsim.devices.mechanisms.exact_loss import ONE
-from ldpsim.devices.mechanisms.stacked_reports import stacked
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.mechanisms.stacked_reports import ReportStack, stacked
 from ldpsim.devices.query import Ask, Query
 from tests.devices.mechanisms.examples import EXAMPLES, FACTS, C, D, N
+from tests.devices.mechanisms.one import respond
 
 SILENT = {2, 6}
 CASES: list[Mechanism] = [
@@ -66,9 +67,8 @@ def collect(*asks: Ask) -> Reports:
     answers = {}
     for device, record in enumerate(people()):
         if device not in SILENT:
-            noise = NoiseStream(bytes([device]) * 32)
             answers[device] = {
-                ask.attribute: tuple(m.respond([record], [noise], devices=[device])[0] for m in ask.mechanisms)
+                ask.attribute: tuple(respond(m, record, bytes([device]) * 32, device) for m in ask.mechanisms)
                 for ask in asks
             }
     return Reports.from_bytes(FACTS, [question], answers)
@@ -95,9 +95,9 @@ def test_reports_are_what_was_reported(mechanism: Mechanism, tmp_path: Path) -> 
         if device in SILENT:
             assert np.all(rows[device] == (-1 if field == "labels" else 0))
             continue
-        data = mechanism.respond([record], [NoiseStream(bytes([device]) * 32)], devices=[device])[0]
+        data = respond(mechanism, record, bytes([device]) * 32, device)
         packed = isinstance(mechanism, OneBit)  # bits stay in bytes
-        report = np.frombuffer(data, np.uint8) if packed else np.asarray(mechanism.decode(data, device=device))
+        report = np.frombuffer(data, np.uint8) if packed else np.asarray(one_report(mechanism, data, device))
         if field in ("adjacency", "noisy_rows"):
             places = mechanism.nodes(device, np.arange(mechanism.targets(device)))  # type: ignore[attr-defined]
             assert np.array_equal(rows[device, places], report)
@@ -117,16 +117,16 @@ def test_batches_give_what_all_reports_at_once_give(
 ) -> None:
     monkeypatch.setattr(stacked_reports, "AT_ONCE", 5)  # few bytes are decoded at once
     rows = {
-        device: mechanism.respond([record], [NoiseStream(bytes([device]) * 32)], devices=[device])[0]
+        device: respond(mechanism, record, bytes([device]) * 32, device)
         for device, record in enumerate(people())
         if device not in SILENT
     }
-    stack, left = mechanism.stacker(N), dict(rows)
+    stack, left = ReportStack(mechanism, N), dict(rows)
     for size in itertools.cycle(sizes):
         stack.add({device: left.pop(device) for device in list(left)[:size]})
         if not left:
             break
-    got, expected = stack.done(), stacked(mechanism.stacker(N), rows)
+    got, expected = stack.done(), stacked(mechanism, N, rows)
     assert type(got) is type(expected) and got.dtype == expected.dtype
     if isinstance(got, csr_array):
         assert got.indices.dtype == expected.indices.dtype and np.array_equal(got.indices, expected.indices)
@@ -144,11 +144,11 @@ def test_batches_give_what_all_reports_at_once_give(
         )
         for wrong in wrongs:
             try:
-                mechanism.decode(wrong, device=device)
+                one_report(mechanism, wrong, device)
             except ValueError:
-                whole = mechanism.stacker(N)
+                whole = ReportStack(mechanism, N)
                 whole.add({**rows, device: wrong})
-                others = stacked(mechanism.stacker(N), {other: rows[other] for other in rows if other != device})
+                others = stacked(mechanism, N, {other: rows[other] for other in rows if other != device})
                 left_out = whole.done()
                 assert list(whole.wrong) == [device]  # malformed bytes of one device lose nobody else's
                 assert np.array_equal(*(np.asarray(a.todense() if isinstance(a, csr_array) else a)

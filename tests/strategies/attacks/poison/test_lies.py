@@ -27,7 +27,8 @@ from ldpsim.devices.mechanisms import (
     RandomizedResponse,
     SubsetSelection,
 )
-from ldpsim.devices.noise import NoiseStream
+from ldpsim.devices.mechanisms.base import one_report, one_value
+from ldpsim.devices.noise import Noise
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.attacks.poison import cell as cells
 from ldpsim.strategies.attacks.poison.edited_app import worst_report
@@ -43,6 +44,7 @@ from ldpsim.strategies.attacks.poison.lies import (
 )
 from ldpsim.strategies.engines.collect import Connection
 from ldpsim.strategies.setup.run_setup import load_population
+from tests.devices.mechanisms.one import drawn
 
 N = 60
 
@@ -131,17 +133,17 @@ DRAWN: list[Mechanism] = [
 
 @pytest.mark.parametrize("mechanism", NOISY, ids=lambda each: each.name)
 def test_the_claim_is_sent_without_noise(mechanism: Mechanism) -> None:
-    value = mechanism.value_of(PEOPLE.record(0), device=0)
-    report = mechanism.decode(worst_report(mechanism, value, 0), device=0)
+    value = one_value(mechanism, PEOPLE.record(0), 0)
+    report = one_report(mechanism, worst_report(mechanism, PEOPLE.record(0), 0), 0)
     assert np.array_equal(np.asarray(report, np.float64), np.asarray(value, np.float64))
 
 
 @pytest.mark.parametrize("mechanism", DRAWN, ids=lambda each: each.name)
 def test_a_drawn_report_speaks_for_the_claim(mechanism: Mechanism) -> None:
     """It is at least as likely as the median honest report: of 64 one that is none of the likelier half is rare."""
-    value = mechanism.value_of(PEOPLE.record(0), device=0)
-    report = mechanism.decode(worst_report(mechanism, value, 0), device=0)
-    honest = [mechanism.log_probability(mechanism.perturb(value, NoiseStream(bytes([k] * 32))), value)
+    value = one_value(mechanism, PEOPLE.record(0), 0)
+    report = one_report(mechanism, worst_report(mechanism, PEOPLE.record(0), 0), 0)
+    honest = [mechanism.log_probability(drawn(mechanism, value, Noise([bytes([k] * 32)])), value)
               for k in range(99)]  # fmt: skip
     assert mechanism.log_probability(report, value) >= np.median(honest)
 
