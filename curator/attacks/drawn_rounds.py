@@ -81,7 +81,9 @@ def _answers(
                 examples = [Example(each, facts, device, question.query.grouping) for each in ask.mechanisms]
                 keys = (f"{question.query.stage} {device} {ask.attribute} {place}".encode()
                         for place in range(len(examples)))  # fmt: skip
-                noise = [stream(hashlib.sha256(key).digest()) for key in keys]
-                parts = tuple(map(Example.respond, examples, [people[device]] * len(examples), noise))
+                noise = [stream([hashlib.sha256(key).digest()]) for key in keys]
+                parts = tuple(
+                    example.respond(people[device], own)[0] for example, own in zip(examples, noise, strict=True)
+                )
                 answers.setdefault(device, {})[ask.attribute] = parts
     return answers

@@ -13,7 +13,7 @@ from ldpsim.curator.links import hogs as hogs_topology
 from ldpsim.curator.links.candidates import candidates
 from ldpsim.curator.links.hogs import likely_links
 from ldpsim.curator.links.similarity import BitRows, RealRows, Rows, public_rows
-from ldpsim.curator.reports import rows as row_reports
+from ldpsim.curator.reports import pairs as pairs_of_rows
 from ldpsim.curator.reports.rows import FlippedRows
 from tests.curator import dense_hogs
 
@@ -62,7 +62,7 @@ def test_every_path_equals_the_dense_algorithm(block: int, monkeypatch: pytest.M
     monkeypatch.setattr(hogs_topology, "_ROWS_AT_ONCE", 8)
     unreported = taken = 0
     for seed in range(20 * block, 20 * (block + 1)):
-        monkeypatch.setattr(row_reports, "_ONES_AT_ONCE", 10 if seed % 2 else 1 << 20)
+        monkeypatch.setattr(pairs_of_rows, "_ONES_AT_ONCE", 10 if seed % 2 else 1 << 20)
         bits, noisy, values, rows = _case(seed)
         expected = dense_hogs.link_probability(noisy, bits.reported, values, bits.odds, bits.one_end)
         for least in (0.05, 0.5, 0.7, 0.9, 0.99):
