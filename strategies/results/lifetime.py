@@ -113,6 +113,7 @@ def read_ledgers(state: State, collection: str | None) -> tuple[Losses, Training
     levels, deltas = {name: np.zeros(n) for name in specs}, {name: np.zeros(n) for name in specs}
     complete = True
     alike: dict[bytes, tuple[Answer, list[int]]] = {}
+    known = set[bytes]()
     for shard in state.shards:
         try:
             everything = state.ledger(shard * state.shard).answers()
@@ -127,9 +128,13 @@ def read_ledgers(state: State, collection: str | None) -> tuple[Losses, Training
                 broken.add(answer.device)
             if answer.device in broken:
                 continue
-            alike.setdefault(answer.terms, (answer, []))[1].append(answer.device)
+            terms = answer.terms
+            alike.setdefault(terms, (answer, []))[1].append(answer.device)
             if answer.is_training and answer.collection == collection:
                 counts[answer.device] += 1
+                if terms in known:  # answers that are alike have one loss
+                    continue
+                known.add(terms)
                 (part,) = answer.parts
                 bit, vector = max(largest.bit, part.loss.bit), max(largest.vector, part.loss.vector)
                 largest = Loss(bit, vector, max(largest.delta, part.loss.delta))
