@@ -21,7 +21,7 @@ from flwr.app import Message, MessageType
 from ldpsim.devices.device import Device, Refusal, Steps, advance, answering
 from ldpsim.devices.draw import Drawn, DrawTask, draw
 from ldpsim.devices.enrolment.state import State
-from ldpsim.devices.federated.messages import Answers, Questions
+from ldpsim.devices.federated.messages import RoundAnswers, RoundQuestions
 from ldpsim.devices.federated.participation import TRAINING, KeptInputs, answer_round
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.report import Report
@@ -140,8 +140,11 @@ class Fleet:
         self._recent: dict[int, None] = {}  # shards in the order of their last batch
 
     def answer(self, messages: Iterable[Message]) -> Iterable[Message]:
-        """Return the replies, for :class:`Questions` as :class:`Answers`; those of a batch leave after its commit."""
-        if isinstance(messages, Questions) and all(map(self._trains, (group.kind for group in messages.groups))):
+        """Return the replies; those of a batch leave after its commit.
+
+        Replies to the questions of a round are :class:`ldpsim.devices.federated.messages.RoundAnswers`.
+        """
+        if isinstance(messages, RoundQuestions) and all(map(self._trains, (group.kind for group in messages.groups))):
             return self._rounds(messages)
         return self._answer(messages)
 
@@ -155,7 +158,7 @@ class Fleet:
             elif kind in _QUESTIONS:
                 yield from self._answers(map(self._batch_of, self._groups(run, _question)))
             elif self._trains(kind):
-                yield from self._rounds(Questions.of(run))
+                yield from self._rounds(RoundQuestions.of(run))
             else:
                 yield from map(self._other, run)
 
@@ -239,7 +242,7 @@ class Fleet:
             for one in running.values():
                 one.steps.close()
 
-    def _rounds(self, questions: Questions) -> Answers:
+    def _rounds(self, questions: RoundQuestions) -> RoundAnswers:
         """Answer questions of a training; the answers of a ledger's devices to one of them share a commit."""
         parts = []
         for group in questions.groups:
@@ -250,7 +253,7 @@ class Fleet:
                 nodes = group.among([group.nodes[place] for place in own])
                 parts += answer_round(self.state, [devices[place] for place in own], nodes, self.state.received,
                                       self._inputs)  # fmt: skip
-        return Answers(parts)
+        return RoundAnswers(parts)
 
 
 def _question(message: Message) -> bytes:

@@ -28,7 +28,7 @@ from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.federated.fedavg import Federated, FedNova
 from ldpsim.curator.methods.federated.private import DPFedAvg
 from ldpsim.devices.federated.exchange import read_representation
-from ldpsim.devices.federated.messages import Answers, Group, Questions
+from ldpsim.devices.federated.messages import QuestionGroup, RoundAnswers, RoundQuestions
 from ldpsim.devices.federated.wire import EXCHANGE_TYPE, STEPS, WEIGHTS, record_of, round_content, weights_record
 from ldpsim.devices.network import FloatArray, usable
 from ldpsim.devices.training_task import Task
@@ -64,19 +64,19 @@ EVERYBODY: Mapping[str, Any] = {"min_train_nodes": 0, "min_evaluate_nodes": 0, "
 class Average(FedAvg):
     """FedAvg of the answers of a round as they come: one product, and no message where nobody looks at one."""
 
-    def _construct_messages(self, record: RecordDict, node_ids: list[int], message_type: str) -> Questions:
-        return Questions([Group(message_type, record, sorted(node_ids))])
+    def _construct_messages(self, record: RecordDict, node_ids: list[int], message_type: str) -> RoundQuestions:
+        return RoundQuestions([QuestionGroup(message_type, record, sorted(node_ids))])
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
         """Return the mean of the weights, weighted by the number of people."""
-        answered = Answers.of(replies).updates()
+        answered = RoundAnswers.of(replies).updates()
         if answered is None or answered.updates is None or answered.people is None:
             return None, None
         return weights_record(answered.updates.mean(answered.people)), MetricRecord()
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Return the share of the people whose class is right."""
-        right, people = Answers.of(replies).judged()
+        right, people = RoundAnswers.of(replies).judged()
         return MetricRecord({"accuracy": right / people}) if people else None
 
 
@@ -148,14 +148,14 @@ class NormalisedAverage(Average):
         alike: dict[int, list[int]] = {}
         for node in sorted(grid.get_node_ids()):
             alike.setdefault(self.steps(server_round, node), []).append(node)
-        return Questions(
-            Group(MessageType.TRAIN, round_content(arrays, ConfigRecord({**config, STEPS: steps})), nodes)
+        return RoundQuestions(
+            QuestionGroup(MessageType.TRAIN, round_content(arrays, ConfigRecord({**config, STEPS: steps})), nodes)
             for steps, nodes in sorted(alike.items())
         )
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
         """Scale every update to the mean number of steps, and average."""
-        answers = Answers.of(replies)
+        answers = RoundAnswers.of(replies)
         steps = np.array([self.steps(server_round, node) for node in answers.nodes])
         if self.normalised and len(set(steps.tolist())) > 1:
             answers = answers.moved(self.sent, steps.mean() / steps)
@@ -199,11 +199,11 @@ class Scaffold(Average):
         if self.control is None:
             self.control = np.zeros_like(self.sent)
         content = round_content(arrays, config, None, weights_record(self.control))
-        return Questions([Group(MessageType.TRAIN, content, sorted(grid.get_node_ids()), self.variates)])
+        return RoundQuestions([QuestionGroup(MessageType.TRAIN, content, sorted(grid.get_node_ids()), self.variates)])
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
         """Average the updates; move c; keep the control variates of the devices that answered."""
-        answers = Answers.of(replies)
+        answers = RoundAnswers.of(replies)
         arrays, metrics = super().aggregate_train(server_round, answers)
         if arrays is not None and self.control is not None:
             mean = (self.sent - arrays[WEIGHTS].numpy()) / self.reach
@@ -254,7 +254,7 @@ class EgoFedAvg(Average):
         """Ask every device once for its neighbours and its first representation."""
         config = ConfigRecord({"task": self.task.to_bytes()})
         content = round_content(arrays, config)
-        questions = Questions([Group(EXCHANGE_TYPE, content, sorted(self.everybody))])
+        questions = RoundQuestions([QuestionGroup(EXCHANGE_TYPE, content, sorted(self.everybody))])
         self._keep(grid.exchange(questions, "subscription"), arrays[WEIGHTS].dtype)
 
     def own(self, node: int, dtype: str) -> ArrayRecord | None:
@@ -285,18 +285,18 @@ class EgoFedAvg(Average):
         config["server-round"] = server_round
         return self._messages(arrays, config, dict.fromkeys(grid.get_node_ids(), MessageType.EVALUATE))
 
-    def _messages(self, arrays: ArrayRecord, config: ConfigRecord, kinds: Mapping[int, str]) -> Questions:
+    def _messages(self, arrays: ArrayRecord, config: ConfigRecord, kinds: Mapping[int, str]) -> RoundQuestions:
         """Return a message of its kind to each node, with the rows of the node's neighbours."""
         rows = {node: own for node in kinds if (own := self.own(node, arrays[WEIGHTS].dtype)) is not None}
         alike: dict[str, list[int]] = {}
         for node, kind in sorted(kinds.items()):
             alike.setdefault(kind, []).append(node)
         content = round_content(arrays, config)
-        return Questions(Group(kind, content, nodes, rows) for kind, nodes in alike.items())
+        return RoundQuestions(QuestionGroup(kind, content, nodes, rows) for kind, nodes in alike.items())
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
         """Keep the representations, average the updates."""
-        answers = Answers.of(replies)
+        answers = RoundAnswers.of(replies)
         self._keep(answers, self._dtype)
         return super().aggregate_train(server_round, answers)
 
@@ -317,7 +317,7 @@ class EgoFedAvg(Average):
         lists = [part.tolist() for part in np.split(state["listed"], state["ends"][:-1])]
         self.neighbours = dict(zip(state["listers"].tolist(), lists, strict=False))
 
-    def _keep(self, answers: Answers, dtype: str) -> None:
+    def _keep(self, answers: RoundAnswers, dtype: str) -> None:
         """Keep the representations, and the neighbours where a device lists them."""
         nodes = set(self.everybody)
         for node, record in sorted(answers.others().items()):
@@ -348,7 +348,7 @@ class _Clipping(Strategy):
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Aggregate:
         """Clip, average and add noise; a round without answers is no release."""
-        answers = Answers.of(replies)
+        answers = RoundAnswers.of(replies)
         answered = answers.updates()
         if answered is None or answered.updates is None:
             return None, None

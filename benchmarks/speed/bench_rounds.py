@@ -36,8 +36,8 @@ def _training(folder: Path, devices: int, asked: int, rounds: int) -> tuple[Figu
     """Train devices by FedAvg; return CPU seconds an answer, the people, the task, and the weights."""
     import numpy as np
 
-    from ldpsim.curator.methods import find
     from ldpsim.curator.methods.base import Budget
+    from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
     from ldpsim.devices.datasets.generated import generate
     from ldpsim.devices.enrolment.state import enrol
     from ldpsim.devices.policy.policy import policy_for_training
@@ -53,7 +53,7 @@ def _training(folder: Path, devices: int, asked: int, rounds: int) -> tuple[Figu
     task = Task("bench".zfill(32), "own", WIDTH, 16, CLASSES, 0.3, 5, scaling="none")
     enrol(folder, people, policy_for_training(task, people.facts, answers=rounds), seed=0).close()
     nodes = list(range(1, devices + 1))
-    strategy = strategy_for(find("fedavg-mlp")(), TrainingPlan(task, Budget(1.0), nodes, devices, 0))
+    strategy = strategy_for(FedAvgMLP(), TrainingPlan(task, Budget(1.0), nodes, devices, 0))
     start = task.shape.initial(0)
     forget_peak()
     with quiet_flower(), closing(LocalGrid(folder, devices)) as inner:

@@ -130,8 +130,8 @@ class Stack:
         ends = np.concatenate([[0], np.cumsum([len(one.rows) for one in inputs])])
         rows, spread = _stacked([one.rows for one in inputs]), _stacked([one.spread for one in inputs], ends)
         nothing = np.zeros(task.hidden, rows.values.dtype)
-        first, second = (np.stack([nothing if given is None else given for given in each])
-                         for each in zip(*((one.first, one.second) for one in inputs), strict=True))  # fmt: skip
+        first: FloatArray = np.stack([nothing if one.first is None else one.first for one in inputs])
+        second: FloatArray = np.stack([nothing if one.second is None else one.second for one in inputs])
         return cls(task, rows, ends, spread, np.stack([one.labels for one in inputs]), (first, second))
 
     def with_received(self, received: tuple[FloatArray, FloatArray] | None, variates: FloatArray | None) -> Stack:

@@ -25,7 +25,7 @@ from ldpsim.devices.wire import payload_bytes, reply
 
 
 @dataclass(eq=False)
-class Group:
+class QuestionGroup:
     """Questions to nodes that are told the same.
 
     Args:
@@ -44,7 +44,7 @@ class Group:
     built: dict[int, Message] = field(default_factory=dict, repr=False)
     stamp: Callable[[Message], object] = field(default=lambda message: None, repr=False)
 
-    def among(self, nodes: Sequence[int]) -> Group:
+    def among(self, nodes: Sequence[int]) -> QuestionGroup:
         """Return the questions to some of the nodes."""
         return self if len(nodes) == len(self.nodes) else replace(self, nodes=nodes)
 
@@ -66,23 +66,23 @@ class Group:
         return len(self.nodes) * shared + sum(payload_bytes(RecordDict({OWN: record})) for record in own)
 
 
-class Questions(Sequence[Message]):
+class RoundQuestions(Sequence[Message]):
     """The questions of a round.
 
     Args:
         groups: Those that are told the same, together.
     """
 
-    def __init__(self, groups: Iterable[Group]) -> None:
+    def __init__(self, groups: Iterable[QuestionGroup]) -> None:
         self.groups = [group for group in groups if len(group.nodes)]
 
     @classmethod
-    def of(cls, messages: Iterable[Message]) -> Questions:
+    def of(cls, messages: Iterable[Message]) -> RoundQuestions:
         """Return messages as questions; those that share their records, as Flower's strategies make them, are a group.
 
         Several messages to one node are in groups of their own, in their order.
         """
-        if isinstance(messages, Questions):
+        if isinstance(messages, RoundQuestions):
             return messages
         turns: Counter[int] = Counter()
         groups: dict[tuple[Any, ...], dict[int, Message]] = {}
@@ -124,10 +124,10 @@ class Questions(Sequence[Message]):
         """Bytes of all messages, as encoded."""
         return sum(group.payload for group in self.groups)
 
-    def to(self, nodes: Iterable[int]) -> Questions:
+    def to(self, nodes: Iterable[int]) -> RoundQuestions:
         """Return the questions to some of the nodes."""
         wanted = set(nodes)
-        return Questions(group.among([node for node in group.nodes if node in wanted]) for group in self.groups)
+        return RoundQuestions(group.among([node for node in group.nodes if node in wanted]) for group in self.groups)
 
     def stamp(self, stamp: Callable[[Message], object]) -> None:
         """Call ``stamp`` with each message: those that are built, and others as they are built."""
@@ -142,16 +142,16 @@ def _content(message: Message) -> Mapping[str, Any]:
     return message.content if message.has_content() else {}
 
 
-def _group(built: dict[int, Message]) -> Group:
+def _group(built: dict[int, Message]) -> QuestionGroup:
     first = next(iter(built.values()))
     shared = {name: record for name, record in _content(first).items() if name != OWN}
     own = {node: message.content[OWN] for node, message in built.items() if OWN in _content(message)}
     content = RecordDict(shared) if first.has_content() else None
-    return Group(first.metadata.message_type, content, sorted(built), own, built)
+    return QuestionGroup(first.metadata.message_type, content, sorted(built), own, built)
 
 
 @dataclass(frozen=True, eq=False)
-class Answered:
+class AnswerGroup:
     """Answers to a group of questions, by column; a column that they do not have is None.
 
     Args:
@@ -165,7 +165,7 @@ class Answered:
         built: Replies that came as messages, by node.
     """
 
-    group: Group
+    group: QuestionGroup
     nodes: Sequence[int] = ()
     people: NDArray[np.int64] | None = None
     updates: Updates | None = field(default=None, repr=False)
@@ -174,14 +174,15 @@ class Answered:
     refused: Mapping[int, Refusal] = field(default_factory=dict, repr=False)
     built: dict[int, Message] = field(default_factory=dict, repr=False)
 
-    def among(self, places: Sequence[int], refused: Mapping[int, Refusal]) -> Answered:
+    def among(self, places: Sequence[int], refused: Mapping[int, Refusal]) -> AnswerGroup:
         """Return the answers at some places, with other refusals."""
         if not places:
-            return Answered(self.group, refused=refused)
+            return AnswerGroup(self.group, refused=refused)
         rows = None if self.updates is None else Updates.whole(np.stack([self.updates.row(place) for place in places]))
-        people, right = (None if column is None else column[list(places)] for column in (self.people, self.right))
+        people = None if self.people is None else self.people[list(places)]
+        right = None if self.right is None else self.right[list(places)]
         others = None if self.others is None else [self.others[place] for place in places]
-        return Answered(self.group, [self.nodes[place] for place in places], people, rows, right, others, refused)
+        return AnswerGroup(self.group, [self.nodes[place] for place in places], people, rows, right, others, refused)
 
     def message(self, place: int) -> Message:
         """Return the reply of one node."""
@@ -213,21 +214,21 @@ class Answered:
         return len(self.nodes) * (payload_bytes(first.content) - sum(others[:1])) + sum(others)
 
 
-class Answers(Sequence[Message]):
+class RoundAnswers(Sequence[Message]):
     """The answers to the questions of a round, in the order of the nodes; then the refusals.
 
     Args:
         parts: Answers to the groups of the questions.
     """
 
-    def __init__(self, parts: Iterable[Answered]) -> None:
+    def __init__(self, parts: Iterable[AnswerGroup]) -> None:
         self.parts = list(parts)
         self.seen = False  # whether somebody looked at a message, and may have changed it
 
     @classmethod
-    def of(cls, replies: Iterable[Message]) -> Answers:
+    def of(cls, replies: Iterable[Message]) -> RoundAnswers:
         """Return answers, or messages that each hold one (:func:`ldpsim.devices.federated.wire.round_reply`)."""
-        if isinstance(replies, Answers) and not replies.seen:
+        if isinstance(replies, RoundAnswers) and not replies.seen:
             return replies
         alike: dict[tuple[str, ...], dict[int, Message]] = {}
         for message in sorted(replies, key=lambda message: message.metadata.src_node_id):
@@ -236,7 +237,7 @@ class Answers(Sequence[Message]):
         return cls(_answered(built) for built in alike.values())
 
     @cached_property
-    def _places(self) -> list[tuple[Answered, int]]:
+    def _places(self) -> list[tuple[AnswerGroup, int]]:
         places = [(node, number, place) for number, part in enumerate(self.parts)
                   for place, node in enumerate(part.nodes)]  # fmt: skip
         return [(self.parts[number], place) for _, number, place in sorted(places)]
@@ -256,11 +257,11 @@ class Answers(Sequence[Message]):
         """Bytes of the answers, as encoded."""
         return sum(part.payload for part in self.parts)
 
-    def accepted(self) -> Answers:
+    def accepted(self) -> RoundAnswers:
         """Return the answers without the refusals."""
-        return Answers(replace(part, refused={}) for part in self.parts if len(part.nodes))
+        return RoundAnswers(replace(part, refused={}) for part in self.parts if len(part.nodes))
 
-    def updates(self) -> Answered | None:
+    def updates(self) -> AnswerGroup | None:
         """Return all answers that have weights as one part; None if there is none."""
         parts = [part for part in self.parts if part.updates is not None]
         if len(parts) < 2:
@@ -268,13 +269,13 @@ class Answers(Sequence[Message]):
         nodes = [node for part in parts for node in part.nodes]
         people, updates = (np.concatenate([cast(Any, part.people) for part in parts]),
                            Updates.joined([cast(Updates, part.updates) for part in parts]))  # fmt: skip
-        return Answered(parts[0].group, nodes, people, updates)
+        return AnswerGroup(parts[0].group, nodes, people, updates)
 
-    def moved(self, at: FloatArray, factors: FloatArray) -> Answers:
+    def moved(self, at: FloatArray, factors: FloatArray) -> RoundAnswers:
         """Return the answers with ``at`` plus each one's difference from it times its factor; all have weights."""
         ends = np.cumsum([len(part.nodes) for part in self.parts])
         each = zip(self.parts, np.split(factors, ends[:-1]), strict=True)
-        return Answers(
+        return RoundAnswers(
             replace(part, updates=cast(Updates, part.updates).moved(at, own), built={}) for part, own in each
         )
 
@@ -284,8 +285,10 @@ class Answers(Sequence[Message]):
 
     def judged(self) -> tuple[float, int]:
         """Return how many people have the class that the model gave, and how many were judged."""
-        parts = [part for part in self.parts if part.right is not None and part.people is not None]
-        return sum(float(part.right.sum()) for part in parts), sum(int(part.people.sum()) for part in parts)  # type: ignore[union-attr]
+        judged = [
+            (part.right, part.people) for part in self.parts if part.right is not None and part.people is not None
+        ]
+        return sum(float(right.sum()) for right, _ in judged), sum(int(people.sum()) for _, people in judged)
 
     def __len__(self) -> int:
         return sum(len(part.nodes) + len(part.refused) for part in self.parts)
@@ -309,7 +312,7 @@ class Answers(Sequence[Message]):
         return (self[place] for place in range(len(self)))
 
 
-def _answered(built: dict[int, Message]) -> Answered:
+def _answered(built: dict[int, Message]) -> AnswerGroup:
     """Return replies of one form by column."""
     contents: list[Any] = [message.content for message in built.values()]
     first = contents[0]
@@ -322,5 +325,5 @@ def _answered(built: dict[int, Message]) -> Answered:
         updates = Updates.whole(np.stack([content["arrays"][WEIGHTS].numpy() for content in contents]))
     if OTHERS in first:
         others = [content[OTHERS] for content in contents]
-    group = Group(next(iter(built.values())).metadata.message_type, None, list(built))
-    return Answered(group, list(built), people, updates, right, others, built=built)
+    group = QuestionGroup(next(iter(built.values())).metadata.message_type, None, list(built))
+    return AnswerGroup(group, list(built), people, updates, right, others, built=built)

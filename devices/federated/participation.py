@@ -34,7 +34,7 @@ from ldpsim.devices.federated import wire
 from ldpsim.devices.federated.exchange import keep_sums, kept_sums, read_neighbours, read_variate
 from ldpsim.devices.federated.local_steps import Stack, next_variates, variate_size
 from ldpsim.devices.federated.members import Members, contribution_of, inputs_of, stack_of
-from ldpsim.devices.federated.messages import Answered, Group, Questions
+from ldpsim.devices.federated.messages import AnswerGroup, QuestionGroup, RoundQuestions
 from ldpsim.devices.federated.updates import Updates
 from ldpsim.devices.federated.wire import Round, read_round, record_of
 from ldpsim.devices.ledger.ledger import CounterMismatch, Ledger, LedgerDamaged
@@ -56,8 +56,8 @@ TRAINING: dict[str, AnswerKind | None] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
-    """What some devices train on: it stays the same in all rounds of a training.
+class DeviceInputs:
+    """Data that some devices train on, the same in all rounds of a training.
 
     Args:
         records: Their records.
@@ -74,16 +74,18 @@ class Inputs:
 class KeptInputs:
     """The inputs of the devices of each ledger that answered last, by kind of the answer."""
 
-    _kept: dict[tuple[int, str], tuple[object, Inputs]] = field(default_factory=dict)
+    _kept: dict[tuple[int, str], tuple[object, DeviceInputs]] = field(default_factory=dict)
 
-    def of(self, home: DeviceStore, devices: Sequence[int], request: Round, kind: AnswerKind, received: Path) -> Inputs:
+    def of(
+        self, store: DeviceStore, devices: Sequence[int], request: Round, kind: AnswerKind, received: Path
+    ) -> DeviceInputs:  # fmt: skip
         """Return the inputs of devices of one ledger, which may answer."""
-        place = devices[0] // home.shard, kind
+        place = devices[0] // store.shard, kind
         dtype = None if request.weights is None else request.weights.dtype
         key = request.task, dtype, tuple(devices)
         kept = self._kept.get(place)
         if kept is None or kept[0] != key:
-            kept = self._kept[place] = key, _inputs(home, devices, request.task, kind, dtype, received)
+            kept = self._kept[place] = key, _inputs(store, devices, request.task, kind, dtype, received)
         return kept[1]
 
     def forget(self) -> None:
@@ -92,53 +94,53 @@ class KeptInputs:
 
 
 def _inputs(
-    home: DeviceStore, devices: Sequence[int], task: Task, kind: AnswerKind, dtype: np.dtype[Any] | None, received: Path
-) -> Inputs:  # fmt: skip
-    records = records_of(home.population, devices)
-    secrets = [secret.tobytes() for secret in home.secrets[list(devices)]]
+    store: DeviceStore, devices: Sequence[int], task: Task, kind: AnswerKind, dtype: np.dtype[Any] | None, received: Path
+) -> DeviceInputs:  # fmt: skip
+    records = records_of(store.population, devices)
+    secrets = [secret.tobytes() for secret in store.secrets[list(devices)]]
     columns = [data_messages(records, name) for name in task.scope(kind)]
     each = zip(secrets, zip(*columns, strict=True), strict=True)
     digests = [b"".join(hmac.digest(secret, data, "sha256") for data in own) for secret, own in each]
     if dtype is None:
-        return Inputs(records, digests, None)
+        return DeviceInputs(records, digests, None)
     if task.sees != "sums":
-        return Inputs(records, digests, stack_of(records, task, dtype))
+        return DeviceInputs(records, digests, stack_of(records, task, dtype))
     sums = [kept_sums(received, task, device) for device in devices]
     inputs = [inputs_of(int(label), task, dtype, own) for label, own in zip(records.labels, sums, strict=True) if own]
-    return Inputs(records, digests, Stack.of(inputs, task))
+    return DeviceInputs(records, digests, Stack.of(inputs, task))
 
 
 def answer_round(
-    home: DeviceStore, devices: Sequence[int], group: Group, received: Path, kept: KeptInputs
-) -> list[Answered]:  # fmt: skip
+    store: DeviceStore, devices: Sequence[int], group: QuestionGroup, received: Path, kept: KeptInputs
+) -> list[AnswerGroup]:  # fmt: skip
     """Answer the questions of one round; the answers are committed when this returns, and may leave.
 
     Args:
-        home: The devices' folder, enrolled to train.
+        store: The devices' folder, enrolled to train.
         devices: Public numbers, in rising order, of one ledger.
         group: The questions to their nodes, in the same order.
         received: Folder in which the devices keep values that they are sent.
         kept: Inputs of earlier rounds.
     """
-    batch = _Batch(home, devices, group, received, kept)
+    batch = _Batch(store, devices, group, received, kept)
     try:
-        ledger = home.ledger(devices[0])
+        ledger = store.ledger(devices[0])
         with ledger.transaction(batch.here):
             answered = batch.answered(ledger)
     except CounterMismatch as error:  # it is committed, but nothing of these devices may leave
         return [_without(answered, batch.nodes, error.devices)]
     except (LedgerDamaged, OSError):
-        return [Answered(group, refused=dict.fromkeys(group.nodes, Refusal.LEDGER_DAMAGED))]
+        return [AnswerGroup(group, refused=dict.fromkeys(group.nodes, Refusal.LEDGER_DAMAGED))]
     except Exception:
         # A malformed message. Nothing was committed, so each is answered alone: that one is refused.
         if len(devices) > 1:
             alone = ((device, group.among([node])) for device, node in batch.nodes.items())
-            return [one for device, own in alone for one in answer_round(home, [device], own, received, kept)]
-        return [Answered(group, refused={group.nodes[0]: Device(devices[0], home).refuse(Refusal.UNKNOWN_QUERY)})]
+            return [one for device, own in alone for one in answer_round(store, [device], own, received, kept)]
+        return [AnswerGroup(group, refused={group.nodes[0]: Device(devices[0], store).refuse(Refusal.UNKNOWN_QUERY)})]
     return [answered]
 
 
-def _without(answered: Answered, nodes: Mapping[int, int], lost: frozenset[int]) -> Answered:
+def _without(answered: AnswerGroup, nodes: Mapping[int, int], lost: frozenset[int]) -> AnswerGroup:
     """Return the answers without those of some devices, which get ``COUNTER_MISMATCH``."""
     gone = {node for device, node in nodes.items() if device in lost}
     refused = {**answered.refused, **dict.fromkeys(sorted(gone), Refusal.COUNTER_MISMATCH)}
@@ -149,18 +151,18 @@ class _Batch:
     """Devices of one ledger that are asked the same; the arguments are those of :func:`answer_round`."""
 
     def __init__(
-        self, home: DeviceStore, devices: Sequence[int], group: Group, received: Path, kept: KeptInputs
+        self, store: DeviceStore, devices: Sequence[int], group: QuestionGroup, received: Path, kept: KeptInputs
     ) -> None:  # fmt: skip
-        self.home, self.group, self.received, self.kept = home, group, received, kept
+        self.store, self.group, self.received, self.kept = store, group, received, kept
         self.kind = TRAINING[group.kind]
         self.nodes = dict(zip(devices, group.nodes, strict=True))
-        self.here = [device for device in devices if device in home.lives_here]
-        self.refused = {device: Refusal.LEDGER_DAMAGED for device in devices if device not in home.lives_here}
+        self.here = [device for device in devices if device in store.lives_here]
+        self.refused = {device: Refusal.LEDGER_DAMAGED for device in devices if device not in store.lives_here}
         self.asked: dict[int, Round] = {}  # by device that is told something of its own
 
-    def answered(self, ledger: Ledger) -> Answered:
+    def answered(self, ledger: Ledger) -> AnswerGroup:
         """Read, decide, compute and enter; in a transaction of the devices' ledger."""
-        keys = self.home.seal_keys(self.here)
+        keys = self.store.seal_keys(self.here)
         ends = ledger.training_ends(keys)
         try:
             request = read_round(self.group.content)
@@ -174,7 +176,7 @@ class _Batch:
         if not permitted:
             return self._answers([])
         devices = list(permitted)
-        inputs = self.kept.of(self.home, devices, request, self.kind, self.received)
+        inputs = self.kept.of(self.store, devices, request, self.kind, self.received)
         columns = self._computed(ledger, inputs, permitted, request, self.kind)
         questions = [self._asked(device, request).question() for device in devices]
         loss = task.loss(self.kind)
@@ -185,9 +187,9 @@ class _Batch:
         ledger.enter_round(rows, permitted, keys, questions=questions, loss=loss)
         return self._answers(devices, **columns)
 
-    def _answers(self, devices: Sequence[int], **columns: Any) -> Answered:
+    def _answers(self, devices: Sequence[int], **columns: Any) -> AnswerGroup:
         refused = {self.nodes[device]: refusal for device, refusal in self.refused.items()}
-        return Answered(self.group, [self.nodes[device] for device in devices], refused=refused, **columns)
+        return AnswerGroup(self.group, [self.nodes[device] for device in devices], refused=refused, **columns)
 
     def _refuse(self, ends: Mapping[int, TrainingEnd | LedgerDamaged], refusal: Refusal) -> None:
         """Refuse everybody; a damaged ledger gives the same answer to everything."""
@@ -196,9 +198,9 @@ class _Batch:
     def _asked(self, device: int, request: Round) -> Round:
         return self.asked.get(device, request)
 
-    def _received(self, ends: Mapping[int, TrainingEnd | LedgerDamaged], request: Round) -> Answered:
+    def _received(self, ends: Mapping[int, TrainingEnd | LedgerDamaged], request: Round) -> AnswerGroup:
         """Keep the values that the devices are sent: nothing is released by it."""
-        if not self.home.policy.allows_round(request.task, "update", Loss(0.0, 0.0)):
+        if not self.store.policy.allows_round(request.task, "update", Loss(0.0, 0.0)):
             self._refuse(ends, Refusal.POLICY_REFUSED)
             return self._answers([])
         self.kept.forget()
@@ -224,7 +226,7 @@ class _Batch:
                 self.refused[device] = Refusal.of(end)
                 continue
             if end.spent not in allowed:
-                allowed[end.spent] = self.home.policy.allows_round(task, kind, end.spent)
+                allowed[end.spent] = self.store.policy.allows_round(task, kind, end.spent)
             try:
                 if self.group.own and (own := self.group.own.get(self.nodes[device])) is not None:
                     self.asked[device] = _checked_own(request.for_party(own), kind)
@@ -241,7 +243,12 @@ class _Batch:
         return permitted
 
     def _computed(
-        self, ledger: Ledger, inputs: Inputs, permitted: Mapping[int, TrainingEnd], request: Round, kind: AnswerKind
+        self,
+        ledger: Ledger,
+        inputs: DeviceInputs,
+        permitted: Mapping[int, TrainingEnd],
+        request: Round,
+        kind: AnswerKind,
     ) -> dict[str, Any]:
         """Return the answers by column."""
         task, devices, stack = request.task, list(permitted), inputs.stack
@@ -253,7 +260,7 @@ class _Batch:
                 question, nonce = self._asked(device, request).question(), ledger.nonce(device)
                 parts = [b"training noise", kind.encode(), question, end.head.answers.to_bytes(8, "little"), digest]
                 noise_keys.append(
-                    derive_key(self.home.secrets[device].tobytes(), *parts, *([nonce] if nonce else []))
+                    derive_key(self.store.secrets[device].tobytes(), *parts, *([nonce] if nonce else []))
                 )  # fmt: skip
         lists = [self._asked(device, request).own is None for device in devices]
         return _computed(request, kind, inputs.records, stack, lists=lists, noise_keys=noise_keys)
@@ -325,7 +332,7 @@ def _computed(
     request: Round, kind: AnswerKind, parties: Sequence[Record | Members], stack: Stack | None, *,
     lists: Sequence[bool] = (), noise_keys: Sequence[bytes] = (), index: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the answers of parties by column (:class:`ldpsim.devices.federated.messages.Answered`).
+    """Return the answers of parties by column (:class:`ldpsim.devices.federated.messages.AnswerGroup`).
 
     Args:
         request: The round.
@@ -380,17 +387,17 @@ def _representations(
 def answer_as_silo(folder: Path, message: Message, kind: AnswerKind | None) -> Message:
     """Answer one message for the silo of a folder, ``silo-<number>``. A malformed message gets ``UNKNOWN_QUERY``."""
     try:
-        (group,) = Questions.of([message]).groups
+        (group,) = RoundQuestions.of([message]).groups
         request = read_round(message.content if message.has_content() else None)
         task, index = _checked(request, kind, silo=True), int(folder.name.rpartition("-")[2])
         if kind is None:
             keep_sums(folder, task, index, request.own)
-            return Answered(group, group.nodes, others=[ArrayRecord()]).message(0)
+            return AnswerGroup(group, group.nodes, others=[ArrayRecord()]).message(0)
         members, stack = _members(str(folder), os.getpid()), None
         if request.weights is not None:
             sums = _kept_sums(folder, task, index) if task.sees == "sums" else None
             stack = Stack.of([members.inputs(task, sums, training=kind == "update")], task)
-        return Answered(group, group.nodes, **_computed(request, kind, [members], stack, index=index)).message(0)
+        return AnswerGroup(group, group.nodes, **_computed(request, kind, [members], stack, index=index)).message(0)
     except Exception:  # Flower would send the text of an exception to the server
         return reply(Refusal.UNKNOWN_QUERY, message, device=-1)
 

@@ -17,7 +17,7 @@ from flwr.serverapp import Grid
 from ldpsim.curator.steps import track
 from ldpsim.devices.client_app import app
 from ldpsim.devices.enrolment.state import State
-from ldpsim.devices.federated.messages import Answers, Questions
+from ldpsim.devices.federated.messages import RoundAnswers, RoundQuestions
 from ldpsim.devices.fleet import DrawPool, Fleet
 from ldpsim.strategies.engines.flower_private import assume_identity, set_message_id
 from ldpsim.strategies.rounds.messages import Outbox
@@ -102,11 +102,11 @@ class DirectGrid(Grid):
         """
         if self.takes_batches and isinstance(messages, Outbox):
             return track(self.deliver(self._number(messages.once())), len(messages))
-        if isinstance(messages, Questions):
+        if isinstance(messages, RoundQuestions):
             self._check_nodes(messages.nodes)
             messages.stamp(self._stamp)
             replies = self.deliver(messages)
-            return replies if isinstance(replies, Answers) else list(track(replies, len(messages)))
+            return replies if isinstance(replies, RoundAnswers) else list(track(replies, len(messages)))
         numbered = list(self._number(messages))
         return list(track(self.deliver(numbered), len(numbered)))
 

@@ -24,7 +24,7 @@ from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.federated.exchange import Shared, read_contribution, rows_record
 from ldpsim.devices.federated.local_steps import SparseRows
-from ldpsim.devices.federated.messages import Answered, Answers, Group, Questions
+from ldpsim.devices.federated.messages import AnswerGroup, QuestionGroup, RoundAnswers, RoundQuestions
 from ldpsim.devices.federated.wire import (
     EXCHANGE_TYPE,
     RECEIVE_TYPE,
@@ -172,7 +172,7 @@ class TrainingGrid(Grid):
 
     def exchange(
         self, messages: Iterable[Message], phase: str, number: int = 0, *, timeout: float | None = None
-    ) -> Answers:
+    ) -> RoundAnswers:
         """Deliver messages of any kind, count them under ``phase``, and return the valid answers by node.
 
         The bytes of other replies are not counted. A node that does not answer within ``timeout`` seconds is silent.
@@ -180,9 +180,9 @@ class TrainingGrid(Grid):
         Raises:
             TooManyFailed: where more of them failed than may.
         """
-        questions = Questions.of(messages)
+        questions = RoundQuestions.of(messages)
         if not questions:
-            return Answers([])
+            return RoundAnswers([])
         tally, cost = self.tally, self.tally.phases.setdefault(phase, Phase())
         cost.rounds += 1
         nodes = questions.nodes
@@ -190,9 +190,9 @@ class TrainingGrid(Grid):
         cost.downlink_bytes += questions.payload
         cost.messages += len(nodes)
         heard = questions.to(node for node in nodes if not self.drops(node, number))
-        replies = self.inner.send_and_receive(heard, timeout=timeout) if heard else Answers([])
+        replies = self.inner.send_and_receive(heard, timeout=timeout) if heard else RoundAnswers([])
         failed: dict[int, str] = {}
-        if isinstance(replies, Answers):  # of devices in this process: they are what those devices send
+        if isinstance(replies, RoundAnswers):  # of devices in this process: they are what those devices send
             answers = replies
             cost.messages += len(answers)
         else:
@@ -206,8 +206,8 @@ class TrainingGrid(Grid):
         return answers.accepted()
 
     def _judged(
-        self, questions: Questions, replies: Iterable[Message], cost: Phase
-    ) -> tuple[Answers, dict[int, str]]:  # fmt: skip
+        self, questions: RoundQuestions, replies: Iterable[Message], cost: Phase
+    ) -> tuple[RoundAnswers, dict[int, str]]:  # fmt: skip
         """Return the valid answers and the refusals among messages, and what was wrong with the others, by node."""
         waiting = {message.metadata.dst_node_id: message for message in questions}
         valid, refused, failed = list[Message](), dict[int, Refusal](), dict[int, str]()
@@ -224,7 +224,7 @@ class TrainingGrid(Grid):
                 failed[node] = problem
             else:
                 valid.append(reply)
-        return Answers([*Answers.of(valid).parts, Answered(questions.groups[0], refused=refused)]), failed
+        return RoundAnswers([*RoundAnswers.of(valid).parts, AnswerGroup(questions.groups[0], refused=refused)]), failed
 
     def _note(self, failed: Mapping[int, str], messages: Sequence[Message], when: str) -> None:
         """Count the nodes that failed and name the new ones; TooManyFailed where there are too many."""
@@ -268,13 +268,13 @@ def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], people: 
     """
     config = ConfigRecord({"task": task.to_bytes()})
     content = round_content(None, config)
-    told = grid.exchange(Questions([Group(EXCHANGE_TYPE, content, nodes)]), "contribution").others()
+    told = grid.exchange(RoundQuestions([QuestionGroup(EXCHANGE_TYPE, content, nodes)]), "contribution").others()
     came = {node: read_contribution(record, task, people) for node, record in sorted(told.items())}
     if came:
         sums = dict(
             _sums_of_silos(came, task, people) if task.of_silos else _sums_of_devices(came, task, people, trained)
         )
-        grid.exchange(Questions([Group(RECEIVE_TYPE, content, sorted(sums), sums)]), "sums")
+        grid.exchange(RoundQuestions([QuestionGroup(RECEIVE_TYPE, content, sorted(sums), sums)]), "sums")
 
 
 def _sums_of_devices(

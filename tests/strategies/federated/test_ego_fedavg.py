@@ -12,7 +12,7 @@ from flwr.app import ConfigRecord, Message, RecordDict
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import enrol
-from ldpsim.devices.federated.messages import Answers
+from ldpsim.devices.federated.messages import RoundAnswers
 from ldpsim.devices.federated.wire import EXCHANGE_TYPE, record_of, round_reply, weights_record
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
@@ -78,6 +78,6 @@ def test_a_neighbour_that_is_no_node_is_left_out() -> None:
     listed = np.array([0, 2, 3, 90], np.int32)
     sent = [record_of(values=np.float32([v, v]), neighbours=listed) for v in (3.0, 2.0)]
     replies = [round_reply(message, others=data) for data, message in zip(sent, asked, strict=True)]
-    strategy._keep(Answers.of(replies), "float32")
+    strategy._keep(RoundAnswers.of(replies), "float32")
     assert {node: values.tolist() for node, values in strategy.sent.items()} == {3: [3.0, 3.0], 2: [2.0, 2.0]}
     assert strategy.neighbours == {3: [1, 3], 2: [1, 3]}

@@ -17,7 +17,7 @@ from ldpsim.devices.client_app import app
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.federated.messages import Answers, Questions
+from ldpsim.devices.federated.messages import RoundAnswers, RoundQuestions
 from ldpsim.devices.federated.wire import WEIGHTS, round_content, weights_record
 from ldpsim.devices.network import FloatArray
 from ldpsim.devices.policy.policy import policy_for_training
@@ -170,16 +170,16 @@ def test_no_message_is_built_that_nobody_looks_at(state: State, monkeypatch: pyt
     inner = LocalGrid(state.folder, PEOPLE)
     with monkeypatch.context() as patch:
         patch.setattr("ldpsim.devices.federated.messages.Message", None)
-        patch.setattr("ldpsim.devices.federated.messages.Answered.payload", 0)
+        patch.setattr("ldpsim.devices.federated.messages.AnswerGroup.payload", 0)
         trained(inner, Average(**EVERYBODY))
     grid, content = TrainingGrid(inner, train=lambda r: []), asked(9, [0])[0].content
-    questions = Questions.of([Message(content, node, MessageType.TRAIN) for node in (7, 2)])
+    questions = RoundQuestions.of([Message(content, node, MessageType.TRAIN) for node in (7, 2)])
     answers = grid.exchange(questions, "more")
     assert [reply.metadata.src_node_id for reply in answers] == answers.nodes == [2, 7]
     assert answers[0] is answers[0] and questions[1] is questions[1]  # a message that was built is kept
     kept = answers[1].content.array_records["arrays"].pop(WEIGHTS).numpy()
     answers[1].content["arrays"] = weights_record(kept + 1)
-    found = Answers.of(answers).updates()
+    found = RoundAnswers.of(answers).updates()
     assert found is not None and found.updates is not None and np.array_equal(found.updates.row(1), kept + 1)
 
 
@@ -191,8 +191,8 @@ def test_bytes_are_those_of_encoded_messages(method: str, tmp_path: Path, monkey
     down, up = dict[str, int](), dict[str, int]()
 
     class Weighing(TrainingGrid):
-        def exchange(self, messages: Iterable[Message], phase: str, *more: Any, **named: Any) -> Answers:
-            questions = Questions.of(messages)
+        def exchange(self, messages: Iterable[Message], phase: str, *more: Any, **named: Any) -> RoundAnswers:
+            questions = RoundQuestions.of(messages)
             answers = super().exchange(questions, phase, *more, **named)
             for name, sent in ((down, questions), (up, answers)):
                 total = sum(payload_bytes(message.content) for message in sent)

@@ -30,7 +30,7 @@ from typer.main import get_command
 from ldpsim.cli.main import app
 from ldpsim.devices import fleet
 from ldpsim.devices.enrolment import state as enrolment
-from ldpsim.devices.federated.messages import Answers
+from ldpsim.devices.federated.messages import RoundAnswers
 from ldpsim.devices.fleet import Fleet
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.strategies.engines.grids import LocalGrid
@@ -87,7 +87,7 @@ def run(args: list[str], moment: str | None, count: int) -> None:
 
         def delivered(self: LocalGrid, messages: Any) -> Any:
             replies = deliver(self, messages)
-            return replies if isinstance(replies, Answers) else leaving(replies)
+            return replies if isinstance(replies, RoundAnswers) else leaving(replies)
 
         LocalGrid.deliver = delivered  # type: ignore[method-assign]
         around(fleet, "answer_round", first=False, times=lambda home, devices, *_: len(devices))
