@@ -92,9 +92,9 @@ def test_a_round_is_one_read_one_insert_and_one_commit_before_any_reply(
 def test_a_single_device_is_a_batch_of_one(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[list[int]] = []
 
-    def answer(home: Any, devices: Any, *more: Any) -> Any:
+    def answer(store: Any, devices: Any, *more: Any) -> Any:
         batches.append(list(devices))
-        return real(home, devices, *more)
+        return real(store, devices, *more)
 
     real = fleet.answer_round
     monkeypatch.setattr(fleet, "answer_round", answer)

@@ -90,7 +90,7 @@ def run(args: list[str], moment: str | None, count: int) -> None:
             return replies if isinstance(replies, RoundAnswers) else leaving(replies)
 
         LocalGrid.deliver = delivered  # type: ignore[method-assign]
-        around(fleet, "answer_round", first=False, times=lambda home, devices, *_: len(devices))
+        around(fleet, "answer_round", first=False, times=lambda store, devices, *_: len(devices))
     elif moment is not None:
         owner, name, first = {
             "grouping": (several_rounds, "made_once", False), "chunk": (teaching, "train_chunk", False),
