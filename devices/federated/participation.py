@@ -94,7 +94,8 @@ class KeptInputs:
 
 
 def _inputs(
-    store: DeviceStore, devices: Sequence[int], task: Task, kind: AnswerKind, dtype: np.dtype[Any] | None, received: Path
+    store: DeviceStore, devices: Sequence[int], task: Task, kind: AnswerKind, dtype: np.dtype[Any] | None,
+    received: Path,
 ) -> DeviceInputs:  # fmt: skip
     records = records_of(store.population, devices)
     secrets = [secret.tobytes() for secret in store.secrets[list(devices)]]
