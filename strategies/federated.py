@@ -358,13 +358,16 @@ class _Clipping(Strategy):
         clipped = norms > self.clipping_norm
         factors = np.divide(self.clipping_norm, norms, out=np.ones_like(norms), where=clipped)
         with seeded(derive(self.noise_seed, "noise of the server", server_round)):
-            self._adapt(int(clipped.sum()))
+            following = self._next_norm(int(clipped.sum()))
             arrays, metrics = self.strategy.aggregate_train(server_round, answers.moved(sent, factors))
             wrapper: Any = self  # Flower's
-            return None if arrays is None else wrapper._add_noise_to_aggregated_arrays(arrays), metrics
+            noisy = None if arrays is None else wrapper._add_noise_to_aggregated_arrays(arrays)
+        self.clipping_norm = following  # Flower's own wrapper moves it before the noise, which may then be too small
+        return noisy, metrics
 
-    def _adapt(self, clipped: int) -> None:
-        """Move the clipping norm, given how many updates were clipped."""
+    def _next_norm(self, clipped: int) -> float:
+        """Return the clipping norm of the next round, given how many updates were clipped."""
+        return self.clipping_norm
 
     def state(self) -> ServerState:
         """Return the state of the wrapped strategy."""
@@ -382,9 +385,12 @@ class FixedClipping(_Clipping, DifferentialPrivacyServerSideFixedClipping):
 class AdaptiveClipping(_Clipping, DifferentialPrivacyServerSideAdaptiveClipping):
     """Flower's wrapper for adaptive clipping, with noise for the number of answers. Its state is the clipping norm."""
 
-    def _adapt(self, clipped: int) -> None:
-        """Move it as Flower does."""
+    def _next_norm(self, clipped: int) -> float:
+        """Return the norm that Flower moves to."""
+        present = self.clipping_norm
         self._geometric_update(self._noisy_fraction(clipped, self.num_sampled_clients))
+        following, self.clipping_norm = self.clipping_norm, present
+        return following
 
     def state(self) -> ServerState:
         """Return the clipping norm, and the state of the wrapped strategy."""

@@ -257,6 +257,28 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
         assert noise_of(replies) == pytest.approx(3.0 * 2.0 / replies, rel=0.1)
 
 
+def test_noise_of_an_adaptive_round_is_that_of_the_norm_that_clipped_it() -> None:
+    """Everybody is clipped, so the next norm is about a tenth smaller: noise for that one would be too small."""
+    from flwr.app import ConfigRecord, MetricRecord
+
+    from ldpsim.curator.methods.federated.private import DPFedAvg
+    from ldpsim.devices.federated.wire import weights_record
+    from ldpsim.strategies.federated import AdaptiveClipping, private
+
+    start, replies = np.zeros(40_000), 50
+    strategy = private(FedAvg(**EVERYBODY), DPFedAvg(clip=2.0, clipping="adaptive"), multiplier=1.0, sample=replies,
+                       noise_seed=1)  # fmt: skip
+    assert isinstance(strategy, AdaptiveClipping)
+    strategy.current_arrays = weights_record(start)
+    told, update = RecordDict({"config": ConfigRecord()}), {"arrays": weights_record(start + 1.0)}
+    asked = [Message(told, node, MessageType.TRAIN) for node in range(1, replies + 1)]
+    metrics = {"metrics": MetricRecord({"num-examples": 1})}
+    arrays, _ = strategy.aggregate_train(1, [Message(RecordDict(update | metrics), reply_to=one) for one in asked])
+    assert arrays is not None and strategy.clipping_norm < 2.0 * 0.95
+    noise = arrays[WEIGHTS].numpy().std()
+    assert noise == pytest.approx(strategy.noise_multiplier * 2.0 / replies, rel=0.02)  # 5 deviations of its estimate
+
+
 def test_who_trains_in_a_round_and_who_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training people alone train, drawn anew in each round; validation people alone judge."""
     monkeypatch.setattr(kinds, "Training", Watched)
