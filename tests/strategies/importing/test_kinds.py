@@ -173,7 +173,7 @@ KINDS: dict[str, list[Case]] = {
         of(market(CHAIN), FROM_1, "g.edges"),
         of(market(coo_array(([1], ([0], [1])), shape=(4, 4))), ("1-2", 4), "g.mtx"),
         of(market(CHAIN, comment="made by hand\nsecond line"), FROM_1, "g.mtx"),
-        of(market(coo_array(([1], ([0], [1])), shape=(3, 4))), "a matrix of 3 rows and 4 columns (coordinate)", "g.mtx"),
+        of(market(coo_array(([1], ([0], [1])), shape=(3, 4))), "a matrix of 3 rows and 4 columns", "g.mtx"),
         of(market(np.eye(3)), "g.mtx cannot be read: a matrix of 3 rows and 3 columns (array)", "g.mtx"),
         of("3 3 2\n1 2\n2 3\n", "g.mtx cannot be read: ", "g.mtx"),
     ],
