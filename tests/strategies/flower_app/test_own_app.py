@@ -58,10 +58,12 @@ def test_the_app_of_the_page_runs_under_flower(tmp_path: Path, monkeypatch: pyte
     with Flower(simulation=True, log=log) as flower:
         folder = own_app_folder(flower.folder / "app", default_config())
         flower.start_run(folder, {"method": "rr", "settings": "epochs=1"}, federation=federation).wait(600)
+        flower.start_run(folder, {}, federation="num-supernodes=2 client-resources-num-cpus=1").wait(600)
     printed = log.read_text(errors="replace")
     (result,) = tmp_path.glob("flwr/run-*/rr-generated-*/result.json")
     assert f"60 of 60 people reported; {result}" in printed, printed[-2000:]
     assert f"graph: {result.with_name('graph.npz')}" in printed and result.with_name("graph.npz").exists()
+    assert "error: 2 SuperNodes are 2 people, too few" in printed and "Traceback" not in printed
     (table,) = re.findall(r"\| line \| from \| meaning \|\n(.*?)\n\n", PAGE, re.DOTALL)
     told = " ".join(re.sub(r"\x1b\[[\d;]*m", "", printed).split())
     for line in re.findall(r"^\| `(.*?)` \|", table, re.MULTILINE):
