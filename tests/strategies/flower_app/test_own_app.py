@@ -32,6 +32,7 @@ def test_the_page_has_the_file_and_the_command_that_the_program_writes(tmp_path:
     shown = CliRunner().invoke(command, ["curator", "app", str(folder), "--own"])
     assert shown.exit_code == 0 and f"flwr run '{folder}' --stream" in shown.stderr, shown.output
     assert (folder / "my_app.py").read_text() == code and len(code.splitlines()) <= 17
+    assert "export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION=1\n" in shown.stderr
     assert f'flwr run my-app --stream --federation-config "{FEDERATION}"' in PAGE
     assert CliRunner().invoke(command, ["curator", "app", str(folder), "--own"]).exit_code == 2
 
