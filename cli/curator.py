@@ -116,6 +116,7 @@ def write_app(
     if own:
         own_app_folder(path, default_config())
         echo(f"{path}: my_app.py and pyproject.toml; with 300 people on this machine:", err=True)
+        echo("  export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION=1", err=True)
         echo(f'  flwr run {shlex.quote(str(path))} --stream --federation-config "{FEDERATION}"', err=True)
     else:
         app_folder(path, default_config())

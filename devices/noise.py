@@ -97,7 +97,7 @@ class NoiseStream:
         return self._keystream(_HIGH).update(_blank(size))
 
     def skip(self, size: int) -> None:
-        """Leave out ``size`` words, which were drawn elsewhere (:class:`Draws`)."""
+        """Leave out ``size`` words, which were drawn elsewhere (:class:`Noise`)."""
         if size:
             self._draw(_HIGH, size)
 

@@ -17,7 +17,6 @@ from flwr.serverapp import Grid, ServerApp
 # takes a module that is only half imported for a whole one ("Unable to load attribute app"), so
 # the ClientApp must not be imported for the first time while this app runs.
 import ldpsim.devices.client_app  # noqa: F401
-from ldpsim.strategies.engines.flower_private import errors_in_one_line
 
 app = ServerApp()
 
@@ -26,7 +25,5 @@ app = ServerApp()
 def main(grid: Grid, context: Context) -> None:
     """Run what the configuration names on the nodes of a Grid."""
     from ldpsim.strategies.flower_app.simulation import run_on_grid
-    from ldpsim.strategies.runs.errors import Refused, RunFailed
 
-    errors_in_one_line(ValueError, TimeoutError, Refused, RunFailed)
     run_on_grid(grid, context)

@@ -1,4 +1,4 @@
-"""The tutorial's own code, installed as a distribution that is thrown away, run as a person would."""
+"""The tutorial's code and a network of one's own, run as a person would; the pages are read, and nothing is copied."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -22,6 +23,7 @@ from ldpsim.devices.mechanisms.base import one_report, one_value
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
+NETWORK_PAGE = (ROOT / "docs" / "from-python.md").read_text()
 
 
 def _block(language: str) -> str:
@@ -29,27 +31,54 @@ def _block(language: str) -> str:
     return str(found)
 
 
-def test_its_command_prints_the_lines_that_it_shows(tmp_path: Path) -> None:
-    """The words to the letter; figures of another processor within three points."""
-    (command,) = re.findall(r"^ldpsim (run --method mine .*)$", PAGE, re.MULTILINE)
-    (tmp_path / "mine.py").write_text(_block("python"))
-    (metadata := tmp_path / "mine-1.0.dist-info").mkdir()
+def _install(folder: Path) -> None:
+    """Write the module, and the metadata that ``pip install`` would write."""
+    (folder / "mine.py").write_text(_block("python"))
+    (metadata := folder / "mine-1.0.dist-info").mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
     points = tomllib.loads(_block("toml"))["project"]["entry-points"]
     (metadata / "entry_points.txt").write_text("".join(
         f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in names.items())
         for group, names in points.items()))  # fmt: skip
+
+
+def _write_network(folder: Path) -> None:
+    (block,) = re.findall(r"^```python\n(import torch\n.*?)^```", NETWORK_PAGE, re.MULTILINE | re.DOTALL)
+    (folder / "mine.py").write_text(block)
+
+
+def _shown(page: str) -> list[tuple[str, str]]:
+    """Return each command of a page that is followed by lines of what it prints, and these lines."""
+    found = re.findall(
+        r"^```sh\n(ldpsim [^\n]*)\n```\n(?:(?!```).)*?^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL
+    )
+    return [(command, lines) for command, lines in found if " mine" in command or command == "ldpsim methods"]
+
+
+CASES = [*((_install, *pair) for pair in _shown(PAGE)), *((_write_network, *pair) for pair in _shown(NETWORK_PAGE))]
+
+
+def test_the_commands_were_found() -> None:
+    words = " ".join(command for _, command, _ in CASES)
+    assert all(part in words for part in ("methods", "run --method mine", "audit mine", "--gnn mine:MyNet"))
+
+
+@pytest.mark.parametrize(("prepare", "command", "lines"), CASES, ids=[command for _, command, _ in CASES])
+def test_a_command_prints_the_lines_that_the_page_shows(
+    prepare: Callable[[Path], None], command: str, lines: str, tmp_path: Path
+) -> None:
+    """The words to the letter; figures of another processor within three points."""
+    prepare(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-m", "ldpsim.cli.main", *shlex.split(command)], cwd=tmp_path, capture_output=True, text=True,
-        check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]), "COLUMNS": "80"},
+        [sys.executable, "-m", "ldpsim.cli.main", *shlex.split(command)[1:]], cwd=tmp_path, capture_output=True,
+        text=True, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]), "COLUMNS": "80"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     shown = " ".join(done.stdout.replace("│", " ").split())
-    lines = _block("text").splitlines()
-    assert len(lines) == 5
-    for line in lines:
+    for line in lines.splitlines():
         words, figures = " ".join(line.split()), re.findall(r"\d+\.\d+", line)
-        found = re.search(re.sub(r"\d+\\\.\d+", r"(\\d+\.\\d+)", re.escape(words)), shown)
+        found = re.search(re.sub(r"\d+\\\.\d+", r"(\\d+\\.\\d+)", re.escape(words)), shown)
         assert found is not None, line
         near = 3.0 if "%" in line else 0.03
         assert [float(one) for one in found.groups()] == pytest.approx([float(one) for one in figures], abs=near), line

@@ -41,7 +41,9 @@ from ldpsim.devices.datasets import GENERATED, SMALLEST_GENERATED, TABLE, names
 from ldpsim.devices.enrolment.state import State, is_enrolled
 from ldpsim.devices.wire import WHOAMI_TYPE, read_introduction
 from ldpsim.strategies.engines.collect import Connect, Connection
+from ldpsim.strategies.engines.flower_private import errors_in_one_line
 from ldpsim.strategies.flower_app.deployed import PublicFile, check_terms, options_given, run_deployed
+from ldpsim.strategies.runs.errors import Refused, RunFailed
 from ldpsim.strategies.setup.option_spec import declared
 from ldpsim.strategies.setup.options import RunOptions
 
@@ -134,6 +136,8 @@ OWN_KEYS: dict[str, str | int | float] = {
 def run_on_grid(grid: Grid, context: Context) -> RunResult:
     """Run everything on the nodes of a Grid, print one line with the result, and return it with its graph.
 
+    Flower's log has an error of this function in one line, without a traceback.
+
     Args:
         grid: The Grid that Flower gives a ServerApp. Its nodes run the ClientApp ``ldpsim.devices.client_app.app``.
         context: The ServerApp's context; ``run_config`` has the keys of this module.
@@ -146,6 +150,7 @@ def run_on_grid(grid: Grid, context: Context) -> RunResult:
         TimeoutError: if too few nodes connect.
         Refused: if every device refused.
     """
+    errors_in_one_line(ValueError, TimeoutError, Refused, RunFailed)
     config = context.run_config
     timeout = float(config.get("timeout") or 3600.0)
     state = Path(os.environ[STATE]) if os.environ.get(STATE) else None

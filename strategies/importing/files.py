@@ -141,16 +141,17 @@ def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: li
     keys = key_columns(header, options)
     if keys is None and is_data(header, cells):
         faults.append(
-            f"{path.name}: row 1 holds data ({', '.join(header)[:80]}), not the names of columns; write a first row, "
-            "such as source,target (edges) or id,age,label (people)"
+            f"{path.name}: row {skipped + 1} holds data ({', '.join(header)[:80]}), not the names of columns; write a "
+            "first row, such as source,target (edges) or id,age,label (people)"
         )
         return []
     if keys is None:
         ends, own = (options.source or "source", options.target or "target"), options.id or "id"
         keys, likely = likely_keys(cells)
         faults.append(
-            f"{path.name}: row 1 must name the columns {' and '.join(ends)} (edges) or {own} (people), found "
-            f"{', '.join(header)}; --source NAME --target NAME reads edges, --id NAME reads people{likely}"
+            f"{path.name}: row {skipped + 1} must name the columns {' and '.join(ends)} (edges) or {own} (people), "
+            f"found {', '.join(header)} (if these are data, write a first row); --source NAME --target NAME reads "
+            f"edges, --id NAME reads people{likely}"
         )
         if not keys:
             return []

@@ -10,11 +10,13 @@ from typing import Any
 from ldpsim.strategies.importing.options import ImportOptions
 
 _SIGNS = ",;\t|"
-_SEPARATOR_ROW = re.compile(r'"?sep=(.)"?\s*\n', re.IGNORECASE)  # Excel writes and reads such a row
+_SEPARATOR_ROW = re.compile(r'"?sep ?= ?(.)"?\s*\n', re.IGNORECASE)  # Excel writes and reads such a row
 _ENDS = (("from", "to"), ("src", "dst"), ("src_id", "dst_id"), ("source_id", "target_id"), ("fromnodeid", "tonodeid"))
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 _NAMELESS = re.compile(
     r"(unnamed: \d+(_level_\d+)?(\.\d+)?)?", re.IGNORECASE
 )  # pandas calls a column without a name so
+_COUNTER = re.compile(r"index|level_0|rownames|row", re.IGNORECASE)  # pandas and R call their row numbers so
 _ID = re.compile(r"(.*[ _-])?(id|name|key|number|nr|no)", re.IGNORECASE)
 
 
@@ -75,17 +77,30 @@ def likely_keys(cells: Any) -> tuple[tuple[str, ...], str]:
 
 
 def is_data(header: Sequence[str], cells: Any) -> bool:
-    """Return whether the first row holds data: all numbers, a name of an edge, or a text that its column has again."""
-    if all(re.fullmatch(r"[+-]?\d+([.,]\d+)?", name) for name in header):
+    """Return whether the first row holds data.
+
+    All are numbers, one is a name of an edge, or a text that its column has again, or a number as near to those below
+    as they are to one another.
+    """
+    if all(_NUMBER.fullmatch(name) for name in header):
         return True
+    for place, name in enumerate(header):
+        if _NUMBER.fullmatch(name) and cells.iloc[:, place].str.fullmatch(_NUMBER).all() and len(cells) > 1:
+            below = cells.iloc[:, place].str.replace(",", ".").astype(float)
+            span = below.max() - below.min()
+            if below.min() - span <= float(name.replace(",", ".")) <= below.max() + span:
+                return True
     names = {text for column in list(cells)[:2] for text in cells[column]}
     words = [name for name in header if name and not name.replace(".", "", 1).isdecimal()]
     return any(name in names for name in header[:2] if name) or any(cells[name].eq(name).any() for name in words)
 
 
 def without_nameless(file: str, cells: Any, options: ImportOptions, notes: list[str]) -> Any:
-    """Return a table without columns that have no heading and are empty or count the rows, each told in a note."""
-    kept = []
+    """Return a table without columns that have no heading and are empty or count the rows, each told in a note.
+
+    A column that is called ``index`` is left out, too, where it counts the rows from 0 or 1 in their order.
+    """
+    kept, named = [], {options.id, options.source, options.target, options.label, *options.categories, *options.ignore}
     for place, name in enumerate(cells.columns):
         column = cells.iloc[:, place].str.strip()
         nameless = _NAMELESS.fullmatch(name) and name not in (*options.ignore, *options.categories, options.label)
@@ -94,6 +109,14 @@ def without_nameless(file: str, cells: Any, options: ImportOptions, notes: list[
             notes.append(f"{file}: column {place + 1} has no name and no cells: left out")
         elif nameless and filled.str.fullmatch(r"\d+").all() and not filled.duplicated().any():
             notes.append(f"{file}: column {place + 1} has no name and counts the rows, as pandas writes: left out")
+        elif _COUNTER.fullmatch(name) and name not in named and _counts(column):
+            notes.append(f"{file}: column {name} counts the rows: left out")
         else:
             kept.append(place)
     return cells.iloc[:, kept]
+
+
+def _counts(column: Any) -> bool:
+    """Return whether texts are 0, 1, 2, ... or 1, 2, 3, ... in this order."""
+    numbers = [*column]
+    return len(numbers) > 1 and any(numbers == [str(k + first) for k in range(len(numbers))] for first in (0, 1))

@@ -32,7 +32,8 @@ def words_for_missing(texts: Any) -> str:
     >>> words_for_missing(["x", "", "n/a", "n/a", "-"]), words_for_missing(["x", ""])
     ("empty, '-' or 'n/a'", 'empty')
     """
-    found = sorted({str(text).strip() for text in texts if str(text).strip().lower() in MISSING[1:]})
+    spelt = {text.strip() for text in texts if isinstance(text, str)}  # an attribute that a node lacks has none
+    found = sorted(text for text in spelt if text.lower() in MISSING[1:])
     spellings = ["empty", *map(repr, found[:4])]
     return " or ".join([", ".join(spellings[:-1]), spellings[-1]]) if found else "empty"
 

@@ -18,7 +18,7 @@ from ldpsim.strategies.outputs.groups import Group
 from ldpsim.strategies.results.averages import TAIL, Interval, over_people, share_interval
 from ldpsim.strategies.results.levels_of_results import CLOSE, compared_loss, shown_levels
 from ldpsim.strategies.results.numbers import epsilon, points
-from ldpsim.strategies.results.verdict import gain_of
+from ldpsim.strategies.results.verdict import gains_of
 
 _SAME = 1e-6  # relative: losses that differ by rounding only are equal
 
@@ -96,7 +96,7 @@ def _at_equal_loss(groups: Sequence[Group], level: str, loss: float, several_dat
 
 
 def _gain(group: Group) -> str:
-    return gain_of(group.verdict, group.nulls) if group.verdict else ""
+    return gains_of(group.verdict, group.nulls) if group.verdict else ""
 
 
 def _sentence(words: str) -> str:

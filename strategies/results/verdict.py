@@ -32,7 +32,7 @@ from ldpsim.strategies.results.numbers import difference, share
 from ldpsim.strategies.results.outcome import RepeatScores, Score
 
 NOT_TAKEN = "not run"
-UNJUDGED = "graph alone and features alone were not run"
+UNJUDGED = "no simpler model learns from such reports"
 FEW, PEOPLE = "few repeats", "people"  # words for the intervals of a verdict
 # Names of the null models; an attribute, or "all", follows SHUFFLED.
 CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
@@ -117,7 +117,7 @@ STANDINGS = {
     "below": ("below", "bad"),
     "chance": ("not above the largest class", "bad"),
     "alone": ("above the largest class", "open"),
-    "unjudged": ("above; not all were run", "open"),
+    "unjudged": ("above; no simpler model learns", "open"),
     "": (NOT_TAKEN, "open"),
 }
 

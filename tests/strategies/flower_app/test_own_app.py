@@ -32,6 +32,7 @@ def test_the_page_has_the_file_and_the_command_that_the_program_writes(tmp_path:
     shown = CliRunner().invoke(command, ["curator", "app", str(folder), "--own"])
     assert shown.exit_code == 0 and f"flwr run '{folder}' --stream" in shown.stderr, shown.output
     assert (folder / "my_app.py").read_text() == code and len(code.splitlines()) <= 17
+    assert "export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION=1\n" in shown.stderr
     assert f'flwr run my-app --stream --federation-config "{FEDERATION}"' in PAGE
     assert CliRunner().invoke(command, ["curator", "app", str(folder), "--own"]).exit_code == 2
 
@@ -58,10 +59,12 @@ def test_the_app_of_the_page_runs_under_flower(tmp_path: Path, monkeypatch: pyte
     with Flower(simulation=True, log=log) as flower:
         folder = own_app_folder(flower.folder / "app", default_config())
         flower.start_run(folder, {"method": "rr", "settings": "epochs=1"}, federation=federation).wait(600)
+        flower.start_run(folder, {}, federation="num-supernodes=2 client-resources-num-cpus=1").wait(600)
     printed = log.read_text(errors="replace")
     (result,) = tmp_path.glob("flwr/run-*/rr-generated-*/result.json")
     assert f"60 of 60 people reported; {result}" in printed, printed[-2000:]
     assert f"graph: {result.with_name('graph.npz')}" in printed and result.with_name("graph.npz").exists()
+    assert "error: 2 SuperNodes are 2 people, too few" in printed and "Traceback" not in printed
     (table,) = re.findall(r"\| line \| from \| meaning \|\n(.*?)\n\n", PAGE, re.DOTALL)
     told = " ".join(re.sub(r"\x1b\[[\d;]*m", "", printed).split())
     for line in re.findall(r"^\| `(.*?)` \|", table, re.MULTILINE):

@@ -133,7 +133,7 @@ def test_without_features_the_people_are_all_names(tmp_path: Path) -> None:
         (
             (EDGES, "name,x,y\na,1,0\nb,1,0\nc,0,0\n"),
             {},
-            r"row 1 must name the columns .* or id \(people\), found name, x, y; .*--id",
+            r"row 1 must name the columns .* or id \(people\), found name, x, y .*--id",
         ),
         ((EDGES, ""), {}, r"two\.csv: row 1 must name the columns; the file is empty"),
         ((PAIR, "id,x\n,1\na,1\nb,2\n ,3\n"), {}, r"two\.csv: row 2, column id: is empty \(2 rows\); write the name"),

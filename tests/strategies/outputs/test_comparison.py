@@ -32,6 +32,11 @@ def test_the_best_method_at_an_equal_loss_and_the_next_one() -> None:
         "At equal epsilon for a friendship (7), vote is 1.0 points above hogs, which is not measurable"
     )
     assert said(vote) == "Asking gains +40.0 points over graph alone (95 % CI +30.0 to +50.0): yes."
+    vote["verdict"]["device"] = {"best": "device_alone", "margin": {"value": 0.003, "low": -0.01, "high": 0.016}}
+    assert said(vote).endswith(
+        ": yes; on the device +0.3 points over the device alone (95 % CI -1.0 to +1.6): not measurable (--repeats 5 "
+        "would show 3 points)."
+    )  # a yes alone would sell reports whose gain a device has without any
 
 
 def test_where_losses_differ_it_says_how_to_make_them_equal() -> None:
