@@ -152,6 +152,11 @@ class Query:
         return sum(getattr(m, "judging_steps", STEPS) for stage in self.plan for ask in stage for m in ask.mechanisms)
 
     @cached_property
+    def drawable(self) -> bool:
+        """Return whether all mechanisms draw as this version does; an older question is replayed, but not drawn."""
+        return all(m.sampler == type(m).sampler for stage in self.plan for ask in stage for m in ask.mechanisms)
+
+    @cached_property
     def answerable(self) -> bool:
         """Return whether each mechanism of this stage is given the grouping that it needs."""
         mechanisms = (m for ask in self.asks for m in ask.mechanisms)
@@ -303,7 +308,10 @@ def _mechanism(value: Any) -> Mechanism:
     if not isinstance(value, dict):
         raise InvalidQuery("a mechanism is malformed")
     kind = find(str(value.get("name")))
-    if kind is None or value.get("version") != kind.version or value.get("sampler") != kind.sampler:
+    sampler = value.get("sampler")
+    if kind is None or value.get("version") != kind.version or type(sampler) is not int:
+        raise InvalidQuery("unknown mechanism or version")
+    if not 1 <= sampler <= kind.sampler:
         raise InvalidQuery("unknown mechanism or version")
     parameters = {key: entry for key, entry in value.items() if key not in ("name", "version", "sampler")}
     # A type is text, or the class itself where the mechanism's module does not defer annotations.
@@ -316,4 +324,7 @@ def _mechanism(value: Any) -> Mechanism:
             raise InvalidQuery("a mechanism's parameter has the wrong type")
         if isinstance(entry, list):
             parameters[name] = tuple(entry)
-    return kind(**parameters)
+    made = kind(**parameters)
+    if sampler != kind.sampler:
+        object.__setattr__(made, "sampler", sampler)  # it is in the fingerprint, by which an answer is found again
+    return made

@@ -79,7 +79,8 @@ class Mechanism:
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
-    sampler: ClassVar[int] = 1  # version of the way in which a report is drawn from the noise
+    # Version of the way in which a report is drawn from the noise; an older question is replayed, but not drawn.
+    sampler: ClassVar[int] = 2
     reads: ClassVar[tuple[str, ...]]  # attributes that the report depends on, the one that it is asked under first
     reporting: Reporting = "both"  # the ends of a pair that report it; "both" reads the whole neighbour list
     in_clear: ClassVar[bool] = False  # the report is the value

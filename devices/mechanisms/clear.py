@@ -35,6 +35,7 @@ class InClear(Mechanism):
     """Mechanism whose report is the value."""
 
     in_clear: ClassVar[bool] = True
+    sampler: ClassVar[int] = 1  # nothing is drawn
 
     def draw(self, values: Any, noise: Noise) -> Any:
         return values

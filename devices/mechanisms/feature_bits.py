@@ -140,9 +140,9 @@ class OneBit(FeatureBits):
         return cls(flip=probability_threshold(epsilon), d=d, low=float(low), high=float(high))
 
     def draw(self, values: np.ndarray, noise: Noise) -> BoolArray:
-        where = np.nonzero(values)  # most features are 0
         limits = np.full(values.shape, self.thresholds(np.zeros(1)), np.uint64)
-        limits[where] = self.thresholds(values[where])
+        where = np.flatnonzero(values != 0)  # most features are 0
+        limits.reshape(-1)[where] = self.thresholds(values.reshape(-1)[where])
         return noise.bernoulli(limits, self.d)
 
     def encode(self, reports: BoolArray, devices: IntArray) -> list[bytes]:

@@ -20,15 +20,21 @@ digits are those of the exact fraction, so the law is exact for uniform words.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal, localcontext
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices.array_types import IntArray
+from ldpsim.devices.array_types import BoolArray, IntArray, Words
+from ldpsim.devices.mechanisms.sparse_rows import ROW
 from ldpsim.devices.noise import Noise
+
+NOTHING = (1 << 32) - 1  # stands where a row has no number; it comes after all numbers
+_NOTHING = np.uint32(NOTHING)
+_SPARE = 4  # words of a subset beyond those that it needs as a rule
 
 
 def subset(noise: Noise, d: int, m: int) -> IntArray:
@@ -37,12 +43,70 @@ def subset(noise: Noise, d: int, m: int) -> IntArray:
     No draw is made where m = d.
     """
     shuffled, rows = np.tile(np.arange(d), (len(noise), 1)), np.arange(len(noise))
-    for step in range(m if m < d else 0):
-        place = step + noise.uniform_integers(d - step, 1)[:, 0]
-        chosen = shuffled[rows, place]
-        shuffled[rows, place] = shuffled[:, step]
-        shuffled[:, step] = chosen
+    if m < d:
+        for step, place in enumerate(noise.uniform_integers(d - np.arange(m), m).T):
+            chosen = shuffled[rows, step + place]
+            shuffled[rows, step + place] = shuffled[:, step]
+            shuffled[:, step] = chosen
     return np.sort(shuffled[:, :m], axis=1)
+
+
+def distinct_integers(noise: Noise, bound: int, counts: IntArray) -> IntArray:
+    """Return a uniform subset of 0 .. bound - 1 of each device, with so many numbers, as sorted row << 32 | number.
+
+    A word w gives the number w * bound // 2**32; the few words that would make some numbers more likely are dropped
+    (Lemire 2019). The subset is the first different numbers.
+
+    Args:
+        noise: Noise of the devices.
+        bound: At most 2**32 - 1.
+        counts: int64 (devices,): the size of each subset.
+    """
+    draw, most = noise.next_draw(), int(counts.max(initial=0))
+    found, left, size = [np.zeros(0, np.int64)], np.flatnonzero(counts), most + most * most // max(bound, 1) + _SPARE
+    while len(left):
+        numbers, short = _first_different(draw.numbers(size, 4, left), bound, counts[left])
+        rows = np.broadcast_to((left << ROW)[:, None], numbers.shape)
+        complete = (numbers != _NOTHING) & ~short[:, None]
+        found.append(rows[complete] | numbers[complete])
+        left, size = left[short], 2 * size
+    return np.sort(np.concatenate(found)) if len(found) > 2 else found[-1]
+
+
+def _first_different(words: Words, bound: int, counts: IntArray) -> tuple[Words, BoolArray]:
+    """Return the first different numbers of each row, sorted, then :data:`NOTHING`; and the rows with too few words."""
+    products = words * np.uint64(bound)
+    drawn = (products >> np.uint64(32)).astype(np.uint32)
+    np.putmask(drawn, products.astype(np.uint32) < np.uint32((1 << 32) % bound), _NOTHING)
+    most = int(counts.max())
+    numbers = drawn[:, :most].copy()
+    np.putmask(numbers, np.arange(most) >= counts[:, None], _NOTHING)
+    numbers.sort(axis=1)
+    # Equal neighbours are repeated numbers, or the rest of the row; a row that ends too early has dropped words.
+    equal = np.count_nonzero(numbers[:, 1:] == numbers[:, :-1], axis=1)
+    ends = numbers[np.arange(len(counts)), counts - 1] == _NOTHING
+    odd = np.flatnonzero((equal != np.maximum(most - counts - 1, 0)) | ends)
+    short = np.zeros(len(counts), np.bool_)
+    numbers[odd], short[odd] = _completed(numbers[odd], counts[odd], drawn[odd])
+    return numbers, short
+
+
+def _completed(numbers: Words, counts: IntArray, drawn: Words) -> tuple[Words, BoolArray]:
+    """Return the rows with so many different numbers each, from the next ones drawn; and those with too few drawn."""
+    taken, short = counts.copy(), np.zeros(len(counts), np.bool_)
+    while True:
+        np.putmask(numbers[:, 1:], numbers[:, 1:] == numbers[:, :-1], _NOTHING)
+        numbers.sort(axis=1)
+        missing = counts - np.count_nonzero(numbers != _NOTHING, axis=1)
+        short |= taken + missing > drawn.shape[1]
+        missing[short] = 0
+        if not missing.any():
+            return numbers, short
+        rows = np.repeat(np.arange(len(counts)), missing)
+        further = np.arange(len(rows)) - np.repeat(np.cumsum(missing) - missing, missing)
+        numbers[rows, (counts - missing)[rows] + further] = drawn[rows, taken[rows] + further]
+        numbers.sort(axis=1)
+        taken += missing
 
 
 DIGITS = 80
@@ -69,7 +133,8 @@ def by_inversion(
         scale, offset: As above.
         tail: Pr[Z >= k] for k >= 1, to 80 digits.
     """
-    words = noise.words(size)
+    draw = noise.next_draw()
+    words = draw.numbers(size, 8)
     fraction = (words & np.uint64(_LAST - 1)).astype(np.float64)  # U lies in (fraction, fraction + 1) / 2**64
     with np.errstate(divide="ignore"):
         inner, outer = (np.minimum(quantile((fraction + side) / 2.0**64), 64.0) for side in (1, 0))
@@ -78,11 +143,11 @@ def by_inversion(
     most = np.floor(scale * (outer + slack) + offset).astype(np.int64)
     for row, trial in np.argwhere((least != most) | (fraction == 0)).tolist():
         number = int(words[row, trial]) & (_LAST - 1)
-        least[row, trial] = _settle(noise.further(row), number, int(least[row, trial]), tail)
+        least[row, trial] = _settle(draw.words_of(row, trial, 8), number, int(least[row, trial]), tail)
     return np.where(words >> np.uint64(63), -least, least)
 
 
-def _settle(further: Callable[[], int], number: int, least: int, tail: Callable[[int], Decimal]) -> int:
+def _settle(further: Iterator[int], number: int, least: int, tail: Callable[[int], Decimal]) -> int:
     """Return the smallest z >= least with tail(z + 1) <= U, for a U that begins with the 64 bits of ``number``."""
     bits = 64
 
@@ -96,7 +161,7 @@ def _settle(further: Callable[[], int], number: int, least: int, tail: Callable[
                 return True
             if beyond >= number + 1:
                 return False
-            number, bits = number << 64 | further(), bits + 64
+            number, bits = number << 64 | next(further), bits + 64
 
     step = 1
     while not reached(least + step - 1):
@@ -143,6 +208,20 @@ class Binomial:
     def mean(self) -> float:
         """Expected count."""
         return self.trials * self.threshold / (1 << self.width)
+
+    def counts(self, noise: Noise) -> IntArray:
+        """int64 (devices,): a count of each device; words of 64 bits."""
+        draw, floors = noise.next_draw(), self._first_floors
+        words = draw.numbers(1, 8)[:, 0]
+        counts = np.searchsorted(floors, words)
+        tied = floors[np.minimum(counts, len(floors) - 1)] == words if len(floors) else ()
+        for row in np.flatnonzero(tied).tolist():
+            counts[row] = self.count(chain([int(words[row])], draw.words_of(row, 0, 8)).__next__)
+        return counts
+
+    @cached_property
+    def _first_floors(self) -> NDArray[np.uint64]:
+        return np.array(self.floors(64), np.uint64)
 
     def count(self, draw: Callable[[], int]) -> int:
         """Return a count; ``draw`` returns the next uniform word."""

@@ -70,8 +70,10 @@ class SparseRows:
 
     def with_bits(self, bits: BoolArray) -> SparseRows:
         """Return bits (rows, any width) as rows of the lengths of these; what is behind a row's end is left out."""
-        rows, columns = np.nonzero(bits & (np.arange(bits.shape[1]) < self.sizes[:, None]))
-        return SparseRows(columns, np.bincount(rows, minlength=len(self)), self.width, lengths=self.lengths)
+        if self.lengths is not None:
+            bits = bits & (np.arange(bits.shape[1]) < self.lengths[:, None])
+        columns = np.flatnonzero(bits) % max(1, bits.shape[1])  # many times as quick as np.nonzero
+        return SparseRows(columns, np.count_nonzero(bits, axis=1), self.width, lengths=self.lengths)
 
     def with_numbers(self, numbers: IntArray) -> SparseRows:
         """Return bits at these sorted numbers row << 32 | column, in rows of the lengths of these."""
