@@ -41,8 +41,8 @@ FORMAT = 1
 ATTRIBUTES = ("adjacency", "features", "label")
 COLLECTION_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 MAX_BYTES = 1 << 22
-MAX_NUMBERS = MAX_STEPS = 1 << 17
-STEPS = 100  # of a mechanism that does not name its ``judging_steps``: a loss by a formula takes fewer
+MAX_NUMBERS = MAX_LOSS_COST = 1 << 17
+DEFAULT_LOSS_COST = 100  # of a mechanism that does not name its ``loss_cost``: a loss by a formula takes fewer
 
 
 class InvalidQuery(ValueError):
@@ -136,7 +136,7 @@ class Query:
                 raise InvalidQuery("attributes are repeated or out of order")
             if len(read) > len(names) and len(self.plan) > 1:
                 raise InvalidQuery("an answer about several attributes is asked in one stage")
-        if self.judging_steps > MAX_STEPS:
+        if self.loss_cost > MAX_LOSS_COST:
             raise InvalidQuery("the plan is too dear to judge")
         if self.stage == 0 and self.grouping is not None:
             raise InvalidQuery("a first stage takes no grouping")
@@ -147,9 +147,10 @@ class Query:
         return self.plan[self.stage]
 
     @property
-    def judging_steps(self) -> int:
-        """Upper bound of the steps that the losses of all stages take."""
-        return sum(getattr(m, "judging_steps", STEPS) for stage in self.plan for ask in stage for m in ask.mechanisms)
+    def loss_cost(self) -> int:
+        """Upper bound of the operations that the losses of all stages take."""
+        mechanisms = [m for stage in self.plan for ask in stage for m in ask.mechanisms]
+        return sum(getattr(m, "loss_cost", DEFAULT_LOSS_COST) for m in mechanisms)
 
     @cached_property
     def drawable(self) -> bool:

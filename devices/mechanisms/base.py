@@ -84,8 +84,7 @@ class Mechanism:
     reads: ClassVar[tuple[str, ...]]  # attributes that the report depends on, the one that it is asked under first
     reporting: Reporting = "both"  # the ends of a pair that report it; "both" reads the whole neighbour list
     in_clear: ClassVar[bool] = False  # the report is the value
-    attained: ClassVar[bool] = False  # some inputs attain its losses, of an entry and of the whole
-    missing: ClassVar[int] = -1  # where no report came, if a report is one number; arrays have 0
+    loss_is_tight: ClassVar[bool] = False  # some inputs attain its losses, of an entry and of the whole
 
     @property
     def field(self) -> str:
@@ -168,31 +167,13 @@ class Mechanism:
         """Return an unbiased estimate of ``value`` from one report."""
         raise NotImplementedError
 
-    @property
-    def flip_probability(self) -> float | None:
-        """Probability that a reported bit is not the true one, the same for a 0 and a 1; 0 in clear.
-
-        A bit of a feature: at either end of its range. None where a report is something else, or has another law.
-        """
-        return None
-
-    @property
-    def weight(self) -> float | None:
-        """Log-odds of one reported bit or category; None where a report is something else.
-
-        A bit: ln Pr[1 | high] / Pr[1 | low]. A category: ln Pr[it | it is true] / Pr[it | another is].
-        """
-        return None
-
     def evidence(self, report: Any) -> FloatArray | None:
         """Return ln Pr[report | high] / Pr[report | low] of each entry, the others being equal.
 
         For a label: the log-likelihood of each category, up to a constant. None for a
         mechanism whose reports say nothing about single entries.
         """
-        if self.weight is None:
-            return None
-        return np.asarray(self.weight * (2.0 * np.asarray(report) - 1))
+        return None
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
         """Return the exact loss when so many entries change, None: the whole attribute.
@@ -203,8 +184,8 @@ class Mechanism:
         raise NotImplementedError
 
     def loss(self, *, device: int | None = None) -> Loss:
-        """Return the exact loss of one entry, and of the whole attribute."""
-        return Loss(self.loss_of(1, device=device), self.loss_of(device=device))
+        """Return the exact loss of one entry, and of the whole attribute; at its ``delta`` where it has that field."""
+        return Loss(self.loss_of(1, device=device), self.loss_of(device=device), getattr(self, "delta", 0.0))
 
 
 class FeatureRange(Mechanism):
@@ -309,6 +290,11 @@ class AdjacencyBits(AdjacencyMechanism):
     ``value`` and ``report``: bool (number of targets,), by target in rising order; those of many devices are
     :class:`SparseRows`.
     """
+
+    @property
+    def flip_probability(self) -> float | None:
+        """Probability that a reported bit is not the true one, the same for a 0 and a 1; None under another law."""
+        return None
 
     @property
     def flip_odds(self) -> float | None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 from ldpsim.devices.data.population import Records
 from ldpsim.devices.mechanisms.base import (
     IN_CLEAR,
@@ -69,9 +69,8 @@ class ClearAdjacency(InClear, AdjacencyBits):
     name: ClassVar[str] = "clear_adjacency"
     flip_probability: ClassVar[float] = 0.0
 
-    @property
-    def weight(self) -> float:
-        return IN_CLEAR
+    def evidence(self, report: BoolArray) -> FloatArray:
+        return IN_CLEAR * (2.0 * np.asarray(report) - 1)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
         return math.inf if self.most_targets(device, changed) else 0.0
@@ -157,9 +156,8 @@ class ClearLabel(InClear, OneCategory):
     def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> IntArray:
         return np.asarray(self.category(people.labels))
 
-    @property
-    def weight(self) -> float:
-        return IN_CLEAR
+    def evidence(self, report: int) -> FloatArray:
+        return IN_CLEAR * (np.arange(self.categories) == report)
 
     def estimate(self, report: int) -> FloatArray:
         return np.asarray(np.arange(self.categories) == report, np.float64)

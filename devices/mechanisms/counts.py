@@ -49,7 +49,7 @@ class NoisyCounts(AdjacencyMechanism):
     t: int
     s: int
     grid: int = 1
-    attained: ClassVar[bool] = True
+    loss_is_tight: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         discrete_laplace.check_scale(self.t, self.s)
@@ -108,7 +108,6 @@ class Degree(NoisyCounts):
 
     name: ClassVar[str] = "degree"
     field: ClassVar[str] = "degrees"
-    missing: ClassVar[int] = 0
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, n: int, reporting: Reporting = "both") -> Degree:

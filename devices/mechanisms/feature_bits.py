@@ -69,7 +69,7 @@ class FeatureBits(FeatureGrid):
     """
 
     flip: int
-    attained: ClassVar[bool] = True
+    loss_is_tight: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.flip < ONE // 2:
@@ -158,9 +158,8 @@ class OneBit(FeatureBits):
     def log_probability(self, report: BoolArray, value: np.ndarray) -> float:
         return self.log_chance(report, value)
 
-    @property
-    def weight(self) -> float:
-        return self.bit_weight
+    def evidence(self, report: BoolArray) -> FloatArray:
+        return self.bit_weight * (2.0 * np.asarray(report) - 1)
 
     def chance_of_one(self, value: np.ndarray) -> np.ndarray:
         """Return Pr[1 | value] of each feature, float64 as ``value``."""

@@ -94,7 +94,7 @@ class GRRFS(Mechanism):
     columns: int
     block: int = 1
 
-    attained: ClassVar[bool] = True
+    loss_is_tight: ClassVar[bool] = True
     name: ClassVar[str] = "grr_fs"
     reads: ClassVar[tuple[str, ...]] = ("features",)
     field: ClassVar[str] = "features"
@@ -215,7 +215,7 @@ class GRRFS(Mechanism):
     # --- losses
 
     @cached_property
-    def judging_steps(self) -> int:
+    def loss_cost(self) -> int:
         return mixture_steps(self.domains, self.m)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:

@@ -71,11 +71,6 @@ class OneCategory(LabelMechanism):
     def decode(self, data: Sequence[bytes], devices: IntArray) -> IntArray:
         return unpack_numbers(data, "<u2", self.categories)
 
-    def evidence(self, report: int) -> FloatArray | None:
-        if self.weight is None:
-            return super().evidence(report)
-        return np.asarray(self.weight * (np.arange(self.categories) == report))
-
     @cached_property
     def _inverse(self) -> FloatArray:
         """float (categories, categories): P^-1 of the stated channel P[value, report]."""
@@ -117,7 +112,7 @@ class GRR(OneCategory):
     lie: int
     categories: int
 
-    attained: ClassVar[bool] = True
+    loss_is_tight: ClassVar[bool] = True
     name: ClassVar[str] = "grr"
 
     def __post_init__(self) -> None:
@@ -159,9 +154,8 @@ class GRR(OneCategory):
         onehot = np.arange(self.categories) == report
         return (onehot - self.other_probability) / (self.truth_probability - self.other_probability)
 
-    @property
-    def weight(self) -> float:
-        return math.log(self.truth_probability / self.other_probability)
+    def evidence(self, report: int) -> FloatArray:
+        return math.log(self.truth_probability / self.other_probability) * (np.arange(self.categories) == report)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
         return log_ratio((ONE - self.lie) * (self.categories - 1), self.lie, changes(1, changed))
@@ -194,7 +188,7 @@ class SubsetSelection(LabelMechanism):
     size: int
     categories: int
 
-    attained: ClassVar[bool] = True
+    loss_is_tight: ClassVar[bool] = True
     name: ClassVar[str] = "subset_selection"
 
     def __post_init__(self) -> None:

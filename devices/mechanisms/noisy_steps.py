@@ -34,7 +34,7 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import discrete_laplace, gaussian
 from ldpsim.devices.mechanisms.base import FeatureGrid, changes
 from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
-from ldpsim.devices.mechanisms.exact_loss import Loss, check_delta
+from ldpsim.devices.mechanisms.exact_loss import check_delta
 from ldpsim.devices.noise import Noise
 
 STEPS = 256
@@ -95,7 +95,7 @@ class Laplace(NoisySteps):
     high: float = 1.0
     grid: int = STEPS
 
-    attained: ClassVar[bool] = True
+    loss_is_tight: ClassVar[bool] = True
     name: ClassVar[str] = "laplace"
 
     def __post_init__(self) -> None:
@@ -185,9 +185,6 @@ class AnalyticGaussian(NoisySteps):
     def delta_of(self, epsilon: float, *, changed: int | None = None) -> float:
         """Return delta(eps) when ``changed`` features (None: all) go from one end of the range to the other."""
         return gaussian.delta_of(epsilon, shift=self._shift(changed), sigma=self.sigma)
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        return replace(super().loss(), delta=self.delta)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
         return gaussian.printed_epsilon(self.delta, shift=self._shift(changed), sigma=self.sigma)

@@ -24,7 +24,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldpsim.devices.array_types import BoolArray, IntArray
+from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 from ldpsim.devices.mechanisms.base import AdjacencyBits, Reporting
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.sampling import NOTHING, Binomial, binomial, distinct_integers
@@ -62,7 +62,7 @@ class RandomizedResponse(AdjacencyBits):
     n: int
     reporting: Reporting = "both"
 
-    attained: ClassVar[bool] = True
+    loss_is_tight: ClassVar[bool] = True
     name: ClassVar[str] = "randomized_response"
     sampler: ClassVar[int] = 3
 
@@ -120,9 +120,8 @@ class RandomizedResponse(AdjacencyBits):
         p = self.flip_probability
         return (report - p) / (1 - 2 * p)
 
-    @property
-    def weight(self) -> float:
-        return math.log((ONE - self.flip) / self.flip)
+    def evidence(self, report: BoolArray) -> FloatArray:
+        return math.log((ONE - self.flip) / self.flip) * (2.0 * np.asarray(report) - 1)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
         return log_ratio(ONE - self.flip, self.flip, self.most_targets(device, changed))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DataOf = Mapping[int, bytes]
 AT_ONCE = 1 << 16
+CATEGORIES = ("labels", "votes")  # arrays of one number a person, -1 where no report came
 
 
 class ReportStack:
@@ -55,7 +56,7 @@ class ReportStack:
         taken = self._mechanism.rows(self._mechanism.decode(list(rows.values()), devices), devices)
         if self._stack is None:
             kind = _Sparse if isinstance(taken, SparseRows) else _Dense
-            self._stack = kind(taken, self._n, self._mechanism.missing)
+            self._stack = kind(taken, self._n, self._mechanism.field)
         self._stack.add(devices, taken)
 
     def done(self) -> Any:
@@ -78,8 +79,9 @@ def stacked(mechanism: Mechanism, n: int, rows: DataOf) -> Any:
 class _Dense:
     """Reports that are one number each, or arrays of one shape; the type grows with what comes."""
 
-    def __init__(self, first: NDArray, n: int, missing: int) -> None:
-        self._into = np.full((n, *first.shape[1:]), missing if first.ndim == 1 else 0, first.dtype)
+    def __init__(self, first: NDArray, n: int, field: str) -> None:
+        missing = -1 if first.ndim == 1 and field in CATEGORIES else 0
+        self._into = np.full((n, *first.shape[1:]), missing, first.dtype)
 
     def add(self, devices: NDArray[np.int64], reports: NDArray) -> None:
         self._into = self._into.astype(np.result_type(self._into, reports), copy=False)
@@ -92,7 +94,7 @@ class _Dense:
 class _Sparse:
     """Sparse reports, as a CSR matrix; the list of columns grows in place."""
 
-    def __init__(self, first: SparseRows, n: int, missing: int) -> None:
+    def __init__(self, first: SparseRows, n: int, field: str) -> None:
         self._n, self._width = n, 0
         self._columns = np.empty(0, np.int32)
         self._used = 0

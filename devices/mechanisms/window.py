@@ -118,7 +118,7 @@ class Window(FeatureGrid):
     high: float = 1.0
     outputs: int = OUTPUTS
 
-    attained: ClassVar[bool] = True
+    loss_is_tight: ClassVar[bool] = True
     name: ClassVar[str] = "window"
 
     def __post_init__(self) -> None:

@@ -93,7 +93,8 @@ def test_every_missing_and_every_unknown_field_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("name", "nobody"), ("version", 2), ("version", 0), ("sampler", 4), ("sampler", 0), ("sampler", None)]
+    ("field", "value"),
+    [("name", "nobody"), ("version", 2), ("version", 0), ("sampler", 4), ("sampler", 0), ("sampler", None)],
 )
 def test_unknown_mechanisms_versions_and_samplers_are_refused(field: str, value: object) -> None:
     for place in range(3):
