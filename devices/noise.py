@@ -18,7 +18,7 @@ that is not needed: a shorter digest is a prefix of a longer one. It is SHAKE-25
 
 Statement: exact for ideal uniform noise; computational through SHAKE-256 and HMAC. What each method draws from a key
 never changes. A mechanism that draws in another way says so with its sampler version
-(:attr:`ldpsim.devices.mechanisms.base.Mechanism.sampler`).
+(:attr:`ldpsim.devices.mechanisms.mechanism.Mechanism.sampler`).
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ class Noise:
         """Return the noise of some of the devices, from its beginning."""
         return Noise(self._keys[part], self._stream)
 
-    def next_draw(self) -> Draw:
+    def next_draw(self) -> NoiseDraw:
         """Return the next draw of all devices."""
         self._draws += 1
-        return Draw(self, self._draws - 1)
+        return NoiseDraw(self, self._draws - 1)
 
     def squeeze(self, draw: int, number: int, size: int, rows: Iterable[int] | None = None) -> bytes:
         """Return the first ``size`` bytes of this block of each of these rows (None: of all), joined."""
@@ -138,7 +138,7 @@ def _places(trials: BoolArray) -> tuple[IntArray, IntArray]:
     return rows, columns
 
 
-class Draw:
+class NoiseDraw:
     """One draw of all devices: numbers of each trial, and what a trial needs beyond them.
 
     Args:

@@ -35,7 +35,7 @@ from typing import Any
 
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.mechanisms import GroupDegrees, Loss, find
-from ldpsim.devices.mechanisms.base import Mechanism
+from ldpsim.devices.mechanisms.mechanism import Mechanism
 
 FORMAT = 1
 ATTRIBUTES = ("adjacency", "features", "label")

@@ -5,7 +5,7 @@ enumerates every outcome of every draw and multiplies the exact probabilities, t
 a trial of threshold t. The result is the law of the code itself. It does not depend on the
 documentation, on ``log_probability`` or on ``loss``.
 
-Draws by inversion (:mod:`ldpsim.devices.mechanisms.sampling`) read one 64-bit word, and what
+Draws by inversion (:mod:`ldpsim.devices.mechanisms.inversion`) read one 64-bit word, and what
 comes out is monotone in it. The places where it changes are found by bisection, and the
 distances between them, over 2**64, are the probabilities, to ten digits. Words below 2**43
 are left out: the law then holds up to a mass of about 2**-20.

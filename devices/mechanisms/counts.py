@@ -33,8 +33,9 @@ from numpy.typing import NDArray
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.data.population import Records
 from ldpsim.devices.mechanisms import discrete_laplace
-from ldpsim.devices.mechanisms.base import AdjacencyMechanism, Grouping, Reporting
-from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms.codecs import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms.mechanism import Grouping, Reporting
+from ldpsim.devices.mechanisms.neighbour_lists import AdjacencyMechanism
 from ldpsim.devices.noise import Noise
 
 STEPS = 64

@@ -11,7 +11,7 @@ is post-processing of the Gaussian mechanism, so delta(eps) above holds for the 
 any sigma, in any dimension and for any shift. (A discrete Gaussian has no such closed curve
 for vectors.)
 
-round(sigma N) is drawn by exact inversion (:mod:`ldpsim.devices.mechanisms.sampling`).
+round(sigma N) is drawn by exact inversion (:mod:`ldpsim.devices.mechanisms.inversion`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.mechanisms.exact_loss import check_epsilon, round_up
-from ldpsim.devices.mechanisms.sampling import DIGITS, by_inversion
+from ldpsim.devices.mechanisms.inversion import DIGITS, by_inversion
 from ldpsim.devices.noise import Noise
 
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863")

@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import discrete_laplace, gaussian
-from ldpsim.devices.mechanisms.base import FeatureGrid, changes
-from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms.codecs import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.exact_loss import check_delta
+from ldpsim.devices.mechanisms.features import FeatureGrid
+from ldpsim.devices.mechanisms.mechanism import changes
 from ldpsim.devices.noise import Noise
 
 STEPS = 256

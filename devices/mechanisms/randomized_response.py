@@ -7,7 +7,7 @@ Loss of one bit: eps = ln((1 - p) / p). Loss of the whole list: (number of bits)
 of an undirected edge: 2 eps if both ends report it, eps with ``one-end``
 (:mod:`ldpsim.curator.privacy.guarantee`).
 
-Where at most one bit in 16 is flipped, the exact number of flips is drawn (:mod:`ldpsim.devices.mechanisms.sampling`),
+Where at most one bit in 16 is flipped, the exact number of flips is drawn (:mod:`ldpsim.devices.mechanisms.binomial`),
 then a uniform subset of so many bits. The report is coded from the sorted ones, without a row of n bits: time O(flips +
 neighbours). Otherwise there is one trial a bit. Only public parameters decide between the two. A ``one-end`` row takes
 the flips of a whole row that fall into it.
@@ -25,10 +25,12 @@ from typing import ClassVar
 import numpy as np
 
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
-from ldpsim.devices.mechanisms.base import AdjacencyBits, Reporting
+from ldpsim.devices.mechanisms.binomial import Binomial, binomial
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.sampling import NOTHING, Binomial, binomial, distinct_integers
-from ldpsim.devices.mechanisms.sparse_rows import ROW, SparseRows
+from ldpsim.devices.mechanisms.mechanism import Reporting
+from ldpsim.devices.mechanisms.neighbour_lists import AdjacencyBits
+from ldpsim.devices.mechanisms.sparse_batch import ROW, SparseBatch
+from ldpsim.devices.mechanisms.subsets import NOTHING, distinct_integers
 from ldpsim.devices.noise import Noise
 
 # Limits of the sparse way; they are part of the version's meaning.
@@ -54,7 +56,7 @@ class RandomizedResponse(AdjacencyBits):
     >>> mechanism = RandomizedResponse.from_epsilon(1.0, n=4)
     >>> mechanism.loss()
     Loss(bit=1.0, vector=3.0, delta=0.0)
-    >>> mechanism.draw(SparseRows.of([np.array([True, False, False])]), Noise([bytes(32)]))[0].tolist()
+    >>> mechanism.draw(SparseBatch.of([np.array([True, False, False])]), Noise([bytes(32)]))[0].tolist()
     [False, False, True]
     """
 
@@ -92,7 +94,7 @@ class RandomizedResponse(AdjacencyBits):
     def width(self) -> int:
         return 8 + 2 * math.ceil(self._law.mean) if self.few_flips else self.n
 
-    def draw(self, values: SparseRows, noise: Noise) -> SparseRows:
+    def draw(self, values: SparseBatch, noise: Noise) -> SparseBatch:
         if not self.few_flips:
             bits = noise.bernoulli(self.flip, int(values.sizes.max(initial=0)))
             bits[values.rows, values.columns] ^= True

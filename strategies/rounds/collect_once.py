@@ -28,7 +28,7 @@ from ldpsim.devices.atomic_files import made_once
 from ldpsim.devices.curator_key import SignedTerms
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import Grouping
+from ldpsim.devices.mechanisms.mechanism import Grouping
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, unpack_report
 from ldpsim.devices.wire import (

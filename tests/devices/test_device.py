@@ -19,7 +19,7 @@ from ldpsim.devices.device import Refusal, answer
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import GRR, GroupDegrees, OneBit, RandomizedResponse
-from ldpsim.devices.mechanisms.base import one_report
+from ldpsim.devices.mechanisms.mechanism import one_report
 from ldpsim.devices.policy.policy import Cap
 from ldpsim.devices.query import Ask, Query, _parse
 from ldpsim.devices.report import Report, unpack_report

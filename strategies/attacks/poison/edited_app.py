@@ -14,8 +14,8 @@ from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.curator_key import query_of
 from ldpsim.devices.data.population import Population, Record, records_by_column
 from ldpsim.devices.mechanisms import GRRFS, AdjacencyBits, Mechanism, OneBit
-from ldpsim.devices.mechanisms.base import Grouping
 from ldpsim.devices.mechanisms.counts import NoisyCounts
+from ldpsim.devices.mechanisms.mechanism import Grouping
 from ldpsim.devices.noise import Noise, derive_key
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, pack_parts, pack_report

@@ -41,7 +41,7 @@ from ldpsim.curator.attacks.recovery import (
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
-from ldpsim.devices.mechanisms.base import one_report
+from ldpsim.devices.mechanisms.mechanism import one_report
 from ldpsim.devices.noise import Noise, derive_key
 from ldpsim.devices.query import Ask, InvalidQuery, Query
 from ldpsim.devices.report import Report, pack_parts, pack_report, unpack_report

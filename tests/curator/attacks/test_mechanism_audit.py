@@ -30,7 +30,7 @@ from ldpsim.devices.mechanisms import (
     every,
 )
 from ldpsim.devices.mechanisms.exact_loss import ONE
-from ldpsim.devices.mechanisms.sparse_rows import SparseRows
+from ldpsim.devices.mechanisms.sparse_batch import SparseBatch
 from ldpsim.devices.noise import Noise
 
 QUICK = Effort(trials=400, rows=50)
@@ -101,7 +101,7 @@ class WithReplacement(MultiBit):
 class OffByALittle(RandomizedResponse):
     """The threshold is too small by one part in 2**24, as with 24-bit random numbers."""
 
-    def draw(self, values: SparseRows, noise: Any) -> SparseRows:
+    def draw(self, values: SparseBatch, noise: Any) -> SparseBatch:
         return values.with_bits(noise.bernoulli(self.flip - (self.flip >> 24), self.n - 1) ^ values.dense())
 
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ldpsim.devices.mechanisms import AdjacencyBits, ClearFeatures, Mechanism, MultiBit, Window
-from ldpsim.devices.mechanisms.sparse_rows import SparseRows
+from ldpsim.devices.mechanisms.sparse_batch import SparseBatch
 from ldpsim.devices.noise import Noise
 
 
 def batch(mechanism: Mechanism, *rows: Any) -> Any:
     """Return values, or reports, as the mechanism takes them."""
     sparse = isinstance(mechanism, AdjacencyBits | MultiBit | Window | ClearFeatures)
-    return SparseRows.of([np.asarray(row) for row in rows]) if sparse else np.array(rows)
+    return SparseBatch.of([np.asarray(row) for row in rows]) if sparse else np.array(rows)
 
 
 def encoded(mechanism: Mechanism, report: Any, device: int = 0) -> bytes:

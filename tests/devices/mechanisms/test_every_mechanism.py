@@ -33,7 +33,8 @@ from ldpsim.devices.mechanisms import (
     SubsetSelection,
     Window,
 )
-from ldpsim.devices.mechanisms.base import IN_CLEAR, one_report, one_value
+from ldpsim.devices.mechanisms.clear import IN_CLEAR
+from ldpsim.devices.mechanisms.mechanism import one_report, one_value
 from ldpsim.devices.mechanisms.stacked_reports import stacked
 from ldpsim.devices.noise import Noise
 from ldpsim.devices.policy.policy import policy_for
@@ -259,7 +260,7 @@ def test_many_reports_at_once_are_those_of_one_by_one(mechanism: Mechanism, monk
             assert kind.respond(records, Noise(keys, 1), devices=devices) == alone
         for at_once in (1, 2 * D):  # words of one person, of two
             with monkeypatch.context() as patch:
-                patch.setattr("ldpsim.devices.mechanisms.base.AT_ONCE", at_once)
+                patch.setattr("ldpsim.devices.mechanisms.mechanism.AT_ONCE", at_once)
                 assert kind.respond(records, Noise(keys, 1), devices=devices) == alone
 
 

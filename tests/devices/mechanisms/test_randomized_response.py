@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.mechanisms import RandomizedResponse
+from ldpsim.devices.mechanisms.binomial import digits_of
 from ldpsim.devices.mechanisms.exact_loss import ONE
-from ldpsim.devices.mechanisms.sampling import digits_of
 from ldpsim.devices.noise import Noise
 from tests.devices.mechanisms.one import drawn
 

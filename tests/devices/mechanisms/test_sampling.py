@@ -17,13 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from ldpsim.devices.mechanisms import binomial as module
 from ldpsim.devices.mechanisms import discrete_laplace, gaussian
 from ldpsim.devices.mechanisms import discrete_laplace as dl
 from ldpsim.devices.mechanisms import gaussian as g
-from ldpsim.devices.mechanisms import sampling as module
+from ldpsim.devices.mechanisms.binomial import Binomial, digits_of
 from ldpsim.devices.mechanisms.exact_loss import round_up
-from ldpsim.devices.mechanisms.sampling import Binomial, digits_of, distinct_integers, subset
-from ldpsim.devices.noise import Draw, Noise
+from ldpsim.devices.mechanisms.subsets import NOTHING, distinct_integers, subset
+from ldpsim.devices.noise import Noise, NoiseDraw
 
 ONE = 1 << 64
 EXOTIC = [1, 2, 3, (1 << 32) - 1, 1 << 32, (1 << 60) + 1, (1 << 62) - 1, 1 << 62, (1 << 63) - 1, ONE - 1]
@@ -177,7 +178,7 @@ class Given(Noise):
         return np.array([self.given], np.uint64)
 
     def words_of(self, row: int, trial: int, octets: int) -> Iterator[int]:
-        for word in Draw(self, 0).words_of(row, trial, octets):
+        for word in NoiseDraw(self, 0).words_of(row, trial, octets):
             self.more.append(word)
             yield word
 
@@ -262,7 +263,7 @@ class Forced(Noise):
 def numbers_of(noise: Noise, bound: int, *counts: int) -> list[list[int]]:
     found = distinct_integers(noise, bound, np.array(counts))
     assert found.tolist() == sorted(found.tolist())
-    return [[number & module.NOTHING for number in found.tolist() if number >> 32 == row] for row in range(len(noise))]
+    return [[number & NOTHING for number in found.tolist() if number >> 32 == row] for row in range(len(noise))]
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 2999, (1 << 31) + 1, (1 << 32) - 1])

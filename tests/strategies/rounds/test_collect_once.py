@@ -23,8 +23,8 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.mechanisms.base import Mechanism
-from ldpsim.devices.mechanisms.bits import pack_integers
+from ldpsim.devices.mechanisms.codecs import pack_integers
+from ldpsim.devices.mechanisms.mechanism import Mechanism
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, pack_parts, pack_report

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.devices.mechanisms import RandomizedResponse, sampling
-from ldpsim.devices.mechanisms.base import one_value
-from ldpsim.devices.mechanisms.bits import pack_bits, unpack_positions
-from ldpsim.devices.mechanisms.sampling import binomial
-from ldpsim.devices.noise import Draw, Noise
+from ldpsim.devices.mechanisms import RandomizedResponse, subsets
+from ldpsim.devices.mechanisms.binomial import binomial
+from ldpsim.devices.mechanisms.codecs import pack_bits, unpack_positions
+from ldpsim.devices.mechanisms.mechanism import one_value
+from ldpsim.devices.noise import Noise, NoiseDraw
 from tests.devices.mechanisms.examples import person
 from tests.devices.mechanisms.one import drawn, encoded, respond
 
@@ -51,7 +51,7 @@ def test_every_byte_is_that_of_each_device_alone(
     near = [0, n - 1, *(device + 1 for device in devices[2:])]
     ids = [[], [0, 0, n - 1], *(np.append(rng.integers(0, min(n + 3, 1 << 31), 5), near[i]) for i in range(2, 100))]
     records = [person(near=np.minimum(some, (1 << 31) - 1)) for some in ids]
-    monkeypatch.setattr(sampling, "_SPARE", 0)  # few words, so that some rows need more of them
+    monkeypatch.setattr(subsets, "_SPARE", 0)  # few words, so that some rows need more of them
     together = mechanism.respond(records, noise(100), devices=devices)
     for number, (data, owner, device) in enumerate(zip(together, records, devices, strict=True)):
         key = number.to_bytes(32, "little")
@@ -72,14 +72,14 @@ def test_a_tie_of_a_count_is_settled_by_its_own_words(monkeypatch: pytest.Monkey
     noise = Noise([bytes([k]) * 32 for k in range(8)])
     counts, tied = law.counts(noise[:]), law.floors(64)[3]
     further = next(noise[:].next_draw().words_of(3, 0, 8))
-    numbers = Draw.numbers
+    numbers = NoiseDraw.numbers
 
-    def chosen(self: Draw, size: int, octets: int, rows: Any = None) -> Any:
+    def chosen(self: NoiseDraw, size: int, octets: int, rows: Any = None) -> Any:
         drawn = numbers(self, size, octets, rows).copy()
         drawn[3] = tied
         return drawn
 
-    monkeypatch.setattr(Draw, "numbers", chosen)
+    monkeypatch.setattr(NoiseDraw, "numbers", chosen)
     found = law.counts(noise[:])
     assert found[3] == 3 + (tied << 64 | further >= law.floors(128)[3])
     assert np.array_equal(np.delete(found, 3), np.delete(counts, 3))
