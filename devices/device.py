@@ -255,6 +255,8 @@ def _decide(
         return Refusal.REPORT_COLLECTED
     if isinstance(decision, Replay):
         return Report(pack_report(decision.reports), replayed=True)
+    if not query.drawable:
+        return Refusal.UNKNOWN_QUERY
     # The loss of later stages was entered with stage 0, and the caps judged it there.
     if query.stage == 0 and not policy.allows_total(decision.spent + total, device=device):
         return Refusal.POLICY_REFUSED

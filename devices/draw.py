@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.data.population import Records, row_bytes
-from ldpsim.devices.mechanisms.base import Grouping
+from ldpsim.devices.mechanisms.mechanism import Grouping
 from ldpsim.devices.noise import KeyedHashes, Noise, key_message
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, pack_columns

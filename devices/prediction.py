@@ -27,8 +27,8 @@ from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.data.population import Record, Records, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.foreign.strict_json import are_whole, read_json
-from ldpsim.devices.mechanisms.base import dense_features
 from ldpsim.devices.mechanisms.feature_model import LARGEST, MOST_LEVELS, UNIT, FeatureModel, whole_features
+from ldpsim.devices.mechanisms.mechanism import dense_features
 from ldpsim.devices.mechanisms.score_table import MOST_ROWS, MOST_SATURATION, ScoreTable
 
 _DEVICES_AT_ONCE = 1024  # their features are dense

@@ -35,14 +35,14 @@ from typing import Any
 
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.mechanisms import GroupDegrees, Loss, find
-from ldpsim.devices.mechanisms.base import Mechanism
+from ldpsim.devices.mechanisms.mechanism import Mechanism
 
 FORMAT = 1
 ATTRIBUTES = ("adjacency", "features", "label")
 COLLECTION_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 MAX_BYTES = 1 << 22
-MAX_NUMBERS = MAX_STEPS = 1 << 17
-STEPS = 100  # of a mechanism that does not name its ``judging_steps``: a loss by a formula takes fewer
+MAX_NUMBERS = MAX_LOSS_COST = 1 << 17
+DEFAULT_LOSS_COST = 100  # of a mechanism that does not name its ``loss_cost``: a loss by a formula takes fewer
 
 
 class InvalidQuery(ValueError):
@@ -136,7 +136,7 @@ class Query:
                 raise InvalidQuery("attributes are repeated or out of order")
             if len(read) > len(names) and len(self.plan) > 1:
                 raise InvalidQuery("an answer about several attributes is asked in one stage")
-        if self.judging_steps > MAX_STEPS:
+        if self.loss_cost > MAX_LOSS_COST:
             raise InvalidQuery("the plan is too dear to judge")
         if self.stage == 0 and self.grouping is not None:
             raise InvalidQuery("a first stage takes no grouping")
@@ -147,9 +147,15 @@ class Query:
         return self.plan[self.stage]
 
     @property
-    def judging_steps(self) -> int:
-        """Upper bound of the steps that the losses of all stages take."""
-        return sum(getattr(m, "judging_steps", STEPS) for stage in self.plan for ask in stage for m in ask.mechanisms)
+    def loss_cost(self) -> int:
+        """Upper bound of the operations that the losses of all stages take."""
+        mechanisms = [m for stage in self.plan for ask in stage for m in ask.mechanisms]
+        return sum(getattr(m, "loss_cost", DEFAULT_LOSS_COST) for m in mechanisms)
+
+    @cached_property
+    def drawable(self) -> bool:
+        """Return whether all mechanisms draw as this version does; an older question is replayed, but not drawn."""
+        return all(m.sampler == type(m).sampler for stage in self.plan for ask in stage for m in ask.mechanisms)
 
     @cached_property
     def answerable(self) -> bool:
@@ -303,7 +309,10 @@ def _mechanism(value: Any) -> Mechanism:
     if not isinstance(value, dict):
         raise InvalidQuery("a mechanism is malformed")
     kind = find(str(value.get("name")))
-    if kind is None or value.get("version") != kind.version or value.get("sampler") != kind.sampler:
+    sampler = value.get("sampler")
+    if kind is None or value.get("version") != kind.version or type(sampler) is not int:
+        raise InvalidQuery("unknown mechanism or version")
+    if not 1 <= sampler <= kind.sampler:
         raise InvalidQuery("unknown mechanism or version")
     parameters = {key: entry for key, entry in value.items() if key not in ("name", "version", "sampler")}
     # A type is text, or the class itself where the mechanism's module does not defer annotations.
@@ -316,4 +325,7 @@ def _mechanism(value: Any) -> Mechanism:
             raise InvalidQuery("a mechanism's parameter has the wrong type")
         if isinstance(entry, list):
             parameters[name] = tuple(entry)
-    return kind(**parameters)
+    made = kind(**parameters)
+    if sampler != kind.sampler:
+        object.__setattr__(made, "sampler", sampler)  # it is in the fingerprint, by which an answer is found again
+    return made

@@ -19,8 +19,8 @@ import numpy as np
 from ldpsim.devices.array_types import IntArray, checked_numbers
 from ldpsim.devices.data.population import Record, Records, row_bytes
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import Grouping
 from ldpsim.devices.mechanisms.clear import InClear
+from ldpsim.devices.mechanisms.mechanism import Grouping
 from ldpsim.devices.network import are_usable
 from ldpsim.devices.query import ATTRIBUTES, Ask, InvalidQuery, Query, malformed
 

@@ -19,7 +19,7 @@ import pytest
 
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.mechanisms import GRR
-from ldpsim.devices.mechanisms.base import one_report, one_value
+from ldpsim.devices.mechanisms.mechanism import one_report, one_value
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()

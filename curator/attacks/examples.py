@@ -18,7 +18,7 @@ import numpy as np
 
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GroupDegrees, Mechanism
-from ldpsim.devices.mechanisms.base import one_report, one_value
+from ldpsim.devices.mechanisms.mechanism import one_report, one_value
 
 # Range, epsilon, reporting. Ranges that begin at 0 hide a forgotten lower end.
 SETTINGS = (((0.0, 1.0), 1.0, "both"), ((-1.0, 1.0), 1.0, "one-end"), ((0.0, 1.0), 3.0, "both"))

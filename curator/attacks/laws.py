@@ -5,7 +5,7 @@ enumerates every outcome of every draw and multiplies the exact probabilities, t
 a trial of threshold t. The result is the law of the code itself. It does not depend on the
 documentation, on ``log_probability`` or on ``loss``.
 
-Draws by inversion (:mod:`ldpsim.devices.mechanisms.sampling`) read one 64-bit word, and what
+Draws by inversion (:mod:`ldpsim.devices.mechanisms.inversion`) read one 64-bit word, and what
 comes out is monotone in it. The places where it changes are found by bisection, and the
 distances between them, over 2**64, are the probabilities, to ten digits. Words below 2**43
 are left out: the law then holds up to a mass of about 2**-20.
@@ -14,9 +14,10 @@ are left out: the law then holds up to a mass of about 2**-20.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -80,14 +81,11 @@ class _Branch:
             trials.append(self._choose([Fraction(ONE - t, ONE), Fraction(t, ONE)]) == 1)
         return np.array([trials], np.bool_)
 
-    def bernoulli_by_bytes(self, threshold: int, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return self.bernoulli(threshold, int(sizes[0]))  # the same law, from fewer words
-
     def uniform_integers(self, bound: Any, size: int) -> NDArray[np.int64]:
         bounds = np.broadcast_to(bound, (1, size))[0].tolist()
         return np.array([[self._choose([Fraction(1, each)] * each) for each in bounds]], np.int64)
 
-    def words(self, size: int) -> NDArray[np.uint64]:
+    def next_draw(self) -> _Word:
         raise _Inversion
 
     def __getattr__(self, name: str) -> Any:
@@ -99,21 +97,26 @@ class _Inversion(Exception):
 
 
 class _Word:
-    """A noise stream whose first word is chosen; further bits, which settle ties alone, are 0."""
+    """Noise with one draw of one word, which is chosen; further words, which settle ties alone, are 0."""
 
     def __init__(self, word: int) -> None:
-        self._word = word
+        self._words = [word]
 
     def __len__(self) -> int:
         return 1
 
-    def words(self, size: int) -> NDArray[np.uint64]:
-        if size != 1:
-            raise NotWalkable("several words are drawn at once")
-        return np.array([[self._word]], np.uint64)
+    def next_draw(self) -> _Word:
+        if not self._words:
+            raise NotWalkable("words and further draws are drawn together")
+        return self
 
-    def further(self, row: int) -> Callable[[], int]:
-        return lambda: 0
+    def numbers(self, size: int, octets: int, rows: Any = None) -> NDArray[np.uint64]:
+        if (size, octets) != (1, 8):
+            raise NotWalkable("several words are drawn at once")
+        return np.array([[self._words.pop()]], np.uint64)
+
+    def words_of(self, row: int, trial: int, octets: int) -> Iterator[int]:
+        return repeat(0)
 
     def __getattr__(self, name: str) -> Any:
         raise NotWalkable(f"words and {name} are drawn together")

@@ -262,7 +262,7 @@ def _sample(example: Example, person: Person, effort: Effort, stream: Stream, la
     return example.respond(person, stream(keys))
 
 
-def audit_stream(stream: Callable[[bytes], Any]) -> list[AuditRow]:
+def audit_stream(stream: Stream) -> list[AuditRow]:
     """Audit the noise stream: a trial of threshold t must succeed for exactly t of the 2**64 numbers.
 
     The stream's raw words are chosen, so that bisection finds the number at which the trial
@@ -276,14 +276,16 @@ def audit_stream(stream: Callable[[bytes], Any]) -> list[AuditRow]:
                      "thresholds, by bisection of the 64-bit numbers")]  # fmt: skip
 
 
-def _turn(stream: Callable[[bytes], Any], threshold: Any) -> int:
+def _turn(stream: Stream, threshold: Any) -> int:
     """Return for how many 64-bit numbers a trial succeeds, given that it succeeds for the smaller ones."""
 
     def succeeds(number: int) -> bool:
-        halves = iter([number >> 32, number & 0xFFFFFFFF])
-        chosen = {"__slots__": (), "_draw": lambda noise, lane, size: np.full(size, next(halves), np.uint32)}
-        noise = type("Chosen", (type(stream(bytes(32))),), chosen)(bytes(32))
-        return bool(noise.bernoulli(threshold, 1)[0])
+        # Block 0 has the first bits of the number, another block its last ones.
+        def squeeze(noise: Any, draw: int, block: int, size: int, rows: Any = None) -> bytes:
+            return (number if block else number >> 64 - 8 * size).to_bytes(8, "little")[:size]
+
+        noise = type("Chosen", (type(stream([bytes(32)])),), {"squeeze": squeeze})([bytes(32)])
+        return bool(noise.bernoulli(threshold, 1)[0, 0])
 
     low, high = -1, 1 << 64  # succeeds at low, fails at high
     while high - low > 1:

@@ -32,7 +32,7 @@ from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.curator.reports.question import stages_of
 from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.devices.mechanisms import Mechanism
-from ldpsim.devices.mechanisms.base import Grouping
+from ldpsim.devices.mechanisms.mechanism import Grouping
 from ldpsim.devices.query import ATTRIBUTES
 
 SIZES = ((4, 2), (4, 12), (8, 3), (24, 4))  # people, features: the first at which a method can ask anything

@@ -123,10 +123,10 @@ def loss_when(unit: Unit, parts: Sequence[TimesAsked]) -> float:
 def attained(parts: Sequence[TimesAsked]) -> bool:
     """Return whether some inputs attain the sum of these losses when an entry, a list, a record or a node changes.
 
-    Each mechanism attains its own loss, whatever the others are (``Mechanism.attained``), so it is enough that one
+    Each mechanism attains its own loss, whatever the others are (``Mechanism.loss_is_tight``), so it is enough that one
     pair of inputs serves all of them: of several mechanisms about features, or about the label, that is not known.
     """
-    if not all(a.mechanism.attained and len(a.attributes) == 1 for a in parts):
+    if not all(a.mechanism.loss_is_tight and len(a.attributes) == 1 for a in parts):
         return False
     several = [a.attributes for a in parts if a.attributes != ("adjacency",)]
     return len(set(several)) == len(several)

@@ -11,7 +11,7 @@ import numpy as np
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.mechanisms import Mechanism
 from ldpsim.devices.mechanisms import Reporting as Reporting
-from ldpsim.devices.mechanisms.base import Grouping
+from ldpsim.devices.mechanisms.mechanism import Grouping
 from ldpsim.devices.query import Query
 
 

@@ -23,7 +23,7 @@ from ldpsim.devices.array_types import BoolArray, IntArray, check_rows, checked_
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRRFS, Mechanism
 from ldpsim.devices.mechanisms.noisy_steps import NoisySteps
-from ldpsim.devices.mechanisms.stacked_reports import ReportStack, ones_at
+from ldpsim.devices.mechanisms.stacked_reports import CATEGORIES, ReportStack, ones_at
 from ldpsim.devices.query import Ask, Query
 
 FORMAT = 1
@@ -297,7 +297,6 @@ def _merged(old: Any, new: Any, who: BoolArray) -> Any:
 
 
 _SPARSE = ("indptr", "indices", "data")
-CATEGORIES = ("labels", "votes")  # arrays of one number a person, -1 where no report came
 
 
 def _reports_of(mechanism: Mechanism, files: Mapping[str, NDArray], facts: PublicFacts, reported: NDArray) -> Any:

@@ -10,23 +10,19 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 from ldpsim.devices.foreign.packages import imported, may_import
-from ldpsim.devices.mechanisms.base import (
-    AdjacencyBits,
-    AdjacencyMechanism,
-    FeatureGrid,
-    FeatureRange,
-    Mechanism,
-    Reporting,
-)
+from ldpsim.devices.mechanisms.categories import GRR
 from ldpsim.devices.mechanisms.clear import ClearAdjacency, ClearFeatures, ClearLabel
 from ldpsim.devices.mechanisms.counts import Degree, GroupDegrees, NoisyRow
 from ldpsim.devices.mechanisms.exact_loss import Loss, round_up
 from ldpsim.devices.mechanisms.feature_bits import MultiBit, OneBit
+from ldpsim.devices.mechanisms.features import FeatureGrid, FeatureRange
 from ldpsim.devices.mechanisms.grr_fs import GRRFS
-from ldpsim.devices.mechanisms.labels import GRR, SubsetSelection
+from ldpsim.devices.mechanisms.mechanism import Mechanism, Reporting
+from ldpsim.devices.mechanisms.neighbour_lists import AdjacencyBits, AdjacencyMechanism
 from ldpsim.devices.mechanisms.neighbourhood_vote import NeighbourhoodVote
 from ldpsim.devices.mechanisms.noisy_steps import AnalyticGaussian, Laplace
 from ldpsim.devices.mechanisms.randomized_response import RandomizedResponse
+from ldpsim.devices.mechanisms.subset_selection import SubsetSelection
 from ldpsim.devices.mechanisms.window import Window
 
 _ALL: tuple[type[Mechanism], ...] = (

@@ -14,27 +14,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpsim.devices.array_types import FloatArray, IntArray
+from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
 from ldpsim.devices.data.population import Records
-from ldpsim.devices.mechanisms.base import (
-    IN_CLEAR,
-    AdjacencyBits,
-    FeatureRange,
-    Grouping,
-    Mechanism,
-    Reporting,
-    changes,
-)
-from ldpsim.devices.mechanisms.bits import pack_rows, unpack_many
-from ldpsim.devices.mechanisms.labels import OneCategory
-from ldpsim.devices.mechanisms.sparse_rows import SparseRows
+from ldpsim.devices.mechanisms.categories import OneCategory
+from ldpsim.devices.mechanisms.codecs import pack_rows, unpack_many
+from ldpsim.devices.mechanisms.features import FeatureRange
+from ldpsim.devices.mechanisms.mechanism import Grouping, Mechanism, Reporting, changes
+from ldpsim.devices.mechanisms.neighbour_lists import AdjacencyBits
+from ldpsim.devices.mechanisms.sparse_batch import SparseBatch
 from ldpsim.devices.noise import Noise
+
+IN_CLEAR = 1e9  # log-odds of a value that is reported in clear: noise can never add up to as much
 
 
 class InClear(Mechanism):
     """Mechanism whose report is the value."""
 
     in_clear: ClassVar[bool] = True
+    sampler: ClassVar[int] = 1  # nothing is drawn
 
     def draw(self, values: Any, noise: Noise) -> Any:
         return values
@@ -68,9 +65,8 @@ class ClearAdjacency(InClear, AdjacencyBits):
     name: ClassVar[str] = "clear_adjacency"
     flip_probability: ClassVar[float] = 0.0
 
-    @property
-    def weight(self) -> float:
-        return IN_CLEAR
+    def evidence(self, report: BoolArray) -> FloatArray:
+        return IN_CLEAR * (2.0 * np.asarray(report) - 1)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
         return math.inf if self.most_targets(device, changed) else 0.0
@@ -86,7 +82,7 @@ class ClearFeatures(InClear, FeatureRange):
         ValueError: for an impossible size or range.
 
     >>> mechanism = ClearFeatures(d=3)
-    >>> rows = SparseRows.of([np.array([0.5, 0, 1], np.float32)])
+    >>> rows = SparseBatch.of([np.array([0.5, 0, 1], np.float32)])
     >>> mechanism.decode(mechanism.encode(rows, np.array([0])), np.array([0]))[0].tolist()
     [0.5, 0.0, 1.0]
     """
@@ -97,20 +93,20 @@ class ClearFeatures(InClear, FeatureRange):
 
     name: ClassVar[str] = "clear_features"
 
-    def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> SparseRows:
+    def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> SparseBatch:
         dense = super().values(people, devices)
         dense = np.fmin(np.fmax(dense, np.float32(self.low)), np.float32(self.high))
         rows, columns = np.nonzero(dense)
-        return SparseRows(columns, np.bincount(rows, minlength=len(dense)), self.d, dense[rows, columns])
+        return SparseBatch(columns, np.bincount(rows, minlength=len(dense)), self.d, dense[rows, columns])
 
-    def encode(self, reports: SparseRows, devices: IntArray) -> list[bytes]:
+    def encode(self, reports: SparseBatch, devices: IntArray) -> list[bytes]:
         assert reports.values is not None
         data, ends = reports.values.astype("<f4"), np.cumsum(reports.counts)
         where = pack_rows(reports.columns, reports.counts, reports.sizes)
         values = np.split(data, ends[:-1]) if len(ends) else []
         return [struct.pack("<I", len(own)) + own + some.tobytes() for own, some in zip(where, values, strict=True)]
 
-    def decode(self, data: Sequence[bytes], devices: IntArray) -> SparseRows:
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> SparseBatch:
         """float32 rows of the features that are not 0."""
         if any(len(each) < 4 for each in data):
             raise ValueError("a report of features is cut off")
@@ -126,7 +122,7 @@ class ClearFeatures(InClear, FeatureRange):
         outside = not self.low <= 0 <= self.high and np.any(counts < self.d)
         if outside or not values.all():
             raise ValueError("a feature of 0 is listed among those that are not 0, or lies outside the range")
-        return SparseRows(columns, counts, self.d, values)
+        return SparseBatch(columns, counts, self.d, values)
 
     def evidence(self, report: np.ndarray) -> FloatArray:
         return IN_CLEAR * np.sign(np.asarray(report, np.float64) - (self.low + self.high) / 2)
@@ -156,9 +152,8 @@ class ClearLabel(InClear, OneCategory):
     def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> IntArray:
         return np.asarray(self.category(people.labels))
 
-    @property
-    def weight(self) -> float:
-        return IN_CLEAR
+    def evidence(self, report: int) -> FloatArray:
+        return IN_CLEAR * (np.arange(self.categories) == report)
 
     def estimate(self, report: int) -> FloatArray:
         return np.asarray(np.arange(self.categories) == report, np.float64)

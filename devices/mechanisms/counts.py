@@ -33,8 +33,9 @@ from numpy.typing import NDArray
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.data.population import Records
 from ldpsim.devices.mechanisms import discrete_laplace
-from ldpsim.devices.mechanisms.base import AdjacencyMechanism, Grouping, Reporting
-from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms.codecs import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms.mechanism import Grouping, Reporting
+from ldpsim.devices.mechanisms.neighbour_lists import AdjacencyMechanism
 from ldpsim.devices.noise import Noise
 
 STEPS = 64
@@ -49,7 +50,7 @@ class NoisyCounts(AdjacencyMechanism):
     t: int
     s: int
     grid: int = 1
-    attained: ClassVar[bool] = True
+    loss_is_tight: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         discrete_laplace.check_scale(self.t, self.s)
@@ -108,7 +109,6 @@ class Degree(NoisyCounts):
 
     name: ClassVar[str] = "degree"
     field: ClassVar[str] = "degrees"
-    missing: ClassVar[int] = 0
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, n: int, reporting: Reporting = "both") -> Degree:

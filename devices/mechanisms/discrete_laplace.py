@@ -2,7 +2,7 @@
 
 Pr[Z = z] = (1 - a) / (1 + a) * a^|z| with a = e^(-s/t): the two-sided geometric law of scale
 t/s, both integers (Ghosh et al. 2009, https://arxiv.org/abs/0811.2841). It is drawn by exact
-inversion (:mod:`ldpsim.devices.mechanisms.sampling`): Pr[Z >= k] = a^k / (1 + a) for k >= 1. Noise and report are
+inversion (:mod:`ldpsim.devices.mechanisms.inversion`): Pr[Z >= k] = a^k / (1 + a) for k >= 1. Noise and report are
 integers. A floating-point sum would leak through its low bits
 (Mironov 2012, https://doi.org/10.1145/2382196.2382264).
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.mechanisms.exact_loss import check_epsilon, round_up
-from ldpsim.devices.mechanisms.sampling import DIGITS, by_inversion
+from ldpsim.devices.mechanisms.inversion import DIGITS, by_inversion
 from ldpsim.devices.noise import Noise
 
 LARGEST = 1 << 32

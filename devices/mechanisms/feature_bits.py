@@ -27,11 +27,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
-from ldpsim.devices.mechanisms.base import FeatureGrid, changes
-from ldpsim.devices.mechanisms.bits import pack_bit_rows, pack_rows, unpack_bit_rows, unpack_many
+from ldpsim.devices.mechanisms.codecs import pack_bit_rows, pack_rows, unpack_bit_rows, unpack_many
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.sampling import subset
-from ldpsim.devices.mechanisms.sparse_rows import SparseRows
+from ldpsim.devices.mechanisms.features import FeatureGrid
+from ldpsim.devices.mechanisms.mechanism import changes
+from ldpsim.devices.mechanisms.sparse_batch import SparseBatch
+from ldpsim.devices.mechanisms.subsets import subset
 from ldpsim.devices.noise import Noise
 
 GRID = 1 << 16
@@ -69,7 +70,7 @@ class FeatureBits(FeatureGrid):
     """
 
     flip: int
-    attained: ClassVar[bool] = True
+    loss_is_tight: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.flip < ONE // 2:
@@ -140,9 +141,9 @@ class OneBit(FeatureBits):
         return cls(flip=probability_threshold(epsilon), d=d, low=float(low), high=float(high))
 
     def draw(self, values: np.ndarray, noise: Noise) -> BoolArray:
-        where = np.nonzero(values)  # most features are 0
         limits = np.full(values.shape, self.thresholds(np.zeros(1)), np.uint64)
-        limits[where] = self.thresholds(values[where])
+        where = np.flatnonzero(values != 0)  # most features are 0
+        limits.reshape(-1)[where] = self.thresholds(values.reshape(-1)[where])
         return noise.bernoulli(limits, self.d)
 
     def encode(self, reports: BoolArray, devices: IntArray) -> list[bytes]:
@@ -158,9 +159,8 @@ class OneBit(FeatureBits):
     def log_probability(self, report: BoolArray, value: np.ndarray) -> float:
         return self.log_chance(report, value)
 
-    @property
-    def weight(self) -> float:
-        return self.bit_weight
+    def evidence(self, report: BoolArray) -> FloatArray:
+        return self.bit_weight * (2.0 * np.asarray(report) - 1)
 
     def chance_of_one(self, value: np.ndarray) -> np.ndarray:
         """Return Pr[1 | value] of each feature, float64 as ``value``."""
@@ -224,17 +224,17 @@ class MultiBit(FeatureBits):
             raise ValueError(f"multi-bit samples 1..{d} features (there are {d}), not {size}")
         return cls(flip=probability_threshold(epsilon / size), d=d, m=size, low=float(low), high=float(high))
 
-    def draw(self, values: np.ndarray, noise: Noise) -> SparseRows:
+    def draw(self, values: np.ndarray, noise: Noise) -> SparseBatch:
         sampled = subset(noise, self.d, self.m)
         limits = self.thresholds(np.take_along_axis(values, sampled, axis=1))
         return self._of(sampled, noise.bernoulli(limits, self.m))
 
-    def _of(self, sampled: IntArray, ones: BoolArray) -> SparseRows:
+    def _of(self, sampled: IntArray, ones: BoolArray) -> SparseBatch:
         """Return the reports with these sampled features, and whether each is 1, (people, m)."""
         signs = np.where(ones, 1, -1).astype(np.int8)
-        return SparseRows(sampled.reshape(-1), np.full(len(ones), self.m), self.d, signs.reshape(-1))
+        return SparseBatch(sampled.reshape(-1), np.full(len(ones), self.m), self.d, signs.reshape(-1))
 
-    def encode(self, reports: SparseRows, devices: IntArray) -> list[bytes]:
+    def encode(self, reports: SparseBatch, devices: IntArray) -> list[bytes]:
         assert reports.values is not None
         signs = pack_bit_rows(reports.values.reshape(-1, self.m) > 0)
         if self.m == self.d:
@@ -242,7 +242,7 @@ class MultiBit(FeatureBits):
         which = pack_rows(reports.columns, reports.counts, reports.sizes)
         return [row + ones for row, ones in zip(signs, which, strict=True)]
 
-    def decode(self, data: Sequence[bytes], devices: IntArray) -> SparseRows:
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> SparseBatch:
         """int8 rows of -1 and 1; features that were not sampled are not among them."""
         size = (self.m + 7) // 8
         ones, rest = unpack_bit_rows([each[:size] for each in data], self.m), [each[size:] for each in data]

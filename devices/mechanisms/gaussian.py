@@ -11,7 +11,7 @@ is post-processing of the Gaussian mechanism, so delta(eps) above holds for the 
 any sigma, in any dimension and for any shift. (A discrete Gaussian has no such closed curve
 for vectors.)
 
-round(sigma N) is drawn by exact inversion (:mod:`ldpsim.devices.mechanisms.sampling`).
+round(sigma N) is drawn by exact inversion (:mod:`ldpsim.devices.mechanisms.inversion`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.mechanisms.exact_loss import check_epsilon, round_up
-from ldpsim.devices.mechanisms.sampling import DIGITS, by_inversion
+from ldpsim.devices.mechanisms.inversion import DIGITS, by_inversion
 from ldpsim.devices.mechanisms.smallest import smallest
 from ldpsim.devices.noise import Noise
 

@@ -19,35 +19,14 @@ A feature is an attribute of ``facts.domains``, or one of d binary columns, or, 
 column is part of one block only, so one changed column changes at most one feature.
 
 Bhaila et al. 2024, https://arxiv.org/abs/2309.08569
-
-The exact loss of a mixture over subsets of one person's values (:mod:`grr_fs`).
-
-S is a uniform m-subset of d features; those in S are reported by GRR, the others uniformly.
-Relative to the uniform law the report's probability is e_m(r_1 .. r_d) / C(d, m), with r_i
-= g_i p_i where report and value agree, g_i q_i where they do not, and e_m the elementary
-symmetric polynomial.
-
-Let the features in K change. The ratio of two such polynomials is largest where the report
-agrees with the first value on all of K, with the second one nowhere on K, and with neither
-elsewhere: in e_m(r) = sum_j e_j(r on K) e_{m-j}(r elsewhere) the terms gain E^j, and small
-r elsewhere give weight to large j. Of all K of one size the largest domains are the worst,
-since g q grows with g.
-
-Categories in the columns of a record, and on the wire.
-
-A record holds 0/1 columns. Without blocks an attribute of two categories is one column,
-one of k > 2 categories is k columns of which one is 1.
-With blocks, ``block`` consecutive columns are one binary attribute, their OR.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -55,10 +34,17 @@ import numpy as np
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.data.population import Records
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import Grouping, Mechanism, changes, whole_numbers
-from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold, round_up
-from ldpsim.devices.mechanisms.sampling import subset
+from ldpsim.devices.mechanisms.category_columns import Coding
+from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
+from ldpsim.devices.mechanisms.mechanism import Grouping, Mechanism, changes
+from ldpsim.devices.mechanisms.mixture_loss import mixture_loss, mixture_steps
+from ldpsim.devices.mechanisms.subsets import subset
 from ldpsim.devices.noise import Noise
+
+
+def whole_numbers(values: object, *, least: int) -> bool:
+    """Return whether this is a tuple of plain integers (no booleans) of at least ``least``."""
+    return isinstance(values, tuple) and all(type(value) is int and value >= least for value in values)
 
 
 @dataclass(frozen=True)
@@ -94,7 +80,7 @@ class GRRFS(Mechanism):
     columns: int
     block: int = 1
 
-    attained: ClassVar[bool] = True
+    loss_is_tight: ClassVar[bool] = True
     name: ClassVar[str] = "grr_fs"
     reads: ClassVar[tuple[str, ...]] = ("features",)
     field: ClassVar[str] = "features"
@@ -215,7 +201,7 @@ class GRRFS(Mechanism):
     # --- losses
 
     @cached_property
-    def judging_steps(self) -> int:
+    def loss_cost(self) -> int:
         return mixture_steps(self.domains, self.m)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
@@ -233,131 +219,3 @@ class GRRFS(Mechanism):
         """Return the claim of Theorem 1 for the whole vector, ln(1 + (m/d)(e^(m eps_x) - 1)). It does not hold."""
         largest = self.loss().vector
         return largest + math.log(self.m / self.d + (1 - self.m / self.d) * math.exp(-largest))
-
-
-@lru_cache(maxsize=256)
-def mixture_loss(lies: tuple[int, ...], domains: tuple[int, ...], changed: tuple[int, ...], m: int) -> float:
-    """Return the loss, rounded up, when features of the sizes ``changed`` (some of ``domains``) change.
-
-    ``lies`` are 64-bit thresholds of Pr[not the truth], by rising size of domain.
-    """
-    of = dict(zip(sorted(set(domains)), lies, strict=True))
-    moved = Counter(changed)
-    rest = Counter(domains) - moved
-    with localcontext() as context:
-        context.prec = 60
-        right = {g: Decimal((ONE - of[g]) * g) / ONE for g in of}
-        wrong = {g: Decimal(of[g] * g) / (ONE * (g - 1)) for g in of}
-        before = elementary([(right[g], moved[g]) for g in moved] + [(wrong[g], rest[g]) for g in rest], m)
-        after = elementary([(wrong[g], count) for g, count in Counter(domains).items()], m)
-        return round_up((before / after).ln())
-
-
-def mixture_steps(domains: tuple[int, ...], m: int) -> int:
-    """Return an upper bound of the operations that :func:`mixture_loss` takes for one changed feature.
-
-    ``before`` and ``after`` each have at most one factor more than there are sizes. Their terms are
-    sum_i (min(t_i, m) + 1), t_i how often size i occurs. The largest factor is multiplied last, for one
-    coefficient; the R = d - max t_i others, and the one that changed, make polynomials of at most
-    min(R + 1, m) + 1 terms, and each of them multiplies such a polynomial once at most. A size takes
-    eight steps more: its probabilities.
-    """
-    times = Counter(domains).values()
-    rest = len(domains) - max(times) + 1
-    return 2 * (sum(min(t, m) + 1 for t in times) + 2 + (rest + 1) * (min(rest, m) + 1)) + 8 * len(times)
-
-
-def elementary(factors: Sequence[tuple[Decimal, int]], m: int) -> Decimal:
-    """e_m of the numbers, each given with how often it occurs: the z^m term of prod (1 + value z)^times."""
-    *others, (value, times) = sorted(factors, key=lambda factor: factor[1])
-    product = [Decimal(1)]
-    for other, often in others:
-        term = _binomial(other, often, m)
-        size = min(m + 1, len(product) + len(term) - 1)
-        product = [
-            sum((product[a - j] * term[j] for j in range(max(0, a - len(product) + 1), min(a, len(term) - 1) + 1)),
-                start=Decimal(0))
-            for a in range(size)
-        ]  # fmt: skip
-    last = _binomial(value, times, m)  # the largest one, of which a single coefficient is needed
-    return sum((product[m - j] * last[j] for j in range(max(0, m - len(product) + 1), len(last))), start=Decimal(0))
-
-
-def _binomial(value: Decimal, times: int, m: int) -> list[Decimal]:
-    """The terms z^0 .. z^m of (1 + value z)^times, each made from the one before."""
-    terms = [Decimal(1)]
-    for j in range(min(times, m)):
-        terms.append(terms[-1] * value * (times - j) / (j + 1))
-    return terms
-
-
-LARGEST = 1 << 20
-
-
-class Coding:
-    """Conversion of attributes from columns and to bytes.
-
-    Args:
-        domains: Number of categories of each attribute.
-        columns: Number of columns.
-        block: Number of columns that are joined by OR into one attribute; 1 for none.
-
-    Raises:
-        ValueError: where the columns do not make up these attributes.
-    """
-
-    def __init__(self, domains: tuple[int, ...], columns: int, block: int) -> None:
-        if columns > LARGEST:  # a stranger wrote the query, and the arrays below are as long
-            raise ValueError(f"{columns} columns are more than {LARGEST}")
-        self.sizes = np.array(domains, np.int64)
-        widths = np.where(self.sizes == 2, 1, self.sizes)
-        if block > 1:
-            fits = set(domains) == {2} and -(-columns // block) == len(domains)
-        else:
-            fits = block == 1 and widths.sum() == columns
-        if not fits:
-            raise ValueError(f"{columns} columns in blocks of {block} do not make up {len(domains)} attributes")
-        self.columns = columns
-        # the attribute of each column, and the category that a 1 there means
-        if block > 1:
-            self._attribute, self._category = np.arange(columns) // block, np.ones(columns, np.int64)
-        else:
-            self._attribute, place = _places(widths)
-            self._category = np.where(widths[self._attribute] == 1, 1, place)
-        self._bit_attribute, self._bit_place = _places(np.array([(g - 1).bit_length() for g in domains], np.int64))
-
-    def read(self, records: Records) -> np.ndarray:
-        """int64 (people, attributes): categories of records by their columns above 0.
-
-        The first one counts where an attribute has several; category 0 where it has none; a
-        column that does not exist counts as the nearest one. Nothing is raised.
-        """
-        person = np.repeat(np.arange(len(records)), records.feature_counts)
-        above = records.feature_values > 0
-        columns = np.clip(records.feature_indices[above], 0, self.columns - 1)[::-1]
-        value = np.zeros((len(records), len(self.sizes)), np.int64)
-        value[person[above][::-1], self._attribute[columns]] = self._category[columns]
-        return value
-
-    def pack(self, categories: np.ndarray) -> list[bytes]:
-        """Return each category in as many bits as its domain needs, lowest first, joined; (people, attributes)."""
-        bits = np.packbits(categories[:, self._bit_attribute] >> self._bit_place & 1, axis=1)
-        return [row.tobytes() for row in bits]
-
-    def unpack(self, rows: Sequence[bytes]) -> np.ndarray:
-        """Read :meth:`pack` back, int64 (people, attributes); ValueError for any other form."""
-        size = len(self._bit_place)
-        if any(len(row) != (size + 7) // 8 for row in rows):
-            raise ValueError(f"the bytes do not hold {len(self.sizes)} categories")
-        bits = np.unpackbits(np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), (size + 7) // 8), axis=1)
-        starts = np.flatnonzero(np.diff(self._bit_attribute, prepend=-1))  # a category takes a bit at least
-        categories = np.add.reduceat(bits[:, :size].astype(np.int64) << self._bit_place, starts, axis=1)
-        if bits[:, size:].any() or np.any(categories >= self.sizes):
-            raise ValueError("a category lies outside its domain")
-        return categories
-
-
-def _places(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return, of ``counts[i]`` entries of each i in a row, the i of each entry and its place among those of i."""
-    owner = np.repeat(np.arange(len(counts)), counts)
-    return owner, np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]

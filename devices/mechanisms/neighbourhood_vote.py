@@ -39,11 +39,11 @@ from numpy.typing import NDArray
 from ldpsim.devices.array_types import DoubleArray, FloatArray, IntArray
 from ldpsim.devices.data.population import Record, Records, records_by_column
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import Grouping, Mechanism, Reporting, dense_features
-from ldpsim.devices.mechanisms.bits import pack_numbers, unpack_numbers
+from ldpsim.devices.mechanisms.categories import GRR
+from ldpsim.devices.mechanisms.codecs import pack_numbers, unpack_numbers
 from ldpsim.devices.mechanisms.exact_loss import probability_threshold
 from ldpsim.devices.mechanisms.feature_model import MOST_LEVELS, UNIT, UNIT_BITS, FeatureModel, whole_features
-from ldpsim.devices.mechanisms.labels import GRR
+from ldpsim.devices.mechanisms.mechanism import Grouping, Mechanism, Reporting, dense_features
 from ldpsim.devices.mechanisms.score_rows import affinity, score_table
 from ldpsim.devices.mechanisms.score_table import MOST_CLASSES, MOST_SATURATION, STEP_BITS, ScoreTable
 from ldpsim.devices.noise import Noise
@@ -103,7 +103,7 @@ class NeighbourhoodVote(Mechanism):
     reads: ClassVar[tuple[str, ...]] = ("adjacency",)
     field: ClassVar[str] = "votes"
     # Parameters that the answers of others decide. A curator's terms leave them open, and state the loss.
-    by_answers: ClassVar[frozenset[str]] = frozenset({"table", "model", "levels", "low", "high"})
+    unpinned_parameters: ClassVar[frozenset[str]] = frozenset({"table", "model", "levels", "low", "high"})
 
     def __post_init__(self) -> None:
         if self.reporting not in ("both", "one-end") or not {type(self.unseen), type(self.calibration)} == {bool}:

@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import discrete_laplace, gaussian
-from ldpsim.devices.mechanisms.base import FeatureGrid, changes
-from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
-from ldpsim.devices.mechanisms.exact_loss import Loss, check_delta
+from ldpsim.devices.mechanisms.codecs import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms.exact_loss import check_delta
+from ldpsim.devices.mechanisms.features import FeatureGrid
+from ldpsim.devices.mechanisms.mechanism import changes
 from ldpsim.devices.noise import Noise
 
 STEPS = 256
@@ -95,7 +96,7 @@ class Laplace(NoisySteps):
     high: float = 1.0
     grid: int = STEPS
 
-    attained: ClassVar[bool] = True
+    loss_is_tight: ClassVar[bool] = True
     name: ClassVar[str] = "laplace"
 
     def __post_init__(self) -> None:
@@ -185,9 +186,6 @@ class AnalyticGaussian(NoisySteps):
     def delta_of(self, epsilon: float, *, changed: int | None = None) -> float:
         """Return delta(eps) when ``changed`` features (None: all) go from one end of the range to the other."""
         return gaussian.delta_of(epsilon, shift=self._shift(changed), sigma=self.sigma)
-
-    def loss(self, *, device: int | None = None) -> Loss:
-        return replace(super().loss(), delta=self.delta)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
         return gaussian.printed_epsilon(self.delta, shift=self._shift(changed), sigma=self.sigma)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices.mechanisms.sparse_rows import SparseRows
+from ldpsim.devices.mechanisms.sparse_batch import SparseBatch
 
 if TYPE_CHECKING:
-    from ldpsim.devices.mechanisms.base import Mechanism
+    from ldpsim.devices.mechanisms.mechanism import Mechanism
 
 DataOf = Mapping[int, bytes]
 AT_ONCE = 1 << 16
+CATEGORIES = ("labels", "votes")  # arrays of one number a person, -1 where no report came
 
 
 class ReportStack:
@@ -54,8 +55,8 @@ class ReportStack:
         devices = np.fromiter(rows, np.int64, len(rows))
         taken = self._mechanism.rows(self._mechanism.decode(list(rows.values()), devices), devices)
         if self._stack is None:
-            kind = _Sparse if isinstance(taken, SparseRows) else _Dense
-            self._stack = kind(taken, self._n, self._mechanism.missing)
+            kind = _Sparse if isinstance(taken, SparseBatch) else _Dense
+            self._stack = kind(taken, self._n, self._mechanism.field)
         self._stack.add(devices, taken)
 
     def done(self) -> Any:
@@ -78,8 +79,9 @@ def stacked(mechanism: Mechanism, n: int, rows: DataOf) -> Any:
 class _Dense:
     """Reports that are one number each, or arrays of one shape; the type grows with what comes."""
 
-    def __init__(self, first: NDArray, n: int, missing: int) -> None:
-        self._into = np.full((n, *first.shape[1:]), missing if first.ndim == 1 else 0, first.dtype)
+    def __init__(self, first: NDArray, n: int, field: str) -> None:
+        missing = -1 if first.ndim == 1 and field in CATEGORIES else 0
+        self._into = np.full((n, *first.shape[1:]), missing, first.dtype)
 
     def add(self, devices: NDArray[np.int64], reports: NDArray) -> None:
         self._into = self._into.astype(np.result_type(self._into, reports), copy=False)
@@ -92,14 +94,14 @@ class _Dense:
 class _Sparse:
     """Sparse reports, as a CSR matrix; the list of columns grows in place."""
 
-    def __init__(self, first: SparseRows, n: int, missing: int) -> None:
+    def __init__(self, first: SparseBatch, n: int, field: str) -> None:
         self._n, self._width = n, 0
         self._columns = np.empty(0, np.int32)
         self._used = 0
         self._counts = np.zeros(n, np.int64)
         self._values: list[NDArray] = []
 
-    def add(self, devices: NDArray[np.int64], reports: SparseRows) -> None:
+    def add(self, devices: NDArray[np.int64], reports: SparseBatch) -> None:
         self._counts[devices] = reports.counts
         self._values += [] if reports.values is None else [reports.values]
         self._width = max(self._width, reports.width)

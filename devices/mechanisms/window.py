@@ -33,11 +33,12 @@ import numpy as np
 
 from ldpsim.devices.array_types import FloatArray, IntArray
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.base import FeatureGrid, changes
-from ldpsim.devices.mechanisms.bits import pack_bit_rows, unpack_bit_rows
+from ldpsim.devices.mechanisms.codecs import pack_bit_rows, unpack_bit_rows
 from ldpsim.devices.mechanisms.exact_loss import ONE, check_epsilon, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.sampling import subset
-from ldpsim.devices.mechanisms.sparse_rows import SparseRows
+from ldpsim.devices.mechanisms.features import FeatureGrid
+from ldpsim.devices.mechanisms.mechanism import changes
+from ldpsim.devices.mechanisms.sparse_batch import SparseBatch
+from ldpsim.devices.mechanisms.subsets import subset
 from ldpsim.devices.noise import Noise
 
 OUTPUTS = 4096
@@ -118,7 +119,7 @@ class Window(FeatureGrid):
     high: float = 1.0
     outputs: int = OUTPUTS
 
-    attained: ClassVar[bool] = True
+    loss_is_tight: ClassVar[bool] = True
     name: ClassVar[str] = "window"
 
     def __post_init__(self) -> None:
@@ -174,7 +175,7 @@ class Window(FeatureGrid):
         """int64, as ``value``: the first number of each value's window."""
         return self.steps(value) * (self._room // self.grid)
 
-    def draw(self, values: np.ndarray, noise: Noise) -> SparseRows:
+    def draw(self, values: np.ndarray, noise: Noise) -> SparseBatch:
         drawn = subset(noise, self.d, self.m)
         starts = self.starts(np.take_along_axis(values, drawn, axis=1))
         near = noise.bernoulli(self.near, self.m)
@@ -182,17 +183,17 @@ class Window(FeatureGrid):
         numbers += np.where(near, starts, np.where(numbers >= starts, self.window, 0))
         return self._of(drawn, numbers)
 
-    def _of(self, drawn: IntArray, numbers: IntArray) -> SparseRows:
+    def _of(self, drawn: IntArray, numbers: IntArray) -> SparseBatch:
         """Return the reports of these features and numbers, (people, m)."""
         counts = np.full(len(drawn), self.m)
-        return SparseRows(drawn.reshape(-1), counts, self.d, (numbers + 1).astype(np.int32).reshape(-1))
+        return SparseBatch(drawn.reshape(-1), counts, self.d, (numbers + 1).astype(np.int32).reshape(-1))
 
-    def encode(self, reports: SparseRows, devices: IntArray) -> list[bytes]:
+    def encode(self, reports: SparseBatch, devices: IntArray) -> list[bytes]:
         assert reports.values is not None
         fields = [_bits(reports.columns, self._index_bits), _bits(reports.values - 1, self._number_bits)]
         return pack_bit_rows(np.concatenate(fields, axis=1).reshape(len(reports), -1))
 
-    def decode(self, data: Sequence[bytes], devices: IntArray) -> SparseRows:
+    def decode(self, data: Sequence[bytes], devices: IntArray) -> SparseBatch:
         """int32 rows of the numbers plus 1; features that were not drawn are not among them."""
         width = self._index_bits + self._number_bits
         fields = unpack_bit_rows(data, self.m * width).reshape(len(data), self.m, width)

@@ -20,8 +20,8 @@ from ldpsim.devices.curator_key import check_public
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.foreign.strict_json import read_json
 from ldpsim.devices.ledger.rows import TRAINING
-from ldpsim.devices.mechanisms.base import Reporting
 from ldpsim.devices.mechanisms.exact_loss import Loss, round_up
+from ldpsim.devices.mechanisms.mechanism import Reporting
 from ldpsim.devices.query import ATTRIBUTES, Query
 from ldpsim.devices.training_task import AnswerKind, Task
 

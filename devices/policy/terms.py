@@ -13,7 +13,7 @@ out where no file has the facts.
 
 A question stays inside them if one of their questions has its collection, its stages, its mechanisms and
 their parameters, at most its loss, and the device among its people. What the answers of others decide is open:
-a stage's public grouping, and the parameters ``by_answers`` of a mechanism (a vote's
+a stage's public grouping, and the parameters ``unpinned_parameters`` of a mechanism (a vote's
 table). Whoever fills these in gains no more than the stated loss.
 """
 
@@ -114,7 +114,8 @@ def _fixed(query: Query) -> list[Any]:
     return [
         [
             {"attribute": ask.attribute, "mechanisms": [
-                {name: value for name, value in values.items() if name not in getattr(mechanism, "by_answers", ())}
+                {name: value for name, value in values.items()
+                 if name not in getattr(mechanism, "unpinned_parameters", ())}
                 for mechanism, values in zip(ask.mechanisms, ask.to_dict()["mechanisms"], strict=True)]}
             for ask in stage
         ]

@@ -62,7 +62,7 @@ def test_an_exception_with_private_words_does_not_leave(
     def fail(*_: object) -> int:
         raise error("PRIVATE the label is 2")
 
-    monkeypatch.setattr(GRR, "perturb", fail)
+    monkeypatch.setattr(GRR, "draw", fail)
     answer = say(wire.QUERY_TYPE, wire.query_content(ask_for()), context({"partition-id": 3, "state-dir": str(folder)}))
     read = wire.read_reply(answer)
     assert isinstance(read, Refusal) and answer.error.reason == wire.TEXTS[read]

@@ -19,7 +19,7 @@ from ldpsim.devices.device import Refusal, answer
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import GRR, GroupDegrees, OneBit, RandomizedResponse
-from ldpsim.devices.mechanisms.base import one_report
+from ldpsim.devices.mechanisms.mechanism import one_report
 from ldpsim.devices.policy.policy import Cap
 from ldpsim.devices.query import Ask, Query, _parse
 from ldpsim.devices.report import Report, unpack_report
@@ -37,7 +37,7 @@ def test_malformed_questions(enrolled: Callable[..., Any]) -> None:
     good = ask_for().to_bytes()
     for data in (
         b"", b"{}", b"null", good + b" ", good[:-1], good.replace(b'"version":1', b'"version":2'),
-        good.replace(b'"sampler":1', b'"sampler":2'), good.replace(b"grr", b"grs"), good.replace(b'{"', b'{"a":1,"', 1),
+        good.replace(b'"sampler":2', b'"sampler":4'), good.replace(b"grr", b"grs"), good.replace(b'{"', b'{"a":1,"', 1),
         b"\xff" * 100, b"[" * 10_000,
     ):  # fmt: skip
         assert devices.ask(data) is Refusal.UNKNOWN_QUERY
@@ -331,7 +331,7 @@ def test_a_secret_and_a_question_fix_the_bytes_for_ever(tmp_path: Path, populati
     )
     device = lone_device(3, record, b"s" * 32, state.policy, state.ledger(3))
     answer = device.answer(ask_for())
-    adjacency, features, label = "0300000000fc00", "02000000c880", "020000000100"
+    adjacency, features, label = "03000000009280", "020000009240", "020000000200"  # samplers 3, 2 and 2
     expected = "07000000" + adjacency + "06000000" + features + "06000000" + label
     assert isinstance(answer, Report) and answer.data.hex() == expected
 

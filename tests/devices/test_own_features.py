@@ -14,9 +14,9 @@ from ldpsim.devices.device import Device, Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote, OneBit, RandomizedResponse
-from ldpsim.devices.mechanisms.base import Mechanism
 from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.mechanisms.feature_model import UNIT, FeatureModel
+from ldpsim.devices.mechanisms.mechanism import Mechanism
 from ldpsim.devices.policy.policy import Cap, Policy, policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
 from ldpsim.devices.report import Report, unpack_report

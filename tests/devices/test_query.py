@@ -93,7 +93,8 @@ def test_every_missing_and_every_unknown_field_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("name", "nobody"), ("version", 2), ("version", 0), ("sampler", 3), ("sampler", None)]
+    ("field", "value"),
+    [("name", "nobody"), ("version", 2), ("version", 0), ("sampler", 4), ("sampler", 0), ("sampler", None)],
 )
 def test_unknown_mechanisms_versions_and_samplers_are_refused(field: str, value: object) -> None:
     for place in range(3):
@@ -203,6 +204,14 @@ def test_the_fingerprint_covers_what_is_asked_and_nothing_else() -> None:
 def test_fingerprints_mean_what_they_always_meant() -> None:
     """Ledgers in the field hold them."""
     assert {name: FULL.fingerprint(name).hex()[:16] for name in FULL.attributes} == {
+        "adjacency": "4a61f891e34870a3", "features": "2c5cd599700aa5cc", "label": "9422c08574916286",
+    }  # fmt: skip
+    older = tree(FULL)  # of before noise was made by SHAKE
+    for ask in older["plan"][0]:
+        for mechanism in ask["mechanisms"]:
+            mechanism["sampler"] -= 1
+    before = Query.from_bytes(canonical(older))
+    assert {name: before.fingerprint(name).hex()[:16] for name in FULL.attributes} == {
         "adjacency": "787ebb1c1c532481", "features": "a5327d4f65ba374c", "label": "963d77c337d434f4",
     }  # fmt: skip
 

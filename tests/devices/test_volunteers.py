@@ -13,8 +13,8 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.mechanisms import GRR, ClearAdjacency, ClearFeatures, ClearLabel, NeighbourhoodVote, OneBit
-from ldpsim.devices.mechanisms.base import Mechanism
 from ldpsim.devices.mechanisms.feature_model import FeatureModel
+from ldpsim.devices.mechanisms.mechanism import Mechanism
 from ldpsim.devices.policy.policy import Policy, policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report

@@ -26,7 +26,7 @@ from ldpsim.curator.methods import table as methods
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.names import NAMED, callable_named, nearest
 from ldpsim.devices.mechanisms import every as mechanisms
-from ldpsim.devices.noise import Noise, NoiseStream
+from ldpsim.devices.noise import Noise
 from ldpsim.strategies.engines.pool import processes
 from ldpsim.strategies.experiments.cells import Failed, measure_all
 from ldpsim.strategies.experiments.compare import cells_of
@@ -108,7 +108,7 @@ def audit_one(name: str, effort: Effort, of_run: Mapping[str, tuple[Method, Budg
         effort: Trials and confidence.
         of_run: Methods with the parameters and the budget of a run; what shares their name is left out.
     """
-    rows = audit_stream(NoiseStream) if name == NOISE else []
+    rows = audit_stream(Noise) if name == NOISE else []
     if name in mechanisms() and name not in of_run:
         rows += audit_mechanism(mechanisms()[name], effort, stream=Noise)
     if name in methods():

@@ -13,9 +13,9 @@ from flwr.app import Message
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.curator_key import query_of
 from ldpsim.devices.data.population import Population, Record, records_by_column
-from ldpsim.devices.mechanisms import GRRFS, Mechanism, OneBit
-from ldpsim.devices.mechanisms.base import Grouping
+from ldpsim.devices.mechanisms import GRRFS, AdjacencyBits, Mechanism, OneBit
 from ldpsim.devices.mechanisms.counts import NoisyCounts
+from ldpsim.devices.mechanisms.mechanism import Grouping
 from ldpsim.devices.noise import Noise, derive_key
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, pack_parts, pack_report
@@ -70,7 +70,7 @@ def worst_report(mechanism: Mechanism, record: Record, device: int, grouping: Gr
     value = mechanism.values(records_by_column([record]), numbers, grouping)
     if isinstance(mechanism, OneBit):
         return mechanism.encode(value > (mechanism.low + mechanism.high) / 2, numbers)[0]
-    a_bit_each = mechanism.field == "adjacency" and mechanism.flip_probability is not None
+    a_bit_each = isinstance(mechanism, AdjacencyBits) and mechanism.flip_probability is not None
     if a_bit_each or mechanism.in_clear or isinstance(mechanism, NoisyCounts | GRRFS):
         return mechanism.encode(value, numbers)[0]
     noise = Noise([derive_key(bytes(32), b"worst report", device.to_bytes(8, "little"))])

@@ -22,7 +22,7 @@ from ldpsim.curator.attacks.recovery import (
 )
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.mechanisms import GRR, Mechanism, OneBit, RandomizedResponse
-from ldpsim.devices.mechanisms.base import one_report
+from ldpsim.devices.mechanisms.mechanism import one_report
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, unpack_report
 from ldpsim.strategies.attacks.adversaries.curator import AttackResult

@@ -84,11 +84,11 @@ def test_a_bisection_is_the_discrete_laplace_law() -> None:
 
 def test_what_cannot_be_walked_through_says_so() -> None:
     with pytest.raises(NotWalkable, match="several words"):
-        law_of(lambda noise: noise.words(2).tobytes())
+        law_of(lambda noise: noise.next_draw().numbers(2, 8).tobytes())
     with pytest.raises(NotWalkable, match="more than"):
         law_of(lambda noise: noise.bernoulli(ONE // 2, 12).tobytes(), most=100)
     with pytest.raises(NotWalkable, match="more than"):
-        law_of(lambda noise: int(noise.words(1)[0, 0]))
+        law_of(lambda noise: int(noise.next_draw().numbers(1, 8)[0, 0]))
 
 
 def test_ratios_and_deltas() -> None:

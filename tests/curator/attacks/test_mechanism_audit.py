@@ -30,8 +30,8 @@ from ldpsim.devices.mechanisms import (
     every,
 )
 from ldpsim.devices.mechanisms.exact_loss import ONE
-from ldpsim.devices.mechanisms.sparse_rows import SparseRows
-from ldpsim.devices.noise import Noise, NoiseStream
+from ldpsim.devices.mechanisms.sparse_batch import SparseBatch
+from ldpsim.devices.noise import Noise
 
 QUICK = Effort(trials=400, rows=50)
 
@@ -101,7 +101,7 @@ class WithReplacement(MultiBit):
 class OffByALittle(RandomizedResponse):
     """The threshold is too small by one part in 2**24, as with 24-bit random numbers."""
 
-    def draw(self, values: SparseRows, noise: Any) -> SparseRows:
+    def draw(self, values: SparseBatch, noise: Any) -> SparseBatch:
         return values.with_bits(noise.bernoulli(self.flip - (self.flip >> 24), self.n - 1) ^ values.dense())
 
 
@@ -207,22 +207,22 @@ def test_every_mechanism_with_a_budget_is_audited_in_two_sizes_and_several_range
             assert all(one.mechanism.agrees_with(one.facts) for of_size in made for one in of_size)
 
 
-class FewerBits(NoiseStream):
+class FewerBits(Noise):
     """Compares the upper 24 bits alone."""
 
     def bernoulli(self, threshold: Any, size: int) -> np.ndarray:
-        words = self._draw(1, size) >> 8
+        words = self.next_draw().numbers(size, 4) >> 8
         return words < np.asarray(threshold, np.uint64) >> np.uint64(40)
 
 
-class OnTies(NoiseStream):
+class OnTies(Noise):
     """Takes a tie of the upper 32 bits for a success."""
 
     def bernoulli(self, threshold: Any, size: int) -> np.ndarray:
-        return self._draw(1, size) <= np.asarray(threshold, np.uint64) >> np.uint64(32)
+        return self.next_draw().numbers(size, 4) <= np.asarray(threshold, np.uint64) >> np.uint64(32)
 
 
-@pytest.mark.parametrize(("stream", "passed"), [(NoiseStream, True), (FewerBits, False), (OnTies, False)])
-def test_the_noise_stream(stream: type[NoiseStream], passed: bool) -> None:
+@pytest.mark.parametrize(("stream", "passed"), [(Noise, True), (FewerBits, False), (OnTies, False)])
+def test_the_noise_stream(stream: type[Noise], passed: bool) -> None:
     (row,) = audit_stream(stream)
     assert row.passed is passed

@@ -19,7 +19,7 @@ from ldpsim.curator.reports.question import Question
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import NeighbourhoodVote, RandomizedResponse
-from ldpsim.devices.mechanisms.base import one_value
+from ldpsim.devices.mechanisms.mechanism import one_value
 from ldpsim.devices.query import Ask, Query
 
 N, EPS = 5, 1.3

@@ -13,8 +13,8 @@ from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import Loss, Mechanism
+from ldpsim.devices.mechanisms.categories import OneCategory
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.labels import OneCategory
 from ldpsim.devices.noise import Noise
 
 

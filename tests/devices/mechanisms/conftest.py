@@ -39,9 +39,6 @@ class Branch:
         thresholds = np.broadcast_to(np.asarray(threshold, np.uint64), (1, size))[0].tolist()
         return np.array([[self.choose([1 - t / ONE, t / ONE]) == 1 for t in thresholds]], np.bool_)
 
-    def bernoulli_by_bytes(self, threshold: int, sizes: np.ndarray) -> np.ndarray:
-        return self.bernoulli(threshold, int(sizes[0]))  # the same law, from fewer words
-
     def __len__(self) -> int:
         return 1
 

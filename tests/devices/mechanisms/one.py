@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ldpsim.devices.mechanisms import AdjacencyBits, ClearFeatures, Mechanism, MultiBit, Window
-from ldpsim.devices.mechanisms.sparse_rows import SparseRows
-from ldpsim.devices.noise import Noise, NoiseStream
+from ldpsim.devices.mechanisms.sparse_batch import SparseBatch
+from ldpsim.devices.noise import Noise
 
 
 def batch(mechanism: Mechanism, *rows: Any) -> Any:
     """Return values, or reports, as the mechanism takes them."""
     sparse = isinstance(mechanism, AdjacencyBits | MultiBit | Window | ClearFeatures)
-    return SparseRows.of([np.asarray(row) for row in rows]) if sparse else np.array(rows)
+    return SparseBatch.of([np.asarray(row) for row in rows]) if sparse else np.array(rows)
 
 
 def encoded(mechanism: Mechanism, report: Any, device: int = 0) -> bytes:
@@ -28,10 +28,3 @@ def drawn(mechanism: Mechanism, value: Any, noise: Any) -> Any:
 
 def respond(mechanism: Mechanism, record: Any, key: bytes, device: int, *, stream: int = 0) -> bytes:
     return mechanism.respond([record], Noise([key], stream), devices=[device])[0]
-
-
-def noise_of(*streams: NoiseStream) -> Noise:
-    """Return the noise of these streams."""
-    noise = Noise([stream.key for stream in streams])
-    noise.streams = list(streams)
-    return noise

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.mechanisms import ClearAdjacency, Degree, GroupDegrees, NoisyRow
-from ldpsim.devices.mechanisms.base import one_value
-from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers
+from ldpsim.devices.mechanisms.codecs import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.counts import random_grouping
+from ldpsim.devices.mechanisms.mechanism import one_value
 from ldpsim.devices.noise import Noise
 from tests.devices.mechanisms.examples import person
 

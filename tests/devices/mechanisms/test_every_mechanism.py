@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -32,13 +33,14 @@ from ldpsim.devices.mechanisms import (
     SubsetSelection,
     Window,
 )
-from ldpsim.devices.mechanisms.base import IN_CLEAR, one_report, one_value
+from ldpsim.devices.mechanisms.clear import IN_CLEAR
+from ldpsim.devices.mechanisms.mechanism import one_report, one_value
 from ldpsim.devices.mechanisms.stacked_reports import stacked
-from ldpsim.devices.noise import Noise, NoiseStream
+from ldpsim.devices.noise import Noise
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, InvalidQuery, Query
 from tests.devices.mechanisms.examples import EXAMPLES, FACTS, C, D, N
-from tests.devices.mechanisms.one import encoded, noise_of, respond
+from tests.devices.mechanisms.one import encoded, respond
 
 LISTS = [m for m in EXAMPLES if "adjacency" in m.reads]
 every = pytest.mark.parametrize("mechanism", EXAMPLES, ids=lambda m: m.name)
@@ -70,7 +72,8 @@ def test_the_examples_are_all_there_are() -> None:
 def test_no_version_changes_by_accident() -> None:
     """A new version says that the same key gives other bytes: old questions then have other fingerprints."""
     assert {m.name: m.version for m in EXAMPLES} == {**dict.fromkeys(mechanisms.BUILT_IN, 1), "neighbourhood_vote": 2}
-    samplers = dict.fromkeys(mechanisms.BUILT_IN, 1) | {"randomized_response": 2}
+    samplers = {name: 1 if kind.in_clear else 2 for name, kind in mechanisms.BUILT_IN.items()}
+    samplers["randomized_response"] = 3
     assert {m.name: m.sampler for m in EXAMPLES} == samplers
 
 
@@ -165,7 +168,7 @@ def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanis
     report = one_report(mechanism, data, 4)
     found = mechanism.evidence(report)
     if mechanism.name in ("degree", "group_degrees", "neighbourhood_vote", "grr_fs", "analytic_gaussian"):
-        assert found is None and mechanism.weight is None
+        assert found is None
         return
     if mechanism.in_clear:
         assert set(np.abs(found).tolist()) <= {0.0, IN_CLEAR}
@@ -180,8 +183,6 @@ def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanis
         high[entry] = mechanism.grid if mechanism.name == "noisy_row" else 1  # type: ignore[attr-defined]
         ratio = mechanism.log_probability(report, high) - mechanism.log_probability(report, base)
         assert found[entry] == pytest.approx(ratio, abs=1e-9)
-    if mechanism.weight is not None:
-        assert np.abs(found).tolist() == [mechanism.weight] * len(found)
 
 
 @every
@@ -259,59 +260,34 @@ def test_many_reports_at_once_are_those_of_one_by_one(mechanism: Mechanism, monk
             assert kind.respond(records, Noise(keys, 1), devices=devices) == alone
         for at_once in (1, 2 * D):  # words of one person, of two
             with monkeypatch.context() as patch:
-                patch.setattr("ldpsim.devices.mechanisms.base.AT_ONCE", at_once)
+                patch.setattr("ldpsim.devices.mechanisms.mechanism.AT_ONCE", at_once)
                 assert kind.respond(records, Noise(keys, 1), devices=devices) == alone
 
 
-TIED: list[tuple[type[Mechanism], str, dict[str, Any]]] = [
-    (RandomizedResponse, "flip", {"n": N}), (OneBit, "flip", {"d": D}), (MultiBit, "flip", {"d": D, "m": 4}),
-    (GRR, "lie", {"categories": C}),
-]  # fmt: skip
+class Chosen(Noise):
+    """Noise whose blocks are words of a few values, so that many tie with a threshold or are rejected."""
 
-
-@pytest.mark.parametrize(("kind", "name", "sizes"), TIED, ids=lambda value: getattr(value, "name", ""))
-def test_ties_and_rejected_words_are_decided_as_alone(kind: Any, name: str, sizes: dict[str, Any]) -> None:
-    """The thresholds are built from the words that are drawn, so that the lower words decide."""
-    records, devices, keys = people(), list(range(len(people()))), [bytes([7, i]) * 16 for i in range(8)]
-    words = Noise(keys, 1).first_words(8).ravel()
-    for word in [int(word) for word in words if word >> 31 == 0]:
-        for lower in (0, 1, 1 << 31, (1 << 32) - 1):
-            mechanism = kind(**{name: max(1, (word << 32) + lower)}, **sizes)
-            asked = zip(records, keys, devices, strict=True)
-            alone = [respond(mechanism, record, key, device, stream=1) for record, key, device in asked]
-            assert mechanism.respond(records, Noise(keys, 1), devices=devices) == alone
-
-
-class Chosen(NoiseStream):
-    """A stream of chosen words; the lower words of ties are 0."""
-
-    def __init__(self, words: list[int]) -> None:
-        super().__init__(bytes(32))
-        self.left = words
-        self.all = words
-
-    def _draw(self, lane: int, size: int) -> Any:
-        taken, self.left = (self.left[:size], self.left[size:]) if lane else ([0] * size, self.left)
-        self._words[lane] += size
-        return np.array(taken, np.uint32)
-
-    def first_words(self, size: int) -> bytes:
-        return np.array(self.all[:size], "<u4").tobytes()
+    def squeeze(self, draw: int, number: int, size: int, rows: Iterable[int] | None = None) -> bytes:
+        most = (1 << 32) - 1
+        keys = self._keys if rows is None else [self._keys[row] for row in rows]
+        made = []
+        for key in keys:
+            choose = np.random.default_rng([*key, draw, number])
+            made.append(choose.choice([most, 5, 1 << 31, choose.integers(most)], 400).astype("<u4").tobytes()[:size])
+        return b"".join(made)
 
 
 @pytest.mark.parametrize("mechanism", [
+    OneBit((1 << 31 + 32) - 1, D),
     GRR.from_epsilon(1.0, categories=4), SubsetSelection.from_epsilon(0.5, categories=7),
-    MultiBit.from_epsilon(4.0, d=D, m=4),
+    MultiBit.from_epsilon(4.0, d=D, m=4), Window.from_epsilon(2.0, d=D, m=2),
     GRRFS.from_epsilon(1.0, facts=PublicFacts(N, 10, 2, domains=(3, 3, 4)), m=2),
 ])  # fmt: skip
-def test_a_device_whose_word_is_rejected_draws_alone(mechanism: Mechanism) -> None:
-    """The largest word lies beyond the last whole multiple of 3, of 11 and of 10."""
-    rng, most = np.random.default_rng(3), (1 << 32) - 1
-    drawn = [[int(word) for word in rng.choice([most, 5, 1 << 31, int(rng.integers(most))], 40)] for _ in people()]
-    drawn[0][:8] = [5] * 8
-    records, devices = people(), list(range(len(people())))
-    asked = zip(records, drawn, devices, strict=True)
-    alone = [
-        mechanism.respond([record], noise_of(Chosen(words)), devices=[device])[0] for record, words, device in asked
-    ]
-    assert mechanism.respond(records, noise_of(*map(Chosen, drawn)), devices=devices) == alone
+def test_ties_and_rejected_words_are_decided_as_alone(mechanism: Mechanism) -> None:
+    """The largest word lies beyond the last whole multiple of 3, of 7, of 11 and of 10."""
+    records, devices = people(), np.arange(len(people())).tolist()
+    for trial in range(20):
+        keys = [bytes([trial, device]) * 16 for device in devices]
+        alone = [mechanism.respond([record], Chosen([key]), devices=[device])[0]
+                 for record, key, device in zip(records, keys, devices, strict=True)]  # fmt: skip
+        assert mechanism.respond(records, Chosen(keys), devices=devices) == alone

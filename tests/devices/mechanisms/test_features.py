@@ -12,9 +12,9 @@ from scipy.stats import norm
 from ldpsim.devices.data.population import Record
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import BUILT_IN, GRRFS, AnalyticGaussian, FeatureGrid, Laplace, MultiBit, OneBit, Window
-from ldpsim.devices.mechanisms.base import one_report, one_value
 from ldpsim.devices.mechanisms.exact_loss import ONE, probability_threshold
 from ldpsim.devices.mechanisms.feature_bits import sampled_features
+from ldpsim.devices.mechanisms.mechanism import one_report, one_value
 from ldpsim.devices.mechanisms.window import half_width, window_share
 from ldpsim.devices.noise import Noise
 from tests.devices.mechanisms.one import drawn, encoded

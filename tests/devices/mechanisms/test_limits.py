@@ -35,11 +35,11 @@ from ldpsim.devices.mechanisms import (
     Window,
     discrete_laplace,
 )
-from ldpsim.devices.mechanisms.base import one_report
-from ldpsim.devices.mechanisms.bits import pack_integers, unpack_integers, unpack_many
+from ldpsim.devices.mechanisms.category_columns import LARGEST, Coding
+from ldpsim.devices.mechanisms.codecs import pack_integers, unpack_integers, unpack_many
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold, round_up
 from ldpsim.devices.mechanisms.feature_model import FeatureModel
-from ldpsim.devices.mechanisms.grr_fs import LARGEST, Coding
+from ldpsim.devices.mechanisms.mechanism import one_report
 from tests.devices.mechanisms.examples import FS, HALF, MOST, VOTE, WINDOW
 
 # The last value that is taken and the first one that is refused, of each limit.

@@ -18,10 +18,10 @@ from ldpsim.curator.attacks.mechanism_audit import Effort, audit_mechanism
 from ldpsim.devices.data.population import Record, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
-from ldpsim.devices.mechanisms.base import one_value
 from ldpsim.devices.mechanisms.base64_text import as_text, from_text
 from ldpsim.devices.mechanisms.exact_loss import ONE
 from ldpsim.devices.mechanisms.feature_model import UNIT, FeatureModel
+from ldpsim.devices.mechanisms.mechanism import one_value
 from ldpsim.devices.mechanisms.neighbourhood_vote import PADDED, SATURATION
 from ldpsim.devices.mechanisms.score_table import ScoreTable
 from ldpsim.devices.noise import Noise

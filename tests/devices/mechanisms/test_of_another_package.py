@@ -28,7 +28,7 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.mechanisms import GRR, AdjacencyBits, Loss, Mechanism, Reporting
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
-from ldpsim.devices.mechanisms.sparse_rows import SparseRows
+from ldpsim.devices.mechanisms.sparse_batch import SparseBatch
 from ldpsim.devices.mechanisms.stacked_reports import stacked
 from ldpsim.devices.noise import Noise
 from ldpsim.devices.policy.policy import policy_for
@@ -53,7 +53,7 @@ class UnlikeFlips(AdjacencyBits):
     def from_epsilon(cls, epsilon: float, *, n: int, reporting: Reporting = "both") -> UnlikeFlips:
         return cls(math.ceil(ONE / 2 / math.exp(epsilon)) + 1, n, reporting)
 
-    def draw(self, values: SparseRows, noise: Noise) -> SparseRows:
+    def draw(self, values: SparseBatch, noise: Noise) -> SparseBatch:
         limits = np.where(values.dense(), np.uint64(ONE // 2), np.uint64(self.lie))
         return values.with_bits(noise.bernoulli(limits, self.n - 1))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,10 +11,10 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.mechanisms import RandomizedResponse
+from ldpsim.devices.mechanisms.binomial import digits_of
 from ldpsim.devices.mechanisms.exact_loss import ONE
-from ldpsim.devices.mechanisms.sampling import digits_of
-from ldpsim.devices.noise import Noise, NoiseStream
-from tests.devices.mechanisms.one import drawn, noise_of
+from ldpsim.devices.noise import Noise
+from tests.devices.mechanisms.one import drawn
 
 
 def rows(bits: int) -> list[np.ndarray]:
@@ -27,32 +28,29 @@ def test_a_device_of_a_one_ended_collection_has_a_loss_of_its_own() -> None:
     assert mechanism.loss() == RandomizedResponse.from_epsilon(2, n=5).loss()
 
 
-class Chosen(NoiseStream):
+class Chosen(Noise):
     """Noise on one branch of the tree of all draws; numbers of a subset are drawn at their exact probability."""
 
     def __init__(self, mechanism: RandomizedResponse, count: int, numbers: list[int]) -> None:
-        super().__init__(bytes(32))
-        size = self.size = mechanism.n - 1
+        super().__init__([bytes(32)])
+        size = mechanism.n - 1
         bits = 64 * size
         below = [0, *digits_of(size, mechanism.flip, 64, bits), 1 << bits]  # 0, c_0, c_1, ..., 1
-        self.probability = Fraction(below[count + 1] - below[count], 1 << bits)
+        self.probability = Fraction(below[count + 1] - below[count], 1 << bits) * Fraction(1, size) ** len(numbers)
         # The smallest U that gives this count: word by word, then zeros.
-        self.uniform = iter([below[count] >> bits - 64 - 64 * place & ONE - 1 for place in range(size)] + [0] * size)
-        self.numbers = numbers
-        self.tie = mechanism._law.floors(64)[0]  # so it draws from its own stream
+        self.uniform = [below[count] >> bits - 64 - 64 * place & ONE - 1 for place in range(size)]
+        # A word of 0 is dropped where the size is 3.
+        self.words = [(2 * number + 1) * (1 << 31) // size for number in numbers]
+        self.asked = False
 
-    def first_words(self, size: int) -> bytes:
-        return np.array([self.tie >> 32, self.tie & 0xFFFFFFFF, *[0] * (size - 2)], "<u4").tobytes()
-
-    def word(self) -> int:
-        return next(self.uniform)
-
-    def _draw(self, lane: int, size: int) -> np.ndarray:
-        taken, self.numbers = self.numbers[:size], self.numbers[size:]
-        self.probability *= Fraction(1, self.size) ** len(taken)
-        if len(taken) < size:
+    def squeeze(self, draw: int, number: int, size: int, rows: Iterable[int] | None = None) -> bytes:
+        if draw == 0:
+            words = self.uniform[1:] if number else self.uniform[:1]
+            return np.array([*words, *[0] * 8], "<u8").tobytes()[:size]
+        if self.asked:
             raise StopIteration
-        return np.array([(2 * number + 1) * (1 << 31) // self.size for number in taken], np.uint32)
+        self.asked = True
+        return np.array([*self.words, *[0] * 8], "<u4").tobytes().ljust(size, b"\0")[:size]
 
 
 def law_of_few_flips(mechanism: RandomizedResponse, value: np.ndarray, most: int) -> tuple[dict, Fraction]:
@@ -64,7 +62,7 @@ def law_of_few_flips(mechanism: RandomizedResponse, value: np.ndarray, most: int
         count, numbers = open_.pop()
         noise = Chosen(mechanism, count, numbers)
         try:
-            report = drawn(mechanism, value, noise_of(noise))
+            report = drawn(mechanism, value, noise)
         except StopIteration:
             if len(numbers) == most:
                 lost += noise.probability
@@ -109,7 +107,7 @@ def test_many_flips_draw_a_trial_for_each_bit(epsilon: float) -> None:
     mechanism = RandomizedResponse.from_epsilon(epsilon, n=300)
     assert not mechanism.few_flips
     value = np.arange(299) % 3 == 0
-    trials = NoiseStream(bytes(32)).bernoulli_by_bytes(mechanism.flip, 299)
+    trials = Noise([bytes(32)]).bernoulli(mechanism.flip, 299)[0]
     assert drawn(mechanism, value, Noise([bytes(32)])).tolist() == (trials ^ value).tolist()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from math import comb
 from typing import Any
@@ -17,13 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from ldpsim.devices.mechanisms import binomial as module
 from ldpsim.devices.mechanisms import discrete_laplace, gaussian
 from ldpsim.devices.mechanisms import discrete_laplace as dl
 from ldpsim.devices.mechanisms import gaussian as g
-from ldpsim.devices.mechanisms import sampling as module
+from ldpsim.devices.mechanisms.binomial import Binomial, digits_of
 from ldpsim.devices.mechanisms.exact_loss import round_up
-from ldpsim.devices.mechanisms.sampling import Binomial, digits_of, subset
-from ldpsim.devices.noise import Noise
+from ldpsim.devices.mechanisms.subsets import NOTHING, distinct_integers, subset
+from ldpsim.devices.noise import Noise, NoiseDraw
 
 ONE = 1 << 64
 EXOTIC = [1, 2, 3, (1 << 32) - 1, 1 << 32, (1 << 60) + 1, (1 << 62) - 1, 1 << 62, (1 << 63) - 1, ONE - 1]
@@ -169,18 +170,22 @@ class Given(Noise):
         self.given = words
         self.more: list[int] = []
 
-    def words(self, size: int) -> np.ndarray:
-        assert len(self.given) == size
+    def next_draw(self) -> Any:
+        return self
+
+    def numbers(self, size: int, octets: int) -> np.ndarray:
+        assert (len(self.given), 8) == (size, octets)
         return np.array([self.given], np.uint64)
 
-    def further(self, row: int) -> Callable[[], int]:
-        draw = super().further(row)
-        return lambda: self.more.append(draw()) or self.more[-1]  # type: ignore[func-returns-value]
+    def words_of(self, row: int, trial: int, octets: int) -> Iterator[int]:
+        for word in NoiseDraw(self, 0).words_of(row, trial, octets):
+            self.more.append(word)
+            yield word
 
 
 @every
 def test_ordinary_words(law_: Law) -> None:
-    words = Noise([bytes([3]) * 32]).words(300)[0].tolist()
+    words = Noise([bytes([3]) * 32]).next_draw().numbers(300, 8)[0].tolist()
     drawn = law_.sample(Given(list(words)), 300)
     for word, z in zip(words, drawn, strict=True):
         assert ends(law_, word & (LAST - 1), 64) == (abs(int(z)),) * 2
@@ -220,7 +225,7 @@ def test_the_integers_do_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(scipy.special, "ndtri", lambda u: exact(u) * (1 + 5e-13))
     assert gaussian.sample(Noise([bytes(32)]), sigma, 60).tolist() == expected.tolist()
     # power: with no exact step, the wrong quantile gives other integers
-    words = Noise([bytes(32)]).words(60) & np.uint64(LAST - 1)
+    words = Noise([bytes(32)]).next_draw().numbers(60, 8) & np.uint64(LAST - 1)
     plain = np.floor(-scipy.special.ndtri(words / 2.0**64) * 1e12 + 0.5)
     assert np.any(plain != np.abs(expected))
 
@@ -235,10 +240,54 @@ def test_the_subset_is_uniform(law, d: int, m: int) -> None:
 
 def test_all_features_need_no_draw() -> None:
     class Silent(Noise):
-        def _each(self, *draw: Any) -> Any:
+        def squeeze(self, *block: Any) -> Any:
             raise AssertionError("drew")
 
     assert subset(Silent([bytes(32)]), 7, 7).tolist() == [list(range(7))]
+
+
+class Forced(Noise):
+    """Noise whose words are given, by device."""
+
+    def __init__(self, *words: list[int]) -> None:
+        super().__init__([bytes(32)] * len(words))
+        self.given = words
+        self.squeezed: list[int] = []
+
+    def squeeze(self, draw: int, number: int, size: int, rows: Iterable[int] | None = None) -> bytes:
+        self.squeezed.append(size // 4)
+        whose = range(len(self)) if rows is None else rows
+        return b"".join(np.array([*self.given[row], *[1] * size], "<u4").tobytes()[:size] for row in whose)
+
+
+def numbers_of(noise: Noise, bound: int, *counts: int) -> list[list[int]]:
+    found = distinct_integers(noise, bound, np.array(counts))
+    assert found.tolist() == sorted(found.tolist())
+    return [[number & NOTHING for number in found.tolist() if number >> 32 == row] for row in range(len(noise))]
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 7, 2999, (1 << 31) + 1, (1 << 32) - 1])
+def test_every_number_below_the_bound_has_equally_many_words(bound: int) -> None:
+    """The words of number j run from the first w with w * bound // 2**32 = j; so many of them are dropped that all
+    numbers keep floor(2**32 / bound)."""
+    unfair = (1 << 32) % bound
+    for j in {0, min(1, bound - 1), bound // 2, bound - 1}:
+        first, end = (-(-number * (1 << 32) // bound) for number in (j, j + 1))
+        dropped = first * bound & 0xFFFFFFFF < unfair  # any later word of j has a larger lower half
+        assert end - first - dropped == (1 << 32) // bound
+        for word, kept in ((first, not dropped), (end - 1, True)):
+            assert numbers_of(Forced([word, (1 << 32) - 1]), bound, 1) == [[j if kept else bound - 1]]
+
+
+def test_a_subset_is_the_first_different_numbers() -> None:
+    def words(*numbers: int) -> list[int]:
+        return [(2 * number + 1) * (1 << 31) // 10 for number in numbers]
+
+    noise = Forced(words(7, 2, 7, 7, 2, 5, 9, 1), words(4), words(*[3] * 40, 8, 6), words(1, 0))
+    assert numbers_of(noise, 10, 3, 1, 2, 0) == [[2, 5, 7], [4], [3, 8], []]
+    assert noise.squeezed == sorted(noise.squeezed) and len(noise.squeezed) > 2  # the third one needs many more words
+    assert numbers_of(Noise([bytes([5]) * 32] * 2), 40, 40, 0) == [list(range(40)), []]
+    assert numbers_of(Noise([bytes(32)]), 0, 0) == [[]]
 
 
 SCALES = [(1, 1), (3, 2), (2, 7), (5, 36), (40, 3), (1, 1_000)]

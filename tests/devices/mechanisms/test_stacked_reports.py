@@ -23,8 +23,7 @@ from ldpsim.devices.mechanisms import (
     RandomizedResponse,
     stacked_reports,
 )
-from ldpsim.devices.mechanisms.base import one_report
-from ldpsim.devices.mechanisms.bits import (
+from ldpsim.devices.mechanisms.codecs import (
     GAPS,
     PACKED,
     pack_bits,
@@ -38,6 +37,7 @@ from ldpsim.devices.mechanisms.bits import (
     unpack_positions,
 )
 from ldpsim.devices.mechanisms.exact_loss import ONE
+from ldpsim.devices.mechanisms.mechanism import one_report
 from ldpsim.devices.mechanisms.stacked_reports import ReportStack, stacked
 from ldpsim.devices.query import Ask, Query
 from tests.devices.mechanisms.examples import EXAMPLES, FACTS, C, D, N

@@ -21,8 +21,8 @@ from ldpsim.devices import report
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State
-from ldpsim.devices.mechanisms.base import Mechanism
-from ldpsim.devices.mechanisms.bits import pack_integers
+from ldpsim.devices.mechanisms.codecs import pack_integers
+from ldpsim.devices.mechanisms.mechanism import Mechanism
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, pack_parts, pack_report
 from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content, read_query, reply

@@ -27,7 +27,7 @@ from ldpsim.devices.mechanisms import (
     RandomizedResponse,
     SubsetSelection,
 )
-from ldpsim.devices.mechanisms.base import one_report, one_value
+from ldpsim.devices.mechanisms.mechanism import one_report, one_value
 from ldpsim.devices.noise import Noise
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.attacks.poison import cell as cells

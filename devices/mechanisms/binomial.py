@@ -1,15 +1,4 @@
-"""Uniform subsets of m of d coordinates, drawn exactly.
-
-Integers of a symmetric law, drawn exactly by inversion with as many bits as necessary.
-
-A sign and a uniform U on (0, 1/2) give the integer z or -z. z >= 0 is the smallest integer
-with tail(z + 1) <= U, where tail(k) = Pr[Z >= k]. This has the law of Z exactly, if U is a
-real number. 64 bits of U nearly always determine z. If they do not, or if floating point
-might be wrong about it, further bits are drawn and compared with tail(z + 1) to 80 decimal
-digits. So z depends on the bits alone, not on a machine's arithmetic. The time taken hardly
-depends on the result, and not at all on the value that the noise is added to.
-
-Exact binomial counts: uniform bits are compared with the digits of the distribution function.
+"""Exact binomial counts: uniform bits are compared with the digits of the distribution function.
 
 Let c_k = P(M <= k), and let U be uniform on [0, 1). Then M, the number of all c_k that are at most U, has the
 binomial law. U is drawn word by word. A word differs from the digits of c_k as a rule, and that decides the
@@ -21,93 +10,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from decimal import Decimal, localcontext
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.noise import Noise
-
-
-def subset(noise: Noise, d: int, m: int) -> IntArray:
-    """int64 (devices, m), sorted rows: uniform m-subsets of 0 .. d - 1, by the first m steps of Fisher and Yates.
-
-    No draw is made where m = d.
-    """
-    shuffled, rows = np.tile(np.arange(d), (len(noise), 1)), np.arange(len(noise))
-    for step in range(m if m < d else 0):
-        place = step + noise.uniform_integers(d - step, 1)[:, 0]
-        chosen = shuffled[rows, place]
-        shuffled[rows, place] = shuffled[:, step]
-        shuffled[:, step] = chosen
-    return np.sort(shuffled[:, :m], axis=1)
-
-
-DIGITS = 80
-_SLACK = 1e-12  # a thousand times what numpy's log and scipy's ndtri err, relative to max(1, |y|)
-_LAST = 1 << 63
-
-
-def by_inversion(
-    noise: Noise,
-    size: int,
-    *,
-    quantile: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    scale: float,
-    offset: float,
-    tail: Callable[[int], Decimal],
-) -> IntArray:
-    """int64 (devices, size): independent draws.
-
-    Args:
-        noise: Source of 64 bits for each integer, very rarely of more.
-        size: Number of integers.
-        quantile: y(u) for u in (0, 1/2], such that z = floor(scale * y + offset); it may
-            be infinite at 0.
-        scale, offset: As above.
-        tail: Pr[Z >= k] for k >= 1, to 80 digits.
-    """
-    words = noise.words(size)
-    fraction = (words & np.uint64(_LAST - 1)).astype(np.float64)  # U lies in (fraction, fraction + 1) / 2**64
-    with np.errstate(divide="ignore"):
-        inner, outer = (np.minimum(quantile((fraction + side) / 2.0**64), 64.0) for side in (1, 0))
-    slack = _SLACK * np.maximum(1.0, outer)
-    least = np.floor(scale * np.maximum(inner - slack, 0) + offset).astype(np.int64)
-    most = np.floor(scale * (outer + slack) + offset).astype(np.int64)
-    for row, trial in np.argwhere((least != most) | (fraction == 0)).tolist():
-        number = int(words[row, trial]) & (_LAST - 1)
-        least[row, trial] = _settle(noise.further(row), number, int(least[row, trial]), tail)
-    return np.where(words >> np.uint64(63), -least, least)
-
-
-def _settle(further: Callable[[], int], number: int, least: int, tail: Callable[[int], Decimal]) -> int:
-    """Return the smallest z >= least with tail(z + 1) <= U, for a U that begins with the 64 bits of ``number``."""
-    bits = 64
-
-    def reached(z: int) -> bool:
-        nonlocal number, bits
-        while True:
-            with localcontext() as context:
-                context.prec = DIGITS
-                beyond = tail(z + 1) * (1 << bits)
-            if beyond <= number:
-                return True
-            if beyond >= number + 1:
-                return False
-            number, bits = number << 64 | further(), bits + 64
-
-    step = 1
-    while not reached(least + step - 1):
-        least, step = least + step, 2 * step
-    below = least - 1  # not reached, or never tried; least + step - 1 is reached
-    above = least + step - 1
-    while above - below > 1:
-        middle = (below + above) // 2
-        below, above = (below, middle) if reached(middle) else (middle, above)
-    return above
-
 
 _KEPT_WORDS = 4  # digits that a table is computed with, in words; more are computed on demand
 
@@ -143,6 +53,20 @@ class Binomial:
     def mean(self) -> float:
         """Expected count."""
         return self.trials * self.threshold / (1 << self.width)
+
+    def counts(self, noise: Noise) -> IntArray:
+        """int64 (devices,): a count of each device; words of 64 bits."""
+        draw, floors = noise.next_draw(), self._first_floors
+        words = draw.numbers(1, 8)[:, 0]
+        counts = np.searchsorted(floors, words)
+        tied = floors[np.minimum(counts, len(floors) - 1)] == words if len(floors) else ()
+        for row in np.flatnonzero(tied).tolist():
+            counts[row] = self.count(chain([int(words[row])], draw.words_of(row, 0, 8)).__next__)
+        return counts
+
+    @cached_property
+    def _first_floors(self) -> NDArray[np.uint64]:
+        return np.array(self.floors(64), np.uint64)
 
     def count(self, draw: Callable[[], int]) -> int:
         """Return a count; ``draw`` returns the next uniform word."""

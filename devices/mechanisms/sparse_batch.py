@@ -15,7 +15,7 @@ ROW = 32  # a number is row << 32 | column
 
 
 @dataclass(frozen=True, eq=False)
-class SparseRows:
+class SparseBatch:
     """Rows with entries at some columns, and 0 or False at all others; ``rows[k]`` is row k, dense.
 
     Args:
@@ -25,7 +25,7 @@ class SparseRows:
         values: The entries; None for bits, which are all True.
         lengths: int64 (rows,): length of each row; None where all are ``width`` long.
 
-    >>> rows = SparseRows(np.array([0, 2, 1]), np.array([2, 1]), 3)
+    >>> rows = SparseBatch(np.array([0, 2, 1]), np.array([2, 1]), 3)
     >>> rows[0].tolist(), rows[1].tolist()
     ([True, False, True], [False, True, False])
     """
@@ -68,24 +68,26 @@ class SparseRows:
         dense[self.rows, self.columns] = True if self.values is None else self.values
         return dense
 
-    def with_bits(self, bits: BoolArray) -> SparseRows:
+    def with_bits(self, bits: BoolArray) -> SparseBatch:
         """Return bits (rows, any width) as rows of the lengths of these; what is behind a row's end is left out."""
-        rows, columns = np.nonzero(bits & (np.arange(bits.shape[1]) < self.sizes[:, None]))
-        return SparseRows(columns, np.bincount(rows, minlength=len(self)), self.width, lengths=self.lengths)
+        if self.lengths is not None:
+            bits = bits & (np.arange(bits.shape[1]) < self.lengths[:, None])
+        columns = np.flatnonzero(bits) % max(1, bits.shape[1])  # many times as quick as np.nonzero
+        return SparseBatch(columns, np.count_nonzero(bits, axis=1), self.width, lengths=self.lengths)
 
-    def with_numbers(self, numbers: IntArray) -> SparseRows:
+    def with_numbers(self, numbers: IntArray) -> SparseBatch:
         """Return bits at these sorted numbers row << 32 | column, in rows of the lengths of these."""
         starts = np.searchsorted(numbers, np.arange(len(self) + 1) << ROW)
-        return SparseRows(numbers.astype(np.uint32), np.diff(starts), self.width, lengths=self.lengths)
+        return SparseBatch(numbers.astype(np.uint32), np.diff(starts), self.width, lengths=self.lengths)
 
     @staticmethod
-    def of(rows: Sequence[NDArray[Any]]) -> SparseRows:
+    def of(rows: Sequence[NDArray[Any]]) -> SparseBatch:
         """Return dense rows, of bits or of numbers, as sparse ones."""
         columns = [np.flatnonzero(row) for row in rows]
         bits = all(row.dtype == np.bool_ for row in rows)
         values = None if bits else np.concatenate([row[own] for row, own in zip(rows, columns, strict=True)])
         lengths = np.array([len(row) for row in rows], np.int64)
-        return SparseRows(
+        return SparseBatch(
             np.concatenate([np.zeros(0, np.int64), *columns]), np.array([len(own) for own in columns], np.int64),
             int(lengths.max(initial=0)), values, lengths,
         )  # fmt: skip

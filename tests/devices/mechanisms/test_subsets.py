@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import pytest
 
-from ldpsim.devices.mechanisms import RandomizedResponse
-from ldpsim.devices.mechanisms import randomized_response as rows
-from ldpsim.devices.mechanisms.base import one_value
-from ldpsim.devices.mechanisms.bits import pack_bits, unpack_positions
-from ldpsim.devices.mechanisms.sampling import binomial
-from ldpsim.devices.noise import Noise, NoiseStream
+from ldpsim.devices.mechanisms import RandomizedResponse, subsets
+from ldpsim.devices.mechanisms.binomial import binomial
+from ldpsim.devices.mechanisms.codecs import pack_bits, unpack_positions
+from ldpsim.devices.mechanisms.mechanism import one_value
+from ldpsim.devices.noise import Noise, NoiseDraw
 from tests.devices.mechanisms.examples import person
 from tests.devices.mechanisms.one import drawn, encoded, respond
 
@@ -23,9 +23,12 @@ def noise(count: int) -> Noise:
 
 def plainly(n: int, threshold: int, key: bytes) -> set[int]:
     """The flips, word by word."""
-    words = iter(Noise([key]).first_words(400)[0].tolist())
-    count = binomial(n - 1, threshold).count(lambda: next(words) << 32 | next(words))
+    noise = Noise([key])
+    first, places = noise.next_draw(), noise.next_draw()
+    uniform = chain(first.numbers(1, 8)[0].tolist(), first.words_of(0, 0, 8))
+    count = binomial(n - 1, threshold).count(uniform.__next__)
     found: set[int] = set()
+    words = iter(places.numbers(400, 4)[0].tolist())
     while len(found) < count:
         product = next(words) * (n - 1)
         if product & 0xFFFFFFFF >= (1 << 32) % (n - 1):
@@ -48,13 +51,8 @@ def test_every_byte_is_that_of_each_device_alone(
     near = [0, n - 1, *(device + 1 for device in devices[2:])]
     ids = [[], [0, 0, n - 1], *(np.append(rng.integers(0, min(n + 3, 1 << 31), 5), near[i]) for i in range(2, 100))]
     records = [person(near=np.minimum(some, (1 << 31) - 1)) for some in ids]
-    if n in (9, 3000):  # few words, so that some rows need more of them
-        monkeypatch.setattr(rows, "_words", lambda law: 3 + math.ceil(law.mean))
+    monkeypatch.setattr(subsets, "_SPARE", 0)  # few words, so that some rows need more of them
     together = mechanism.respond(records, noise(100), devices=devices)
-    if n in (9, 40, 400, 3000):
-        law = binomial(n - 1, mechanism.flip)
-        left = int(rows._flips(law, noise(100), rows._words(law))[1].sum())
-        assert 0 < left < 100 if n in (9, 3000) else left == 0
     for number, (data, owner, device) in enumerate(zip(together, records, devices, strict=True)):
         key = number.to_bytes(32, "little")
         assert data == respond(mechanism, owner, key, device)
@@ -68,33 +66,35 @@ def test_every_byte_is_that_of_each_device_alone(
             assert data == encoded(mechanism, row, device) == pack_bits(row)
 
 
-def test_a_tie_is_left_to_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism = RandomizedResponse.from_epsilon(7.2, n=3000)
-    records = [person(near=[1, 2, 9])] * 8
-    wanted = mechanism.respond(records, noise(8), devices=range(8))
-    law = binomial(2999, mechanism.flip)
-    first = noise(8).first_words(2)[3].tolist()
-    floors = np.array(sorted([*law.floors(64), first[0] << 32 | first[1]]), np.uint64)
-    monkeypatch.setattr(rows, "_floors", lambda law: floors)
-    assert np.flatnonzero(rows._flips(law, noise(8), rows._words(law))[1]).tolist() == [3]
-    assert mechanism.respond(records, noise(8), devices=range(8))[3] == wanted[3]
+def test_a_tie_of_a_count_is_settled_by_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first word of one device is made the digits of a c_k: its next one decides."""
+    law = binomial(2999, RandomizedResponse.from_epsilon(7.2, n=3000).flip)
+    noise = Noise([bytes([k]) * 32 for k in range(8)])
+    counts, tied = law.counts(noise[:]), law.floors(64)[3]
+    further = next(noise[:].next_draw().words_of(3, 0, 8))
+    numbers = NoiseDraw.numbers
+
+    def chosen(self: NoiseDraw, size: int, octets: int, rows: Any = None) -> Any:
+        drawn = numbers(self, size, octets, rows).copy()
+        drawn[3] = tied
+        return drawn
+
+    monkeypatch.setattr(NoiseDraw, "numbers", chosen)
+    found = law.counts(noise[:])
+    assert found[3] == 3 + (tied << 64 | further >= law.floors(128)[3])
+    assert np.array_equal(np.delete(found, 3), np.delete(counts, 3))
 
 
-def test_the_words_that_are_taken_do_not_depend_on_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[tuple[int, int]] = []
-    draw = NoiseStream._draw
-    monkeypatch.setattr(
-        NoiseStream, "_draw", lambda self, lane, size: taken.append((lane, size)) or draw(self, lane, size)
-    )
+def test_the_blocks_that_are_squeezed_do_not_depend_on_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[tuple[Any, ...]] = []
+    squeeze = Noise.squeeze
+    monkeypatch.setattr(Noise, "squeeze", lambda self, *block: taken.append(block[:3]) or squeeze(self, *block))
     found = []
     for epsilon in (1.0, 4.0):
         mechanism = RandomizedResponse.from_epsilon(epsilon, n=500)
         for neighbours in ([], [3], range(500)):
-            for way in (
-                lambda m, r: respond(m, r, bytes(32), 7),
-                lambda m, r: m.respond([r] * 3, Noise([bytes(32)] * 3), devices=[7] * 3),
-            ):
+            for size in (1, 3):
                 taken.clear()
-                way(mechanism, person(near=neighbours))
+                mechanism.respond([person(near=neighbours)] * size, Noise([bytes(32)] * size), devices=[7] * size)
                 found.append(tuple(taken))
-    assert len(set(found)) == 3  # two ways; the few flips of the larger budget are drawn together
+    assert len(set(found)) == 2  # two budgets
