@@ -18,9 +18,10 @@ ln Q_i with ln M (:mod:`ldpsim.curator.votes.knowledge`). No graph is rebuilt.
   more answer, and all classes are candidates.
 - With ``--volunteers`` some people give label and features in clear, and answer nothing else. A model that is fitted
   to them goes with the table. Everybody else's device adds what it says of the own features: list and features are
-  inside the one epsilon (:mod:`ldpsim.curator.votes.volunteered`). With ``--private-labels`` too, the other people who
-  know their label report it in place of the vote, or are the calibration group: they report whether their list speaks
-  for their label, so that the others vote by how much friends are alike. The epsilon is the same, and all answer once.
+  inside the one epsilon (:mod:`ldpsim.curator.votes.volunteer_questions`). With ``--private-labels`` too, the other
+  people who know their label report it in place of the vote, or are the calibration group: they report whether their
+  list speaks for their label, so that the others vote by how much friends are alike. The epsilon is the same, and all
+  answer once.
 - Else private labels are reported first, under noise with ``--eps-labels``; the losses of label and vote add.
 
 Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which adds noise to degrees towards predicted classes, and the
@@ -55,7 +56,8 @@ from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.shown import shown_loss
 from ldpsim.curator.votes.knowledge import VoteEvidence, knowledge, people_of_batch
-from ldpsim.curator.votes.volunteered import EVIDENCE, VolunteerKnowledge, VolunteerQuestions, volunteer_knowledge
+from ldpsim.curator.votes.volunteer_knowledge import VolunteerKnowledge, volunteer_knowledge
+from ldpsim.curator.votes.volunteer_questions import EVIDENCE, VolunteerQuestions
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import NeighbourhoodVote

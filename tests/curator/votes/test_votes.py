@@ -28,15 +28,14 @@ from ldpsim.curator.votes.knowledge import (
     reports_by_batch,
 )
 from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model, published
-from ldpsim.curator.votes.volunteered import (
+from ldpsim.curator.votes.volunteer_knowledge import (
     ASSUMED,
     ClassReports,
-    VolunteerQuestions,
     class_shares,
-    next_voters,
     volunteer_knowledge,
     vote_channel,
 )
+from ldpsim.curator.votes.volunteer_questions import VolunteerQuestions, next_voters
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets.generated import generate
