@@ -13,8 +13,8 @@ reports say, and s = 0 gives P = 0.
 Nearly all pairs have exponent -2 (or -1). They need s >= s0 with s0 close to 1 and come from
 :mod:`ldpsim.curator.links.similarity`. The pairs with a one are computed one by one. If both
 together are a large share of all pairs, tiles of all pairs are computed instead. Every path ends
-in :func:`edge_posterior` of :meth:`Rows.cosine`, so all paths return the same pairs with the same P
-as the dense algorithm.
+in :func:`edge_posterior` of :meth:`ldpsim.curator.links.similarity.BitRows.cosine`, so all paths return
+the same pairs with the same P as the dense algorithm.
 """
 
 from __future__ import annotations

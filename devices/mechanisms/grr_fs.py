@@ -20,7 +20,7 @@ column is part of one block only, so one changed column changes at most one feat
 
 Bhaila et al. 2024, https://arxiv.org/abs/2309.08569
 
-The exact loss of a mixture over subsets of one person's values (:mod:`grr_fs`).
+The exact loss of a mixture over subsets of one person's values.
 
 S is a uniform m-subset of d features; those in S are reported by GRR, the others uniformly.
 Relative to the uniform law the report's probability is e_m(r_1 .. r_d) / C(d, m), with r_i

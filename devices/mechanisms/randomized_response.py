@@ -18,8 +18,7 @@ Reports of randomised response for many devices at once, byte for byte those of 
 
 The flips of a batch are an array with a row for each device, and each row is sorted. A row with a dropped word or a
 repeated place takes its next words. Then the neighbours are put between the flips, and what is in both goes. A row
-whose draw is out of the ordinary (a tie, very many flips) is left to
-:mod:`~ldpsim.devices.mechanisms.randomized_response`, which draws it from the device's own stream. Noise alone decides
+whose draw is out of the ordinary (a tie, very many flips) is drawn from the device's own stream. Noise alone decides
 that.
 """
 
