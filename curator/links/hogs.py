@@ -116,7 +116,7 @@ def _with_a_one(bits: FlippedRows) -> Iterator[_Part]:
         left, right = both.row.astype(np.int64) + top, both.col.astype(np.int64) + first
         upper = right > left
         left, right = left[upper], right[upper]
-        yield left, right, (2 * both.data[upper] - bits.reports(left, right)).astype(np.int8)
+        yield left, right, (2 * both.data[upper] - bits.count(left, right)).astype(np.int8)
 
 
 def _near_duplicates(bits: FlippedRows, rows: Rows, least: float, limit: float) -> Iterator[_Part] | None:
@@ -137,7 +137,7 @@ def _unreported(
     for left, right in batches:
         close = rows.cosine(left, right) >= bound - 1e-9
         left, right = left[close], right[close]
-        reports = bits.reports(left, right)
+        reports = bits.count(left, right)
         fresh = reports > 0
         if fresh.any():
             fresh &= ~_entries(bits.ones, left, right) & ~_entries(bits.ones, right, left)

@@ -25,7 +25,7 @@ from ldpsim.devices.facts import PublicFacts
 RoundSteps = Generator[tuple[Question, ...], Reports, None]
 
 
-class Rounds:
+class CollectionRounds:
     """The rounds so far.
 
     Args:

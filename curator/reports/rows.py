@@ -29,7 +29,7 @@ class PairReports:
         """Number of people."""
         return len(self.reported)
 
-    def reports(self, left: IntArray, right: IntArray) -> NDArray[np.int8]:
+    def count(self, left: IntArray, right: IntArray) -> NDArray[np.int8]:
         """int8 (k,): number of reports about each pair, left < right."""
         own = self.reported[right].astype(np.int8)
         return own if self.one_end else own + self.reported[left]

@@ -215,8 +215,8 @@ class GRRFS(Mechanism):
     # --- losses
 
     @cached_property
-    def judging_steps(self) -> int:
-        return mixture_steps(self.domains, self.m)
+    def loss_cost(self) -> int:
+        return mixture_cost(self.domains, self.m)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
         if changed is None:
@@ -253,14 +253,14 @@ def mixture_loss(lies: tuple[int, ...], domains: tuple[int, ...], changed: tuple
         return round_up((before / after).ln())
 
 
-def mixture_steps(domains: tuple[int, ...], m: int) -> int:
+def mixture_cost(domains: tuple[int, ...], m: int) -> int:
     """Return an upper bound of the operations that :func:`mixture_loss` takes for one changed feature.
 
     ``before`` and ``after`` each have at most one factor more than there are sizes. Their terms are
     sum_i (min(t_i, m) + 1), t_i how often size i occurs. The largest factor is multiplied last, for one
     coefficient; the R = d - max t_i others, and the one that changed, make polynomials of at most
     min(R + 1, m) + 1 terms, and each of them multiplies such a polynomial once at most. A size takes
-    eight steps more: its probabilities.
+    eight operations more: its probabilities.
     """
     times = Counter(domains).values()
     rest = len(domains) - max(times) + 1

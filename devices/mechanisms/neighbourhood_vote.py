@@ -103,7 +103,7 @@ class NeighbourhoodVote(Mechanism):
     reads: ClassVar[tuple[str, ...]] = ("adjacency",)
     field: ClassVar[str] = "votes"
     # Parameters that the answers of others decide. A curator's terms leave them open, and state the loss.
-    by_answers: ClassVar[frozenset[str]] = frozenset({"table", "model", "levels", "low", "high"})
+    unpinned_parameters: ClassVar[frozenset[str]] = frozenset({"table", "model", "levels", "low", "high"})
 
     def __post_init__(self) -> None:
         if self.reporting not in ("both", "one-end") or not {type(self.unseen), type(self.calibration)} == {bool}:

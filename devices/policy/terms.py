@@ -12,9 +12,9 @@ Terms are JSON:
 out where no file has the facts.
 
 A question stays inside them if one of their questions has its collection, its stages, its mechanisms and
-their parameters, at most its loss, and the device among its people. What the answers of others decide is open:
-a stage's public grouping, and the parameters ``by_answers`` of a mechanism (a vote's
-table). Whoever fills these in gains no more than the stated loss.
+their parameters, at most its loss, and the device among its people. The terms leave open what follows from earlier
+reports: a stage's public grouping, and the ``unpinned_parameters`` of a mechanism (a vote's table). Whoever fills
+these in gains no more than the stated loss.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def terms_of(batches: Iterable[tuple[Query, IntArray | None]], people: int, *, f
     collections = {query.collection for query, _ in pairs}
     if len(collections) != 1:
         raise ValueError(f"terms are those of one collection, not of {len(collections)}")
-    merged: dict[bytes, tuple[Query, BoolArray]] = {}  # batches of one question differ in what earlier answers decide
+    merged: dict[bytes, tuple[Query, BoolArray]] = {}  # batches of one question differ in unpinned parameters
     for query, devices in pairs:
         who = np.zeros(people, np.bool_)
         who[slice(None) if devices is None else devices] = True
@@ -110,11 +110,12 @@ def _people_asked(terms: bytes, query: Query, people: int) -> BoolArray:
 
 
 def _fixed(query: Query) -> list[Any]:
-    """Return the plan as JSON values, without the parameters that answers decide."""
+    """Return the plan as JSON values, without the parameters that follow from earlier reports."""
     return [
         [
             {"attribute": ask.attribute, "mechanisms": [
-                {name: value for name, value in values.items() if name not in getattr(mechanism, "by_answers", ())}
+                {name: value for name, value in values.items()
+                 if name not in getattr(mechanism, "unpinned_parameters", ())}
                 for mechanism, values in zip(ask.mechanisms, ask.to_dict()["mechanisms"], strict=True)]}
             for ask in stage
         ]
@@ -134,10 +135,10 @@ def _loss(query: Query) -> dict[str, dict[str, float | None]]:
 def _within(losses: dict[str, dict[str, float | None]], agreed: dict[str, dict[str, float | None]]) -> bool:
     if set(losses) != set(agreed):
         return False
-    for name, own in losses.items():
-        had, most = (np.array([math.inf if each[level] is None else each[level] for level in _LEVELS], np.float64)
-                     for each in (own, agreed[name]))  # fmt: skip
-        if np.any(had > most) or had[1] < _LEAST_SHARE * most[1]:
+    for name, stated in losses.items():
+        loss, bound = (np.array([math.inf if each[level] is None else each[level] for level in _LEVELS], np.float64)
+                       for each in (stated, agreed[name]))  # fmt: skip
+        if np.any(loss > bound) or loss[1] < _LEAST_SHARE * bound[1]:
             return False
     return True
 

@@ -55,7 +55,7 @@ from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.shown import shown_loss
-from ldpsim.curator.votes.knowledge import VoteEvidence, knowledge, people_of_batch
+from ldpsim.curator.votes.knowledge import VotePosterior, knowledge, people_of_batch
 from ldpsim.curator.votes.volunteer_knowledge import VolunteerKnowledge, volunteer_knowledge
 from ldpsim.curator.votes.volunteer_questions import EVIDENCE, VolunteerQuestions
 from ldpsim.devices.array_types import DoubleArray, IntArray
@@ -78,7 +78,7 @@ MANY = "others who list a person vote on it too: the row 'node' counts all of th
 class VotedGraph(Graph):
     """A graph without edges or features, and what the votes tell."""
 
-    evidence: VoteEvidence | VolunteerKnowledge = field(kw_only=True, repr=False)
+    evidence: VotePosterior | VolunteerKnowledge = field(kw_only=True, repr=False)
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def candidates_at(epsilon: float, classes: int) -> int:
     return min(classes, max(2, 1 + int(math.exp(min(epsilon, 700.0)) / 7)))
 
 
-def _rows(public: PublicKnowledge, evidence: VoteEvidence, probability: DoubleArray, people: IntArray) -> DoubleArray:
+def _rows(public: PublicKnowledge, evidence: VotePosterior, probability: DoubleArray, people: IntArray) -> DoubleArray:
     """float64 (n, classes): the published table for these people; their own rows tell nothing of their labels."""
     rows = np.array(probability)
     if public.features is None:
