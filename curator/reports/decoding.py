@@ -25,9 +25,9 @@ def answers_to(questions: Iterable[Question], answers: Answers) -> AnswersByDevi
         devices = list(answers) if question.devices is None else question.devices.tolist()
         for device in devices:
             payloads = answers.get(device, {})
-            own = {name: payloads[name] for name in question.query.attributes if name in payloads}
-            if own:
-                by_device[device] = own
+            asked = {name: payloads[name] for name in question.query.attributes if name in payloads}
+            if asked:
+                by_device[device] = asked
     return by_device
 
 
@@ -92,8 +92,7 @@ def _asks(n: int, questions: Iterable[Question]) -> tuple[dict[str, Ask], dict[s
         for ask in {ask.attribute: ask for stage in stages for ask in stage}.values():
             if asks.setdefault(ask.attribute, ask) != ask:
                 raise ValueError(f"two questions ask differently about {ask.attribute}")
-            who = people.setdefault(ask.attribute, np.zeros(n, np.bool_))
-            who[slice(None) if question.devices is None else question.devices] = True
+            people.setdefault(ask.attribute, np.zeros(n, np.bool_))[question.people(n)] = True
     return asks, people
 
 

@@ -64,5 +64,5 @@ def keys_of(questions: Sequence[Question]) -> tuple[tuple[bytes, bytes | None], 
 
 def volunteers_of(questions: Sequence[Question]) -> IntArray:
     """int64, sorted: the people of the questions whose answers are all in clear."""
-    people = [question.devices for question in questions if question.query.in_clear]
-    return np.unique(np.concatenate([each for each in people if each is not None] or [np.zeros(0, np.int64)]))
+    people = [question.devices for question in questions if question.query.in_clear and question.devices is not None]
+    return np.unique(np.concatenate([np.zeros(0, np.int64), *people]))
