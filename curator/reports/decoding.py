@@ -1,8 +1,8 @@
-"""Answers to the questions of one part of a collection, decoded as they come."""
+"""Reports to the questions of one part of a collection, decoded as they come."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.stacked_reports import ReportStack
 from ldpsim.devices.query import Ask
 
-Answers = Mapping[int, Mapping[str, tuple[bytes, ...]]]  # device -> attribute -> bytes of each mechanism
-AnswersByDevice = dict[int, dict[str, tuple[bytes, ...]]]  # the same, which grows
+# Device -> attribute -> the bytes of each mechanism's report.
+AnswersByDevice = dict[int, dict[str, tuple[bytes, ...]]]
 
 
-def answers_to(questions: Iterable[Question], answers: Answers) -> AnswersByDevice:
+def answers_to(questions: Iterable[Question], answers: AnswersByDevice) -> AnswersByDevice:
     """Return the answers to the questions of one part: these people, and these attributes of each."""
     by_device = {}
     for question in questions:
@@ -32,7 +32,7 @@ def answers_to(questions: Iterable[Question], answers: Answers) -> AnswersByDevi
 
 
 class Decoder:
-    """Answers of devices, decoded as they come into the arrays of :class:`ldpsim.curator.reports.reports.Reports`.
+    """Reports of devices, decoded as they come into the arrays of :class:`ldpsim.curator.reports.reports.Reports`.
 
     Args:
         facts: Sizes, ranges and domains.
@@ -53,7 +53,7 @@ class Decoder:
         if len(self._stacks) < len(mechanisms):
             raise ValueError("two mechanisms of one collection fill one field")
 
-    def add(self, answers: Answers) -> None:
+    def add(self, answers: AnswersByDevice) -> None:
         """Take answers, devices in rising order, also from call to call.
 
         Raises:
@@ -112,7 +112,9 @@ def _grouping(questions: Iterable[Question]) -> NDArray[np.int64] | None:
     return np.array(groupings.pop(), np.int64) if groupings else None
 
 
-def _payloads(attribute: str, ask: Ask, recipients: BoolArray, answers: Answers) -> dict[int, tuple[bytes, ...]]:
+def _payloads(
+    attribute: str, ask: Ask, recipients: BoolArray, answers: AnswersByDevice
+) -> dict[int, tuple[bytes, ...]]:
     """Return the attribute's bytes by device, in rising order of devices."""
     payloads = {}
     for device in sorted(answers):
