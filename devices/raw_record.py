@@ -95,14 +95,6 @@ def read_hand_over(data: bytes) -> Query:
     return query
 
 
-def read_question(data: bytes) -> Query:
-    """Read a query or a hand-over; InvalidQuery for other bytes."""
-    try:
-        return read_hand_over(data)
-    except InvalidQuery:
-        return Query.from_bytes(data)
-
-
 def read_record(parts: Mapping[str, tuple[bytes, ...]], facts: PublicFacts) -> Record:
     """Put a record together from what a device handed over.
 

@@ -1,7 +1,4 @@
-"""Client side of a vault: a device's number and a socket, no data.
-
-ClientApp of a device that lives in a vault: it only carries messages.
-"""
+"""Client side of a vault: a device's number and a socket, no data. The ClientApp only carries messages."""
 
 from __future__ import annotations
 
