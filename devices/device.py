@@ -9,7 +9,7 @@ a noiseless release. This module works without Flower.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator, Sequence
+from collections.abc import Container, Generator, Sequence
 from contextlib import closing
 from enum import Enum
 from typing import NamedTuple, Protocol
@@ -17,7 +17,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices import raw_record
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.curator_key import query_of, split_question
 from ldpsim.devices.data.population import Population, records_of
@@ -29,6 +28,7 @@ from ldpsim.devices.ledger.rows import Answer, reports_of
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.policy.terms import people_asked
 from ldpsim.devices.query import InvalidQuery, Query
+from ldpsim.devices.raw_record import is_hand_over, read_question
 from ldpsim.devices.report import Report, pack_report
 
 
@@ -66,34 +66,33 @@ class PermittedQuery(NamedTuple):
         return self.people is None or bool(self.people[device])
 
 
-def question_to(policy: Policy, question: bytes | Query, *, raw: bool = False) -> PermittedQuery | Refusal:
+def question_to(policy: Policy, question: bytes | Query) -> PermittedQuery | Refusal:
     """Return the query that a device with this policy decides about, or the refusal that every device gives.
 
     Args:
         policy: The policy.
         question: The question; one that is given as a query carries no signature.
-        raw: Whether it asks for the whole record.
     """
     if isinstance(question, bytes) or policy.collector:
-        permit = _read(policy, question, raw_record.read_hand_over if raw else Query.from_bytes)
+        permit = _read(policy, question)
     else:
         permit = PermittedQuery(question, None)
     if isinstance(permit, Refusal):
         return permit
     if not permit.query.answerable:
         return Refusal.UNKNOWN_QUERY
-    if policy.mode != ("owner" if raw else "report") or raw_record.is_hand_over(permit.query) != raw:
+    if policy.mode != ("owner" if is_hand_over(permit.query) else "report"):
         return Refusal.MODE_REFUSED
     return permit
 
 
-def _read(policy: Policy, question: bytes | Query, read: Callable[[bytes], Query]) -> PermittedQuery | Refusal:
+def _read(policy: Policy, question: bytes | Query) -> PermittedQuery | Refusal:
     data = question if isinstance(question, bytes) else b""
     signed = split_question(data)
     if policy.collector and not (signed and signed[0].is_signed_by(policy.collector)):
         return Refusal.COLLECTOR_REFUSED
     try:
-        query = read(query_of(data))
+        query = read_question(query_of(data))
         if not (policy.collector and signed):
             return PermittedQuery(query, None)
         people = people_asked(signed[0].terms, query, policy.facts.n)
@@ -136,9 +135,7 @@ class DeviceStore(Protocol):
 AnswerSteps = Generator[DrawTask, Drawn, "list[Report | Refusal]"]
 
 
-def answer(
-    state: DeviceStore, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False
-) -> list[Report | Refusal]:
+def answer(state: DeviceStore, devices: Sequence[int], question: bytes | Query | Refusal) -> list[Report | Refusal]:
     """Return the answers of devices; they are committed, and may leave. The arguments are those of :func:`answering`.
 
     >>> from tempfile import TemporaryDirectory
@@ -158,7 +155,7 @@ def answer(
     >>> fresh[3].replayed, again[3].replayed, fresh[3].data == again[3].data
     (False, True, True)
     """
-    with closing(answering(state, devices, question, raw=raw)) as steps:
+    with closing(answering(state, devices, question)) as steps:
         answers = advance(steps, None)
         while isinstance(answers, DrawTask):
             answers = advance(steps, draw(answers))
@@ -173,9 +170,7 @@ def advance(steps: AnswerSteps, drawn: Drawn | None) -> DrawTask | list[Report |
         return list(end.value)
 
 
-def answering(
-    state: DeviceStore, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False
-) -> AnswerSteps:
+def answering(state: DeviceStore, devices: Sequence[int], question: bytes | Query | Refusal) -> AnswerSteps:
     """Read the ledger, decide, draw, commit, reply: the way of every answer, of one device or of many.
 
     Only the draw may take place in another process. So this is a generator: it yields a draw task if a report has to be
@@ -186,7 +181,6 @@ def answering(
         state: The devices' folder.
         devices: Public numbers, in rising order, of one shard.
         question: The question's bytes; or the refusal of a message that is no question to these devices.
-        raw: Whether the whole record is asked, for an owner.
 
     Raises:
         InvalidQuery: for devices that are out of order, or of several shards.
@@ -197,7 +191,7 @@ def answering(
     answers: dict[int, Report | Refusal] = dict.fromkeys(devices, Refusal.LEDGER_DAMAGED)
     residents = [device for device in devices if device in state.lives_here]
     try:
-        permit = question if isinstance(question, Refusal) else question_to(policy, question, raw=raw)
+        permit = question if isinstance(question, Refusal) else question_to(policy, question)
         ledger, keys = state.ledger(devices[0]), state.seal_keys(residents)
         with ledger.transaction(residents):
             # Read: what each device answered before, its seals and its counter checked.
@@ -295,10 +289,6 @@ class Device:
     def answer(self, question: bytes | Query) -> Report | Refusal:
         """Answer a question; the release is committed when this returns."""
         return answer(self._state, [self.index], question)[0]
-
-    def hand_over(self, question: bytes) -> Report | Refusal:
-        """Give the whole record, raw, to an owner: once, and only in ``owner`` mode."""
-        return answer(self._state, [self.index], question, raw=True)[0]
 
     def refuse(self, refusal: Refusal) -> Refusal:
         """Answer a message that is refused; a damaged ledger gives the same answer to everything."""

@@ -26,7 +26,6 @@ from ldpsim.devices.federated.participation import TRAINING, KeptInputs, answer_
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.report import Report
 from ldpsim.devices.wire import (
-    HANDOVER_TYPE,
     QUERY_TYPE,
     REPORTS_TYPE,
     WHOAMI_TYPE,
@@ -40,7 +39,6 @@ from ldpsim.devices.wire import (
 BATCH = 512
 MOST_OPEN = 8  # ledgers; each one has three files and a cache of pages
 _OTHER_MODE = (MessageType.TRAIN, MessageType.EVALUATE)
-_QUESTIONS = (QUERY_TYPE, HANDOVER_TYPE)
 
 
 class DrawPool(Protocol):
@@ -65,14 +63,12 @@ class _Batch:
         question: As for :func:`ldpsim.devices.device.answering`.
         messages: A message to each device; or one for all of them.
         is_joint: Whether one message is for all of them.
-        raw: Whether the whole record is asked.
     """
 
     devices: Sequence[int]
     question: bytes | Refusal
     messages: Sequence[Message]
     is_joint: bool = False
-    raw: bool = False
 
     def replies(self, answers: Sequence[Report | Refusal]) -> list[Message]:
         if self.is_joint:
@@ -155,7 +151,7 @@ class Fleet:
         for kind, run in groupby(messages, key=lambda message: message.metadata.message_type):
             if kind == REPORTS_TYPE:
                 yield from self._answers(map(self._batch_for_all, run))
-            elif kind in _QUESTIONS:
+            elif kind == QUERY_TYPE:
                 yield from self._answers(map(self._batch_of, self._groups(run, _question)))
             elif self._trains(kind):
                 yield from self._rounds(RoundQuestions.of(run))
@@ -199,8 +195,7 @@ class Fleet:
         self._recent[shard] = None
 
     def _batch_of(self, messages: Sequence[Message]) -> _Batch:
-        devices, first = [self._of(message) for message in messages], messages[0]
-        return _Batch(devices, _question(first), messages, raw=first.metadata.message_type == HANDOVER_TYPE)
+        return _Batch([self._of(message) for message in messages], _question(messages[0]), messages)
 
     def _batch_for_all(self, message: Message) -> _Batch:
         addressee = self._of(message)
@@ -223,7 +218,7 @@ class Fleet:
                 if shard in running:
                     yield from running.pop(shard).replies()
                 self._keep_open(shard, running)  # a running batch holds a transaction of its ledger
-                steps = answering(self.state, batch.devices, batch.question, raw=batch.raw)
+                steps = answering(self.state, batch.devices, batch.question)
                 task = advance(steps, None)
                 if isinstance(task, list):
                     yield from batch.replies(task)
