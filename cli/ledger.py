@@ -71,7 +71,7 @@ def read_account(state: State, device: int | None = None) -> tuple[Parts, Lifeti
 
 def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
     from ldpsim.devices.enrolment.state import ledger_name
-    from ldpsim.devices.ledger.chain import sound
+    from ldpsim.devices.ledger.chain import verify_seals
     from ldpsim.devices.ledger.ledger import LedgerDamaged
 
     path = state.folder / ledger_name(shard)
@@ -83,7 +83,7 @@ def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
         devices = sorted({answer.device for answer in answers})
         if devices and not 0 <= devices[0] <= devices[-1] < len(state):
             raise LedgerDamaged("a report is of a device that is not enrolled here")
-        for answer, is_sound in zip(answers, sound(answers, state.seal_keys(devices)), strict=True):
+        for answer, is_sound in zip(answers, verify_seals(answers, state.seal_keys(devices)), strict=True):
             if not is_sound:
                 raise LedgerDamaged(f"answer {answer.number} of device {answer.device} is missing, or not its own")
             parts += [(answer, part) for part in answer.parts]

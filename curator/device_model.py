@@ -37,7 +37,7 @@ from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes.knowledge import homophily_of_votes
 from ldpsim.curator.votes.own_model import SCALE, OwnModel, own_model, published
-from ldpsim.curator.votes.volunteered import ASSUMED, volunteer_knowledge
+from ldpsim.curator.votes.volunteer_knowledge import ASSUMED, volunteer_knowledge
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms.feature_model import MOST_LEVELS, UNIT, whole_features

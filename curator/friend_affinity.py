@@ -21,7 +21,7 @@ from ldpsim.curator.evidence.evidence import Evidence, reported_links
 from ldpsim.curator.links.class_affinity import labelled_edges
 from ldpsim.curator.nulls.models import is_sampled
 from ldpsim.curator.reports.rows import flipped_rows
-from ldpsim.curator.votes.volunteered import ASSUMED
+from ldpsim.curator.votes.volunteer_knowledge import ASSUMED
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.mechanisms.score_rows import affinity
 

@@ -1,6 +1,6 @@
 """Devices: they read the ledger, decide, draw the report, enter it, and reply.
 
-:func:`answering` is the one way of every answer. A single device is a batch of one.
+All answers are made by :func:`answering`. A single device is a batch of one.
 
 The answer, its code and the path taken depend on the query, the ledger and the policy
 alone, never on the present private values: a refusal that says "my data changed" would be
@@ -9,7 +9,7 @@ a noiseless release. This module works without Flower.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator, Sequence
+from collections.abc import Container, Generator, Sequence
 from contextlib import closing
 from enum import Enum
 from typing import NamedTuple, Protocol
@@ -17,7 +17,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices import raw_record
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.curator_key import query_of, split_question
 from ldpsim.devices.data.population import Population, records_of
@@ -29,6 +28,7 @@ from ldpsim.devices.ledger.rows import Answer, reports_of
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.policy.terms import people_asked
 from ldpsim.devices.query import InvalidQuery, Query
+from ldpsim.devices.raw_record import is_hand_over, read_question
 from ldpsim.devices.report import Report, pack_report
 
 
@@ -51,7 +51,7 @@ class Refusal(Enum):
 
 
 class PermittedQuery(NamedTuple):
-    """A query, and the people who may be asked it by the terms of a pinned curator.
+    """A query, and the people whom the terms of a pinned curator let it ask.
 
     Args:
         query: The query.
@@ -66,34 +66,33 @@ class PermittedQuery(NamedTuple):
         return self.people is None or bool(self.people[device])
 
 
-def question_to(policy: Policy, question: bytes | Query, *, raw: bool = False) -> PermittedQuery | Refusal:
-    """Return what a device with this policy has to decide about, or the refusal to every device.
+def question_to(policy: Policy, question: bytes | Query) -> PermittedQuery | Refusal:
+    """Return the query that a device with this policy decides about, or the refusal that every device gives.
 
     Args:
         policy: The policy.
         question: The question; one that is given as a query carries no signature.
-        raw: Whether it asks for the whole record.
     """
     if isinstance(question, bytes) or policy.collector:
-        permit = _read(policy, question, raw_record.read_hand_over if raw else Query.from_bytes)
+        permit = _read(policy, question)
     else:
         permit = PermittedQuery(question, None)
     if isinstance(permit, Refusal):
         return permit
     if not permit.query.answerable:
         return Refusal.UNKNOWN_QUERY
-    if policy.mode != ("owner" if raw else "report") or raw_record.is_hand_over(permit.query) != raw:
+    if policy.mode != ("owner" if is_hand_over(permit.query) else "report"):
         return Refusal.MODE_REFUSED
     return permit
 
 
-def _read(policy: Policy, question: bytes | Query, read: Callable[[bytes], Query]) -> PermittedQuery | Refusal:
+def _read(policy: Policy, question: bytes | Query) -> PermittedQuery | Refusal:
     data = question if isinstance(question, bytes) else b""
     signed = split_question(data)
     if policy.collector and not (signed and signed[0].is_signed_by(policy.collector)):
         return Refusal.COLLECTOR_REFUSED
     try:
-        query = read(query_of(data))
+        query = read_question(query_of(data))
         if not (policy.collector and signed):
             return PermittedQuery(query, None)
         people = people_asked(signed[0].terms, query, policy.facts.n)
@@ -132,12 +131,11 @@ class DeviceStore(Protocol):
         """Return the devices' keys for seals."""
 
 
-Steps = Generator[DrawTask, Drawn, "list[Report | Refusal]"]
+# Yields a draw task, is sent the drawn reports, and returns the answers.
+AnswerSteps = Generator[DrawTask, Drawn, "list[Report | Refusal]"]
 
 
-def answer(
-    state: DeviceStore, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False
-) -> list[Report | Refusal]:
+def answer(state: DeviceStore, devices: Sequence[int], question: bytes | Query | Refusal) -> list[Report | Refusal]:
     """Return the answers of devices; they are committed, and may leave. The arguments are those of :func:`answering`.
 
     >>> from tempfile import TemporaryDirectory
@@ -157,68 +155,71 @@ def answer(
     >>> fresh[3].replayed, again[3].replayed, fresh[3].data == again[3].data
     (False, True, True)
     """
-    with closing(answering(state, devices, question, raw=raw)) as steps:
+    with closing(answering(state, devices, question)) as steps:
         answers = advance(steps, None)
         while isinstance(answers, DrawTask):
             answers = advance(steps, draw(answers))
         return answers
 
 
-def advance(steps: Steps, drawn: Drawn | None) -> DrawTask | list[Report | Refusal]:
-    """Give :func:`answering` what was drawn (None at first); return what is to be drawn next, or the answers."""
+def advance(steps: AnswerSteps, drawn: Drawn | None) -> DrawTask | list[Report | Refusal]:
+    """Send :func:`answering` the drawn reports, None at first; return the next draw task, or the answers."""
     try:
         return steps.send(drawn)  # type: ignore[arg-type]  # None starts a generator
     except StopIteration as end:
         return list(end.value)
 
 
-def answering(
-    state: DeviceStore, devices: Sequence[int], question: bytes | Query | Refusal, *, raw: bool = False
-) -> Steps:
+def answering(state: DeviceStore, devices: Sequence[int], question: bytes | Query | Refusal) -> AnswerSteps:
     """Read the ledger, decide, draw, commit, reply: the way of every answer, of one device or of many.
 
-    The draw alone may take place elsewhere. So this is a generator: it yields what is to be drawn, where there is
-    anything, takes what was drawn, and returns the answers. It holds the ledger's lock meanwhile. Closed before its
-    end, it has entered nothing; who does not close it holds the lock for as long as an error's traceback lives.
+    Only the draw may take place in another process. So this is a generator: it yields a draw task if a report has to be
+    drawn, is sent the drawn reports, and returns the answers. It holds the ledger's lock meanwhile. If it is closed
+    before its end, nothing is entered. A caller must close it: else an error's traceback keeps the lock.
 
     Args:
         state: The devices' folder.
         devices: Public numbers, in rising order, of one shard.
-        question: The question's bytes; or the refusal that a message gets which is no question to these devices.
-        raw: Whether the whole record is asked, for an owner.
+        question: The question's bytes; or the refusal of a message that is no question to these devices.
 
     Raises:
-        InvalidQuery: for other numbers.
+        InvalidQuery: for devices that are out of order, or of several shards.
     """
     _check_batch(devices, state.shard)
     policy = state.policy
-    answers: dict[int, Report | Refusal] = dict.fromkeys(devices, Refusal.LEDGER_DAMAGED)  # also of who is not here
-    here = [device for device in devices if device in state.lives_here]
+    # A device of another folder gets the answer of one without a ledger.
+    answers: dict[int, Report | Refusal] = dict.fromkeys(devices, Refusal.LEDGER_DAMAGED)
+    residents = [device for device in devices if device in state.lives_here]
     try:
-        permit = question if isinstance(question, Refusal) else question_to(policy, question, raw=raw)
-        ledger, keys = state.ledger(devices[0]), state.seal_keys(here)
-        with ledger.transaction(here):
+        permit = question if isinstance(question, Refusal) else question_to(policy, question)
+        ledger, keys = state.ledger(devices[0]), state.seal_keys(residents)
+        with ledger.transaction(residents):
             # Read: what each device answered before, its seals and its counter checked.
             chains = ledger.chains(keys)
             # Decide: by question, ledger and policy alone.
-            verdicts = {device: _decide(policy, permit, device, chains[device]) for device in here}
-            answers |= {device: one for device, one in verdicts.items() if not isinstance(one, NewRelease)}
-            new = {device: one.head for device, one in verdicts.items() if isinstance(one, NewRelease)}
-            if new and isinstance(permit, PermittedQuery):
+            verdicts = {device: _decide(policy, permit, device, chains[device]) for device in residents}
+            answers |= {device: verdict for device, verdict in verdicts.items() if not isinstance(verdict, NewRelease)}
+            chain_ends = {device: verdict.head for device, verdict in verdicts.items()
+                          if isinstance(verdict, NewRelease)}  # fmt: skip
+            if chain_ends and isinstance(permit, PermittedQuery):
                 # Draw: the bytes depend on record, secret and question alone, wherever they are computed.
-                records, nonces = records_of(state.population, list(new)), [ledger.nonce(device) for device in new]
-                drawn = yield DrawTask.of(permit.query, list(new), records, state.secrets[list(new)], nonces)
+                reporting = list(chain_ends)
+                records, nonces = (
+                    records_of(state.population, reporting),
+                    [ledger.nonce(device) for device in reporting],
+                )
+                drawn = yield DrawTask.of(permit.query, reporting, records, state.secrets[reporting], nonces)
                 # Commit: the rows are on the disk, and the counter holds them, when the block ends.
-                heads = {device: new[device] for device in drawn.devices}
+                heads = {device: chain_ends[device] for device in drawn.devices}
                 rows = reports_of(permit.query, heads, drawn.reports, drawn.digests)
                 ledger.enter(rows, [head.seal for head in heads.values()], keys)
-                answers |= dict.fromkeys(new, Refusal.UNKNOWN_QUERY)  # of whom a mechanism fails on the data
+                answers |= dict.fromkeys(reporting, Refusal.UNKNOWN_QUERY)  # a mechanism may fail on a device's data
                 answers |= zip(drawn.devices, drawn.reported(), strict=True)
     except CounterMismatch as error:  # it is committed, but nothing of these devices may leave
         answers |= dict.fromkeys(error.devices & answers.keys(), Refusal.COUNTER_MISMATCH)
     except (LedgerDamaged, ValueError, OSError):  # nothing was entered
         answers = dict.fromkeys(devices, Refusal.LEDGER_DAMAGED)
-    except Exception:  # nor here: what a mechanism of another package states as its loss is no number
+    except Exception:  # nothing was entered: the loss that a mechanism of another package states is no number
         answers = dict.fromkeys(devices, Refusal.UNKNOWN_QUERY)
     # Reply.
     return list(answers.values())
@@ -290,10 +291,6 @@ class Device:
     def answer(self, question: bytes | Query) -> Report | Refusal:
         """Answer a question; the release is committed when this returns."""
         return answer(self._state, [self.index], question)[0]
-
-    def hand_over(self, question: bytes) -> Report | Refusal:
-        """Give the whole record, raw, to an owner: once, and only in ``owner`` mode."""
-        return answer(self._state, [self.index], question, raw=True)[0]
 
     def refuse(self, refusal: Refusal) -> Refusal:
         """Answer a message that is refused; a damaged ledger gives the same answer to everything."""

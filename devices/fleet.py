@@ -2,8 +2,8 @@
 
 Devices that are asked the same are one batch: they share a commit, before any of their replies leaves
 (:func:`ldpsim.devices.device.answering`). A ClientApp gives one message, a simulation's Grid all of them. Reports may
-be drawn in a pool of other processes; the fleet itself reads, decides, commits and replies, so a process that is lost
-takes nothing with it, and what it was to draw is drawn here.
+be drawn in a pool of other processes. The fleet itself reads, decides, commits and replies, so nothing is lost with a
+process of the pool: this process draws its reports instead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Protocol
 
 from flwr.app import Message, MessageType
 
-from ldpsim.devices.device import Device, Refusal, Steps, advance, answering
+from ldpsim.devices.device import AnswerSteps, Device, Refusal, advance, answering
 from ldpsim.devices.draw import Drawn, DrawTask, draw
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.federated.messages import RoundAnswers, RoundQuestions
@@ -26,7 +26,6 @@ from ldpsim.devices.federated.participation import TRAINING, KeptInputs, answer_
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.report import Report
 from ldpsim.devices.wire import (
-    HANDOVER_TYPE,
     QUERY_TYPE,
     REPORTS_TYPE,
     WHOAMI_TYPE,
@@ -40,7 +39,6 @@ from ldpsim.devices.wire import (
 BATCH = 512
 MOST_OPEN = 8  # ledgers; each one has three files and a cache of pages
 _OTHER_MODE = (MessageType.TRAIN, MessageType.EVALUATE)
-_QUESTIONS = (QUERY_TYPE, HANDOVER_TYPE)
 
 
 class DrawPool(Protocol):
@@ -64,21 +62,19 @@ class _Batch:
         devices: Public numbers, in rising order.
         question: As for :func:`ldpsim.devices.device.answering`.
         messages: A message to each device; or one for all of them.
-        many: Whether it is one for all.
-        raw: Whether the whole record is asked.
+        is_joint: Whether one message is for all of them.
     """
 
     devices: Sequence[int]
     question: bytes | Refusal
     messages: Sequence[Message]
-    many: bool = False
-    raw: bool = False
+    is_joint: bool = False
 
     def replies(self, answers: Sequence[Report | Refusal]) -> list[Message]:
-        if self.many:
+        if self.is_joint:
             return [batch_reply(answers, self.messages[0])]
-        each = zip(answers, self.messages, self.devices, strict=True)
-        return [reply(answer, message, device=device) for answer, message, device in each]
+        rows = zip(answers, self.messages, self.devices, strict=True)
+        return [reply(answer, message, device=device) for answer, message, device in rows]
 
 
 @dataclass(eq=False)
@@ -93,7 +89,7 @@ class _Running:
     """
 
     batch: _Batch
-    steps: Steps
+    steps: AnswerSteps
     task: DrawTask
     future: Future[Drawn] | None = None
 
@@ -155,7 +151,7 @@ class Fleet:
         for kind, run in groupby(messages, key=lambda message: message.metadata.message_type):
             if kind == REPORTS_TYPE:
                 yield from self._answers(map(self._batch_for_all, run))
-            elif kind in _QUESTIONS:
+            elif kind == QUERY_TYPE:
                 yield from self._answers(map(self._batch_of, self._groups(run, _question)))
             elif self._trains(kind):
                 yield from self._rounds(RoundQuestions.of(run))
@@ -199,20 +195,19 @@ class Fleet:
         self._recent[shard] = None
 
     def _batch_of(self, messages: Sequence[Message]) -> _Batch:
-        devices, first = [self._of(message) for message in messages], messages[0]
-        return _Batch(devices, _question(first), messages, raw=first.metadata.message_type == HANDOVER_TYPE)
+        return _Batch([self._of(message) for message in messages], _question(messages[0]), messages)
 
     def _batch_for_all(self, message: Message) -> _Batch:
-        own = self._of(message)
+        addressee = self._of(message)
         try:
             question, devices = read_batch(message)
             rising = all(first < second for first, second in zip(devices, devices[1:], strict=False))
-            shards = {device // self.state.shard for device in (own, *devices[:1], *devices[-1:])}
+            shards = {device // self.state.shard for device in (addressee, *devices[:1], *devices[-1:])}
             if self._device is None and devices and rising and len(shards) == 1:
-                return _Batch(devices, question, [message], many=True)
+                return _Batch(devices, question, [message], is_joint=True)
         except InvalidQuery:
             pass
-        return _Batch([own], Refusal.UNKNOWN_QUERY, [message])
+        return _Batch([addressee], Refusal.UNKNOWN_QUERY, [message])
 
     def _answers(self, batches: Iterable[_Batch]) -> Iterator[Message]:
         """Answer batches. While the pool has enough to draw, the next batch is drawn here."""
@@ -223,24 +218,24 @@ class Fleet:
                 if shard in running:
                     yield from running.pop(shard).replies()
                 self._keep_open(shard, running)  # a running batch holds a transaction of its ledger
-                steps = answering(self.state, batch.devices, batch.question, raw=batch.raw)
+                steps = answering(self.state, batch.devices, batch.question)
                 task = advance(steps, None)
                 if isinstance(task, list):
                     yield from batch.replies(task)
                     continue
                 pool = self._pool if len(running) < self._ahead else None
-                own = running[shard] = _Running(batch, steps, task)
+                running[shard] = _Running(batch, steps, task)
                 if pool is None:
                     yield from running.pop(shard).replies()
                 else:
-                    own.future = pool.submit(draw, task)
-                for other in [other for other, one in running.items() if one.is_drawn]:
-                    yield from running.pop(other).replies()
+                    running[shard].future = pool.submit(draw, task)
+                for finished in [number for number, draws in running.items() if draws.is_drawn]:
+                    yield from running.pop(finished).replies()
             while running:
                 yield from running.popitem()[1].replies()
         finally:
-            for one in running.values():
-                one.steps.close()
+            for draws in running.values():
+                draws.steps.close()
 
     def _rounds(self, questions: RoundQuestions) -> RoundAnswers:
         """Answer questions of a training; the answers of a ledger's devices to one of them share a commit."""
@@ -248,10 +243,10 @@ class Fleet:
         for group in questions.groups:
             devices = [self._of_node(node) for node in group.nodes]
             for _, places in groupby(range(len(devices)), key=lambda place: devices[place] // self.state.shard):
-                own = list(places)
-                self._keep_open(devices[own[0]] // self.state.shard)
-                nodes = group.among([group.nodes[place] for place in own])
-                parts += answer_round(self.state, [devices[place] for place in own], nodes, self.state.received,
+                members = list(places)
+                self._keep_open(devices[members[0]] // self.state.shard)
+                nodes = group.among([group.nodes[place] for place in members])
+                parts += answer_round(self.state, [devices[place] for place in members], nodes, self.state.received,
                                       self._inputs)  # fmt: skip
         return RoundAnswers(parts)
 

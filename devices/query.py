@@ -1,4 +1,4 @@
-"""Queries to a device: stages, canonical bytes and fingerprints. No Flower in it.
+"""Queries to a device: stages, canonical bytes and fingerprints. It imports no Flower.
 
 A query names a *collection* and its stages (``plan``), each a list of attributes with the
 mechanisms to be used on them. Most queries have one stage; one with several is a *staged
@@ -10,14 +10,14 @@ nothing else: not the collection, not the other attributes. Attributes on which 
 depends have one fingerprint: in a ledger they are one release. Unknown fields make a query
 invalid, so nothing can ride along.
 
-A stranger pays nothing for a question, so the price of judging one is bounded by its size, before
+Questions come from untrusted senders, so the cost of validation is bounded by the question's size, before
 anything is computed. It is at most
 
-    c1 * bytes + c2 * numbers + c3 * steps,    bytes <= 4 MiB, numbers <= 2^17, steps <= 2^17
+    c1 * bytes + c2 * numbers + c3 * operations,    bytes <= 4 MiB, numbers <= 2^17, operations <= 2^17
 
 where ``numbers`` counts the entries of all lists in the plan (domains of a mechanism), and
-``steps`` adds, for all mechanisms of all stages, the arithmetic operations on 60 digits that a loss takes.
-Any question beyond a bound is malformed. A vault's own limit on bytes is lower
+``operations`` adds ``loss_cost`` of all mechanisms of all stages: the arithmetic operations on 60 digits that
+their losses take. Any question beyond a bound is malformed. A vault's own limit on bytes is lower
 (:func:`ldpsim.devices.vault.protocol.question_limit`).
 """
 
@@ -42,7 +42,7 @@ ATTRIBUTES = ("adjacency", "features", "label")
 COLLECTION_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 MAX_BYTES = 1 << 22
 MAX_NUMBERS = MAX_LOSS_COST = 1 << 17
-DEFAULT_LOSS_COST = 100  # of a mechanism that does not name its ``loss_cost``: a loss by a formula takes fewer
+DEFAULT_LOSS_COST = 100  # of a mechanism without a ``loss_cost``: a loss by a formula takes fewer operations
 
 
 class InvalidQuery(ValueError):
@@ -137,7 +137,7 @@ class Query:
             if len(read) > len(names) and len(self.plan) > 1:
                 raise InvalidQuery("an answer about several attributes is asked in one stage")
         if self.loss_cost > MAX_LOSS_COST:
-            raise InvalidQuery("the plan is too dear to judge")
+            raise InvalidQuery("the losses of the plan cost too much to compute")
         if self.stage == 0 and self.grouping is not None:
             raise InvalidQuery("a first stage takes no grouping")
 
@@ -149,8 +149,9 @@ class Query:
     @property
     def loss_cost(self) -> int:
         """Upper bound of the operations that the losses of all stages take."""
-        mechanisms = [m for stage in self.plan for ask in stage for m in ask.mechanisms]
-        return sum(getattr(m, "loss_cost", DEFAULT_LOSS_COST) for m in mechanisms)
+        return sum(
+            getattr(m, "loss_cost", DEFAULT_LOSS_COST) for stage in self.plan for ask in stage for m in ask.mechanisms
+        )
 
     @cached_property
     def drawable(self) -> bool:
@@ -275,7 +276,7 @@ def _parse(data: bytes) -> Query:
         if head["v"] != FORMAT or type(head["stage"]) is not int:
             raise InvalidQuery("unknown query format")
         if _numbers(head["plan"]) > MAX_NUMBERS:
-            raise InvalidQuery("the plan is too long to judge")
+            raise InvalidQuery("the lists of the plan are too long to check")
         plan = tuple(tuple(_ask(ask) for ask in stage) for stage in head["plan"])
         grouping = head["grouping"]
         if grouping is not None:

@@ -1,9 +1,8 @@
 """Hand-over of a raw record, once, to an owner whom the person trusts.
 
-Only a device enrolled in ``owner`` mode answers it, by a message type of its own. It is a
-release like any other, in the ledger with an infinite loss. To the ledger it is a query
-whose one mechanism, :class:`HandedOver`, adds no noise; that mechanism is in no table, so
-no *report* can be asked with it.
+It is a question like any other, whose one mechanism, :class:`HandedOver`, adds no noise: a release in the ledger with
+an infinite loss. Only a device enrolled in ``owner`` mode answers it, and answers nothing else. The mechanism is in no
+table, so that a hand-over is asked as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from ldpsim.devices.network import are_usable
 from ldpsim.devices.query import ATTRIBUTES, Ask, InvalidQuery, Query, malformed
 
 FORMAT = 1
+_LARGEST = 1 << 10  # bytes of the question for a whole record
 _COUNT = struct.Struct("<I")
 _LABEL = struct.Struct("<q")
 
@@ -79,28 +79,25 @@ def hand_over(collection: str) -> Query:
 
 def is_hand_over(query: Query) -> bool:
     """Return whether this is the question for a whole record."""
-    return any(m.name == HandedOver.name for stage in query.plan for ask in stage for m in ask.mechanisms)
+    return query.plan == hand_over(query.collection).plan
 
 
-def read_hand_over(data: bytes) -> Query:
-    """Read the question; only the canonical bytes of :func:`hand_over` are accepted.
+def read_question(data: bytes) -> Query:
+    """Read a query or a hand-over; only the canonical bytes of either are accepted.
 
     Raises:
         InvalidQuery: for anything else.
     """
-    with malformed("the hand-over"):
-        query = hand_over(json.loads(data)["collection"])
-    if query.to_bytes() != data:
-        raise InvalidQuery("the hand-over is malformed")
-    return query
-
-
-def read_question(data: bytes) -> Query:
-    """Read a query or a hand-over; InvalidQuery for other bytes."""
     try:
-        return read_hand_over(data)
-    except InvalidQuery:
         return Query.from_bytes(data)
+    except InvalidQuery:
+        if not isinstance(data, bytes) or len(data) > _LARGEST:
+            raise
+        with malformed("the query"):
+            query = hand_over(json.loads(data)["collection"])
+        if query.to_bytes() != data:
+            raise
+        return query
 
 
 def read_record(parts: Mapping[str, tuple[bytes, ...]], facts: PublicFacts) -> Record:

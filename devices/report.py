@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ldpsim.devices.facts import LARGEST_SIZE
 from ldpsim.devices.query import Query
 
-_ALWAYS_TAKEN, _MOST_EACH = 1 << 16, 16  # bytes of a report; of one number, bit or category in it
+_FRAME_BYTES, _VALUE_BYTES = 1 << 16, 16  # of a report; at most, of one number, bit or category in it
 _LENGTH, _READ_LENGTH = struct.Struct("<I").pack, struct.Struct("<I").unpack_from
 
 
@@ -34,7 +34,7 @@ def pack_parts(parts: Iterable[bytes]) -> bytes:
 def pack_columns(parts: Sequence[Sequence[bytes]]) -> list[bytes]:
     """Return :func:`pack_parts` for each of many devices: ``parts[k][d]`` is part k of device d."""
     with_lengths = [[_LENGTH(len(part)) + part for part in column] for column in parts]
-    return with_lengths[0] if len(parts) == 1 else [b"".join(own) for own in zip(*with_lengths, strict=True)]
+    return with_lengths[0] if len(parts) == 1 else [b"".join(row) for row in zip(*with_lengths, strict=True)]
 
 
 def pack_report(attributes: tuple[bytes, ...]) -> bytes:
@@ -58,10 +58,10 @@ def unpack_parts(data: bytes) -> tuple[bytes, ...]:
 
 
 def most_bytes(query: Query) -> int:
-    """Return the bytes above which nothing is a report to a query: more than each size that it names can fill."""
+    """Return an upper bound of the bytes of a report to a query, from the sizes that its mechanisms name."""
     values = [value for ask in query.asks for mechanism in ask.mechanisms for value in mechanism.parameters().values()]
     sizes = [len(value) if isinstance(value, tuple | list) else value for value in values]
-    return _ALWAYS_TAKEN + _MOST_EACH * sum(size for size in sizes if type(size) is int and 0 < size <= LARGEST_SIZE)
+    return _FRAME_BYTES + _VALUE_BYTES * sum(size for size in sizes if type(size) is int and 0 < size <= LARGEST_SIZE)
 
 
 def unpack_report(data: bytes, query: Query) -> dict[str, tuple[bytes, ...]]:

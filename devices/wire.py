@@ -23,12 +23,10 @@ from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.curator_key import SignedTerms
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.query import InvalidQuery, Query
-from ldpsim.devices.raw_record import is_hand_over
 from ldpsim.devices.report import Report, most_bytes
 
 QUERY_TYPE = "query.report"
 REPORTS_TYPE = "query.reports"
-HANDOVER_TYPE = "query.handover"
 WHOAMI_TYPE = "query.whoami"
 REASONS = {
     Refusal.UNKNOWN_QUERY: "the device does not know this question",
@@ -43,11 +41,6 @@ REASONS = {
 TEXTS = {refusal: f"{refusal.name}: {reason}" for refusal, reason in REASONS.items()}
 _CODES = {refusal.value: refusal for refusal in Refusal}
 _FIRST_CODE = min(_CODES) - 1
-
-
-def message_type(query: Query) -> str:
-    """Return the type of the message that carries a query: a report's, or a hand-over's."""
-    return HANDOVER_TYPE if is_hand_over(query) else QUERY_TYPE
 
 
 def query_content(query: Query, terms: SignedTerms | None = None) -> RecordDict:

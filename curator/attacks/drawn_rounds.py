@@ -7,19 +7,17 @@ are really asked, and not at the questions for accounting alone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from ldpsim.curator.attacks.examples import Example, Person, person_with, with_attribute
+from ldpsim.curator.attacks.mechanism_audit import Stream
 from ldpsim.curator.methods.base import Budget, LocalMethod, Question
 from ldpsim.curator.reports.decoding import AnswersByDevice
 from ldpsim.curator.reports.question import at_stage, stages_of
-from ldpsim.curator.reports.rounds import Rounds, following
+from ldpsim.curator.reports.rounds import CollectionRounds, following
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-
-Stream = Callable[[bytes], Any]
 
 
 def every_stage(questions: Sequence[Question]) -> list[Question]:
@@ -51,7 +49,7 @@ def drawn_rounds(
     known = np.where(np.isin(np.arange(facts.n), [] if budget.private_labels else split.labelled), labels, -1)
     public = PublicKnowledge(facts, split, known, features if budget.public_features or spec.public_features else None,
                              edges if spec.public_graph else None)  # fmt: skip
-    rounds, asked = Rounds(facts, in_batches=method.spec.in_batches), list[Question]()
+    rounds, asked = CollectionRounds(facts, in_batches=method.spec.in_batches), list[Question]()
     steps = method.rounds(public, budget, planned[0].query.collection)
     questions = next(steps, ())
     while questions:

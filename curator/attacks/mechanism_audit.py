@@ -7,9 +7,9 @@ A row is about one of these changes:
 - ``law``: the probabilities that ``log_probability`` states against those of the draws. The
   figure is the largest difference of their logarithms.
 
-``exact`` comes from enumerating the code's draws (:mod:`laws`) at small sizes. If there are
+``exact`` comes from enumerating the code's draws (:mod:`ldpsim.curator.attacks.laws`) at small sizes. If there are
 too many of them, it is the largest ratio of the stated probabilities over drawn reports, and
-the row says so. ``lower_bound`` comes from trials alone (:mod:`bounds`).
+the row says so. ``lower_bound`` comes from trials alone (:mod:`ldpsim.curator.attacks.bounds`).
 
 A row fails if either figure exceeds the claim. The exact figure has rounding errors only.
 The probability that any lower bound of an audit exceeds a true loss is at most

@@ -1,13 +1,13 @@
 """Audit of a method: its guarantee beside the exact loss of its own questions.
 
 A local method is audited at small size. Its own questions are made for a few people, the draws of every mechanism are
-enumerated (:mod:`laws`) at every device, and the losses are added level by level. A method of several rounds is walked
-through by its own protocol, too (:mod:`drawn_rounds`). Reports of different attributes and
-devices are independent, so their losses add. What the draws of a mechanism's code show in trials stands in the audit of
-the mechanism.
+enumerated (:mod:`ldpsim.curator.attacks.laws`) at every device, and the losses are added level by level. A method of
+several rounds is also asked by its own protocol (:mod:`ldpsim.curator.attacks.drawn_rounds`). Reports of different
+attributes and devices are independent, so their losses add. What the draws of a mechanism's code show in trials stands
+in the audit of the mechanism.
 
-An owner's method (PrivGnn, PATE, GAP) is audited on what it releases (:mod:`owner_audit`). A reference claims nothing;
-its row says so.
+An owner's method (PrivGnn, PATE, GAP) is audited on what it releases (:mod:`ldpsim.curator.attacks.owner_audit`). A
+reference claims nothing; its row says so.
 """
 
 from __future__ import annotations

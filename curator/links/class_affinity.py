@@ -101,7 +101,7 @@ def believed_counts(
         density: Share of edges among all pairs.
     """
     weight = edge_probability(pairs, beliefs, own, affinity)
-    hit = evidence.hit[evidence.reports(pairs.left, pairs.right)]
+    hit = evidence.hit[evidence.count(pairs.left, pairs.right)]
     counts = np.zeros_like(affinity)
     for part in _pair_blocks(len(pairs.left)):
         left, right = _with_own(beliefs, own, pairs, part)

@@ -54,7 +54,7 @@ def sample_pairs(evidence: LinkEvidence, seed: int, size: int = SAMPLE) -> Sampl
     first, second = rng.integers(0, n, size), rng.integers(0, n - 1, size)
     second += second >= first
     left, right = np.minimum(first, second), np.maximum(first, second)
-    reports = evidence.reports(left, right)
+    reports = evidence.count(left, right)
     weight = n * (n - 1) / 2 / size * evidence.hit[reports]
     pairs = reports > 0
     return Sample(left[pairs], right[pairs], weight[pairs], evidence.bit_strength * reports[pairs])

@@ -13,8 +13,8 @@ reports say, and s = 0 gives P = 0.
 Nearly all pairs have exponent -2 (or -1). They need s >= s0 with s0 close to 1 and come from
 :mod:`ldpsim.curator.links.similarity`. The pairs with a one are computed one by one. If both
 together are a large share of all pairs, tiles of all pairs are computed instead. Every path ends
-in :func:`edge_posterior` of :meth:`Rows.cosine`, so all paths return the same pairs with the same P
-as the dense algorithm.
+in :func:`edge_posterior` of :meth:`ldpsim.curator.links.similarity.BitRows.cosine`, so all paths return
+the same pairs with the same P as the dense algorithm.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _with_a_one(bits: FlippedRows) -> Iterator[_Part]:
         left, right = both.row.astype(np.int64) + top, both.col.astype(np.int64) + first
         upper = right > left
         left, right = left[upper], right[upper]
-        yield left, right, (2 * both.data[upper] - bits.reports(left, right)).astype(np.int8)
+        yield left, right, (2 * both.data[upper] - bits.count(left, right)).astype(np.int8)
 
 
 def _near_duplicates(bits: FlippedRows, rows: Rows, least: float, limit: float) -> Iterator[_Part] | None:
@@ -137,7 +137,7 @@ def _unreported(
     for left, right in batches:
         close = rows.cosine(left, right) >= bound - 1e-9
         left, right = left[close], right[close]
-        reports = bits.reports(left, right)
+        reports = bits.count(left, right)
         fresh = reports > 0
         if fresh.any():
             fresh &= ~_entries(bits.ones, left, right) & ~_entries(bits.ones, right, left)

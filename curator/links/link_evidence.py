@@ -77,7 +77,7 @@ class LinkEvidence(PairReports):
     @cached_property
     def strength(self) -> FloatArray:
         """float64 (m,): ln Pr[reports | edge] / Pr[reports | no edge] of the pairs in S."""
-        return self.bit_strength * self.reports(self.left, self.right)
+        return self.bit_strength * self.count(self.left, self.right)
 
     def ends_by(self, weights: FloatArray) -> FloatArray:
         """Return the sum over S of the outer products of the two ends' weights, left by right.

@@ -12,11 +12,13 @@ from ldpsim.curator.methods.parameters import check_values, read_value
 from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.names import by_field, nearest, paper_name
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
-from ldpsim.curator.reports.question import Budget, Question, Reporting, at_stage, stages_of
+from ldpsim.curator.reports.budget import Budget
+from ldpsim.curator.reports.question import Question, at_stage, stages_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
+from ldpsim.devices.mechanisms import Reporting
 
 if TYPE_CHECKING:
     from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings

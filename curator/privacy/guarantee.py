@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpsim.curator.privacy.asked import TimesAsked, attained, loss_when, times_asked
+from ldpsim.curator.privacy.asked import MechanismUse, attained, loss_when, mechanism_uses
 from ldpsim.curator.privacy.level import LABEL, TOLD, VOLUNTEERS, Kind, OfOne
 from ldpsim.curator.privacy.level import Level as Level
 from ldpsim.curator.privacy.levels import LEVELS, Attribute, LevelSpec, Unit, by_attribute, level_spec
@@ -144,7 +144,7 @@ def local_guarantee(
         raise ValueError(f"a guarantee is about at least one collection, not {collections}")
     if volunteers:
         questions = [question for question in questions if not question.query.in_clear]
-    parts = times_asked(facts.n, questions)
+    parts = mechanism_uses(facts.n, questions)
     clear = {"features": public_features, "adjacency": public_edges}
     # Methods train on labels: asked, or public, or of volunteers alone.
     clear["label"] = not volunteers and all("label" not in a.attributes for a in parts)
@@ -166,11 +166,11 @@ def _asked(collections: int) -> str:
 
 class _Builder:
     def __init__(
-        self, parts: Sequence[TimesAsked], collections: int, clear: Mapping[str, bool], *, volunteers: bool = False
+        self, parts: Sequence[MechanismUse], collections: int, clear: Mapping[str, bool], *, volunteers: bool = False
     ) -> None:
         self.parts, self.collections, self.clear, self.volunteers = parts, collections, clear, volunteers
 
-    def of(self, *attributes: str) -> list[TimesAsked]:
+    def of(self, *attributes: str) -> list[MechanismUse]:
         """Return what was asked about these attributes; an answer about several of them is one entry."""
         return [a for a in self.parts if set(attributes).intersection(a.attributes)]
 
@@ -194,7 +194,7 @@ class _Builder:
     def _of_few_lists(self) -> dict[str, float]:
         """Return the figure of a node that few lists hold, where an answer is about the list as a whole."""
         lists = self.of("adjacency")
-        if not lists or not all(a.of_the_whole for a in lists):
+        if not lists or not all(a.is_whole_list for a in lists):
             return {}
         own = loss_when("whole", self.of(*(a for a in _EACH if not self.clear[a])))
         own, changed = (round_up(self.collections * loss) for loss in (own, 2 * loss_when("entry", lists)))
@@ -218,9 +218,9 @@ class _Builder:
             return Level("unprotected", public=public) if public else Level("not asked")
         bits = (TOLD,) if others and self.of("adjacency") else ()
         left_out = ((LABEL,) if self.clear["label"] else ()) + ((VOLUNTEERS,) if self.volunteers else ())
-        total = sum(a.own() + (a.others() if others else 0) for a in parts)
+        total = sum(a.own_loss() + (a.others_loss() if others else 0) for a in parts)
         worst = int(np.argmax(total))
-        values = [a.own_exactly(worst) + (a.others()[worst] if others else 0) for a in parts]
+        values = [a.own_loss_of(worst) + (a.others_loss()[worst] if others else 0) for a in parts]
         level = self._level(
             values, record, "node" if others else "record", counted=(*(a for a in record if self.of(a)), *bits),
             not_counted=left_out, **(self._of_few_lists() if others else {}),

@@ -1,8 +1,8 @@
-"""Answers to the questions of one part of a collection, decoded as they come."""
+"""Reports to the questions of one part of a collection, decoded as they come."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,25 +14,25 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.stacked_reports import ReportStack
 from ldpsim.devices.query import Ask
 
-Answers = Mapping[int, Mapping[str, tuple[bytes, ...]]]  # device -> attribute -> bytes of each mechanism
-AnswersByDevice = dict[int, dict[str, tuple[bytes, ...]]]  # the same, which grows
+# Device -> attribute -> the bytes of each mechanism's report.
+AnswersByDevice = dict[int, dict[str, tuple[bytes, ...]]]
 
 
-def answers_to(questions: Iterable[Question], answers: Answers) -> AnswersByDevice:
+def answers_to(questions: Iterable[Question], answers: AnswersByDevice) -> AnswersByDevice:
     """Return the answers to the questions of one part: these people, and these attributes of each."""
     by_device = {}
     for question in questions:
         devices = list(answers) if question.devices is None else question.devices.tolist()
         for device in devices:
             payloads = answers.get(device, {})
-            own = {name: payloads[name] for name in question.query.attributes if name in payloads}
-            if own:
-                by_device[device] = own
+            asked = {name: payloads[name] for name in question.query.attributes if name in payloads}
+            if asked:
+                by_device[device] = asked
     return by_device
 
 
 class Decoder:
-    """Answers of devices, decoded as they come into the arrays of :class:`ldpsim.curator.reports.reports.Reports`.
+    """Reports of devices, decoded as they come into the arrays of :class:`ldpsim.curator.reports.reports.Reports`.
 
     Args:
         facts: Sizes, ranges and domains.
@@ -53,7 +53,7 @@ class Decoder:
         if len(self._stacks) < len(mechanisms):
             raise ValueError("two mechanisms of one collection fill one field")
 
-    def add(self, answers: Answers) -> None:
+    def add(self, answers: AnswersByDevice) -> None:
         """Take answers, devices in rising order, also from call to call.
 
         Raises:
@@ -92,8 +92,7 @@ def _asks(n: int, questions: Iterable[Question]) -> tuple[dict[str, Ask], dict[s
         for ask in {ask.attribute: ask for stage in stages for ask in stage}.values():
             if asks.setdefault(ask.attribute, ask) != ask:
                 raise ValueError(f"two questions ask differently about {ask.attribute}")
-            who = people.setdefault(ask.attribute, np.zeros(n, np.bool_))
-            who[slice(None) if question.devices is None else question.devices] = True
+            people.setdefault(ask.attribute, np.zeros(n, np.bool_))[question.people(n)] = True
     return asks, people
 
 
@@ -113,7 +112,9 @@ def _grouping(questions: Iterable[Question]) -> NDArray[np.int64] | None:
     return np.array(groupings.pop(), np.int64) if groupings else None
 
 
-def _payloads(attribute: str, ask: Ask, recipients: BoolArray, answers: Answers) -> dict[int, tuple[bytes, ...]]:
+def _payloads(
+    attribute: str, ask: Ask, recipients: BoolArray, answers: AnswersByDevice
+) -> dict[int, tuple[bytes, ...]]:
     """Return the attribute's bytes by device, in rising order of devices."""
     payloads = {}
     for device in sorted(answers):

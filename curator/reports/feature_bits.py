@@ -14,7 +14,7 @@ from ldpsim.devices.mechanisms import OneBit
 
 @dataclass(frozen=True, eq=False)
 class FlippedFeatures:
-    """A reported bit for each feature, and the law of their noise.
+    """A reported bit for each feature, and the flip probability of their noise.
 
     Args:
         packed: uint8 (n, ceil(count / 8)), as ``np.packbits`` gives them.
@@ -34,7 +34,7 @@ class FlippedFeatures:
 
 
 def feature_bits(reports: Reports) -> FlippedFeatures | None:
-    """Return the bits; None where none were reported, or under noise of another law."""
+    """Return the bits; None where none were reported, or under other noise."""
     if reports.features is None:
         return None
     mechanism = reports.source("features")

@@ -1,7 +1,7 @@
 """Frequency estimation in neighbourhoods (Bhaila et al. 2024, RGNN, eq. 2 and 4, Algorithms 2 and 3).
 
 lambda'_v is the share of each category among the reports of v's K-hop neighbourhood: the
-mean over N(v) and v, K times. As a mixture of the reports' known laws it is unbiased by
+mean over N(v) and v, K times. Its mean is a mixture of the reports' known distributions, so unbiased estimates are
 
     features (GRR-FS, eq. 2):  pi = d lambda' / (m (p - q)) + (m - d - m g q) / (m g (p - q))
     labels (eq. 4):            pi = P^-1 lambda' = (lambda' - q) / (p - q)
@@ -59,7 +59,7 @@ def code_features(
     """
     sizes = [(feature, mechanism.domains[feature]) for feature in features or range(mechanism.d)]
     # two categories have one column, that of the second
-    feature, category = np.array([(each, c) for each, g in sizes for c in range(int(g == 2), g)]).T
+    feature, category = np.array([(number, c) for number, g in sizes for c in range(int(g == 2), g)]).T
     coded = (np.take(codes, feature, axis=1) == category).astype(np.float32)
     coded[~reported] = 0
     return coded
@@ -82,14 +82,14 @@ def estimate_features(
         the most probable category (of equal ones the first) as one-hot columns. Where nobody
         within reach reported, 1 / g.
     """
-    heard = propagate(mean, reported.astype(np.float32)[:, None], hops)
+    reported_share = propagate(mean, reported.astype(np.float32)[:, None], hops)
     spans, at_once = feature_spans(mechanism), columns_at_once(len(codes))
     result = np.empty((len(codes), spans[-1].stop), np.float32)
     for first in range(0, mechanism.d, at_once):
         features = range(first, min(first + at_once, mechanism.d))
         columns = slice(spans[first].start, spans[features[-1]].stop)
         result[:, columns] = propagate(mean, code_features(codes, reported, mechanism, features), hops)
-    np.divide(result, heard, out=result, where=heard > 0)
+    np.divide(result, reported_share, out=result, where=reported_share > 0)
     sizes = np.array([g for g in mechanism.domains for _ in range(1 if g == 2 else g)])  # categories, of each column
     slope, intercept = mechanism.correction(2) if 2 in sizes else (1.0, 0.0)
     result *= np.where(sizes == 2, slope, 1).astype(np.float32)
@@ -97,7 +97,7 @@ def estimate_features(
     for g, span in zip(mechanism.domains, spans, strict=True):
         if g > 2:
             result[:, span] = np.argmax(result[:, span], axis=1)[:, None] == np.arange(g)
-    result[heard[:, 0] == 0] = 1 / sizes
+    result[reported_share[:, 0] == 0] = 1 / sizes
     return result
 
 

@@ -113,7 +113,7 @@ def label_evidence(reports: Reports | None, public: PublicKnowledge) -> LabelEvi
     """Return the labels that the curator has: the reported ones, or the public ones where none were asked.
 
     Where some people gave theirs in clear, these are all: what others report of a label under noise stands beside them
-    (:mod:`ldpsim.curator.votes.volunteered`).
+    (:mod:`ldpsim.curator.votes.volunteer_knowledge`).
 
     Args:
         reports: The reports so far; None before anybody has answered.

@@ -46,21 +46,21 @@ def both_reports(ones: csr_array, step: int) -> Iterator[tuple[int, int, csr_arr
     for first in range(0, n, width):
         transposed = csr_array(ones[first:, first : first + width].T)
         for row in range(first, min(first + width, n), step):
-            other = transposed[row - first : row - first + step]
-            yield row, first, ones[row : row + other.shape[0], first:], other
+            block = transposed[row - first : row - first + step]
+            yield row, first, ones[row : row + block.shape[0], first:], block
 
 
 def agreed_ones(ones: csr_array) -> csr_array:
     """bool CSR (n, n): ones that both ends report."""
     n, upper = ones.shape[0], []
-    for row, first, own, other in both_reports(as_numbers(ones), _ROWS_AT_ONCE):
-        both = triu(own.multiply(other), k=row - first + 1).tocoo()
-        upper.append(np.stack([both.row + row, both.col + first]))
+    for row, first, block, transposed in both_reports(as_numbers(ones), _ROWS_AT_ONCE):
+        agreed = triu(block.multiply(transposed), k=row - first + 1).tocoo()
+        upper.append(np.stack([agreed.row + row, agreed.col + first]))
     left, right = np.concatenate(upper, axis=1)
     pairs = np.concatenate([left, right]), np.concatenate([right, left])
-    both = csr_array((np.ones(2 * len(left), np.bool_), pairs), shape=(n, n))
-    both.sort_indices()
-    return both
+    agreed = csr_array((np.ones(2 * len(left), np.bool_), pairs), shape=(n, n))
+    agreed.sort_indices()
+    return agreed
 
 
 def agreed_pairs(reports: Reports) -> csr_array:
@@ -69,13 +69,14 @@ def agreed_pairs(reports: Reports) -> csr_array:
     if reports.source("adjacency").reporting == "one-end":
         ones = as_numbers(adjacency)
         return csr_array(ones + ones.T).astype(np.float32)
-    both, reported = agreed_ones(adjacency).astype(np.float32), reports.reported("adjacency")
+    agreed, reported = agreed_ones(adjacency).astype(np.float32), reports.reported("adjacency")
     if reported.all():
-        return both
-    alone = adjacency.tocoo()
-    pairs = ~reported[alone.col]
-    single = csr_array((alone.data[pairs], (alone.row[pairs], alone.col[pairs])), shape=both.shape).astype(np.float32)
-    return csr_array(both + single + single.T)
+        return agreed
+    ones = adjacency.tocoo()
+    is_single = ~reported[ones.col]  # the other end did not report
+    places = ones.row[is_single], ones.col[is_single]
+    single = csr_array((ones.data[is_single], places), shape=agreed.shape).astype(np.float32)
+    return csr_array(agreed + single + single.T)
 
 
 def reported_pairs(reports: Reports, rule: str) -> csr_array:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from ldpsim.curator.reports.decoding import Answers, Decoder, answers_to
+from ldpsim.curator.reports.decoding import AnswersByDevice, Decoder, answers_to
 from ldpsim.curator.reports.question import Question
 from ldpsim.devices.array_types import BoolArray, IntArray, check_rows, checked_array, checked_numbers
 from ldpsim.devices.facts import PublicFacts
@@ -31,7 +31,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """Answers of all devices.
+    """Reports of all devices.
 
     Each mechanism names the array that its reports fill (``Mechanism.field``) and makes it
     (``Mechanism.stacker``). Rows of silent devices are zero, -1 in ``labels``.
@@ -139,7 +139,7 @@ class Reports:
         return self.with_arrays(**{name: other.arrays[name] for name in names})
 
     @classmethod
-    def from_bytes(cls, facts: PublicFacts, questions: Sequence[Question], answers: Answers) -> Reports:
+    def from_bytes(cls, facts: PublicFacts, questions: Sequence[Question], answers: AnswersByDevice) -> Reports:
         """Decode answers.
 
         Args:
@@ -159,7 +159,7 @@ class Reports:
 
     @classmethod
     def readable(
-        cls, facts: PublicFacts, questions: Sequence[Question], answers: Answers
+        cls, facts: PublicFacts, questions: Sequence[Question], answers: AnswersByDevice
     ) -> tuple[Reports, dict[int, ValueError]]:
         """Decode answers, and return errors by device whose bytes are malformed.
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ldpsim.curator.reports.decoding import Answers, AnswersByDevice, answers_to
+from ldpsim.curator.reports.decoding import AnswersByDevice, answers_to
 from ldpsim.curator.reports.question import Question
 from ldpsim.curator.reports.reports import Reports, joined_reports
 from ldpsim.devices.array_types import BoolArray
@@ -25,7 +25,7 @@ from ldpsim.devices.facts import PublicFacts
 RoundSteps = Generator[tuple[Question, ...], Reports, None]
 
 
-class Rounds:
+class CollectionRounds:
     """The rounds so far.
 
     Args:
@@ -78,7 +78,7 @@ class Rounds:
                 return replace(latest, devices=np.intersect1d(latest.people(n), answered))
         raise ValueError(f"stage {query.stage} of a question does not follow the stage before, to the same people")
 
-    def take(self, sent: Sequence[Question], answers: Answers) -> list[int]:
+    def take(self, sent: Sequence[Question], answers: AnswersByDevice) -> list[int]:
         """Take the answers of a round; return the devices whose bytes are malformed, which count as silent."""
         malformed: set[int] = set()
         for part in dict.fromkeys(question.part for question in sent):

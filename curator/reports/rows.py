@@ -14,7 +14,7 @@ from ldpsim.devices.mechanisms import AdjacencyBits
 
 
 class PairReports:
-    """Knowledge of who reported which pairs; its dataclass has these fields.
+    """Base of dataclasses about reported pairs: which people reported them, and how many reports a pair has.
 
     Args:
         reported: bool (n,): the people who reported their list.
@@ -29,15 +29,15 @@ class PairReports:
         """Number of people."""
         return len(self.reported)
 
-    def reports(self, left: IntArray, right: IntArray) -> NDArray[np.int8]:
+    def count(self, left: IntArray, right: IntArray) -> NDArray[np.int8]:
         """int8 (k,): number of reports about each pair, left < right."""
-        own = self.reported[right].astype(np.int8)
-        return own if self.one_end else own + self.reported[left]
+        by_right = self.reported[right].astype(np.int8)
+        return by_right if self.one_end else by_right + self.reported[left]
 
 
 @dataclass(frozen=True, eq=False)
 class FlippedRows(PairReports):
-    """Reported rows of bits, and the law of their noise.
+    """Reported rows of bits, and the flip probability of their noise.
 
     Args:
         ones: bool CSR (n, n), row i the ones that i reported.
@@ -84,5 +84,5 @@ def noisy_rows_of_bits(reports: Reports) -> FlippedRows:
     rows = flipped_rows(reports)
     if rows is None or not rows.flip:
         name = reports.source("adjacency").name
-        raise ValueError(f"the reports hold no neighbour lists whose bits are flipped alike: {name} has another law")
+        raise ValueError(f"the reports hold no neighbour lists whose bits are flipped alike: {name} has other noise")
     return rows

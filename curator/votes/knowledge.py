@@ -1,4 +1,4 @@
-"""Knowledge of the curator between the batches of votes: class evidence, the votes so far, and the pool of both.
+"""Knowledge of the curator from votes: class probabilities from features, the votes so far, and the pool of both.
 
     ln P_i(c) = a ln Q_i(c) + b ln M[c, class that i reports] + constant
 
@@ -6,19 +6,19 @@ with Q from public features (:mod:`ldpsim.curator.learning.node_evidence`) and t
 negative log-likelihood of the known labels. The votes are dropped altogether where they do not lower this measure for
 people who were not used for the exponents.
 
-The law M of a vote given the class is learned from people whose label is known, who vote too:
+The channel M from the class to a vote is learned from people whose label is known, who vote too:
 
     M[c, r] = (N[c, r] + k N[., r] / N) / (N[c, .] + k)
 
 counts them, with k prior counts that say nothing about the class. Their reports are answers of the same kind as
-everybody's, so M holds the noise and the homophily at once. Nothing is inverted, and a law of people who vote against
-their class is learned as well. The row of a labelled person leaves its own count out: nobody's label reaches its own
-evidence. Where only a noisy report of the label is known, the counts are expectations over the class.
+everybody's, so M holds the noise and the homophily at once. Nothing is inverted, and M is right as well for people who
+vote against their class. The row of a labelled person leaves its own count out: nobody's label reaches its own
+row. Where only a noisy report of the label is known, the counts are expectations over the class.
 
-Everybody is asked in one batch, and each batch has a law of its own. People without a label are asked in falling order
-of certainty: the later ones, about whom less is known, vote on what the earlier ones have said. Labelled people are
-dealt to the batches, and in a batch to folds, because their labels stand in the published table: the table of a fold
-does not tell its own labels.
+Each person is asked in one batch, and each batch has a channel of its own. People without a label are asked in falling
+order of certainty: the later ones, about whom less is known, vote on what the earlier ones have reported. Labelled
+people are dealt to the batches, and in a batch to folds, because their labels stand in the published table: the table
+of a fold does not tell its own labels.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _EVIDENCE = LastAnswers[DoubleArray]()
 
 
 @dataclass(frozen=True, eq=False)
-class VoteEvidence:
-    """Knowledge of the curator.
+class VotePosterior:
+    """Labels, and the log-probabilities of everybody's class from features and from votes.
 
     Args:
         labels: Labels, public or reported.
-        label_rows: float64 (n, classes): what is known of the label of a labelled person without its vote; else zeros.
-        components: ln-probabilities by name, float64 (n, classes).
+        label_rows: float64 (n, classes): P(label) of a labelled person without the own vote; zeros for all others.
+        components: ln-probabilities by name, float64 (n, classes): :data:`FEATURES`, and :data:`VOTE` after a vote.
         voted: bool (n,): people whose vote is known.
     """
 
@@ -70,18 +70,19 @@ class VoteEvidence:
         parts = dict(self.components)
         if len(nodes):
             truth = self.labels.log_likelihood(nodes)
-            alone = {FEATURES: parts[FEATURES]}
-            with_votes, without = (
-                cross_fitted(some, self.labels, nodes, prior=PRIOR)[nodes] for some in (parts, alone)
-            )
-            if _surprise(with_votes, truth) > _surprise(without, truth):
-                parts = alone
+            without_votes = {FEATURES: parts[FEATURES]}
+            losses = [
+                _negative_log_likelihood(cross_fitted(pooled, self.labels, nodes, prior=PRIOR)[nodes], truth)
+                for pooled in (parts, without_votes)
+            ]
+            if losses[0] > losses[1]:
+                parts = without_votes
         pool = fit_pool(parts, self.labels, nodes, prior=PRIOR)
         return pool.log_probability, {VOTE: 0.0, **pool.exponents}
 
 
-def knowledge(reports: Reports | None, public: PublicKnowledge) -> VoteEvidence:
-    """Return what the curator knows from public data and the reports so far; None before anybody has answered."""
+def knowledge(reports: Reports | None, public: PublicKnowledge) -> VotePosterior:
+    """Return what the curator knows from public data and the reports so far; ``reports`` is None before any report."""
     evidence, split = Evidence(reports, public), public.split
     labels, features = evidence.labels, _features(evidence)
     nodes = labels.with_label(split.labelled)
@@ -92,12 +93,12 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> VoteEvidence:
     if batches:
         votes = np.zeros_like(features)
         for batch in batches:
-            classes = np.max([classes_named(part) for part in batch], axis=0)
+            classes = np.max([reported_classes(part) for part in batch], axis=0)
             people = np.flatnonzero(classes >= 0)
             voted[people] = True
             votes[people] = log_likelihood(classes[people], rows[people])
         components[VOTE] = votes
-    return VoteEvidence(labels, rows, components, voted)
+    return VotePosterior(labels, rows, components, voted)
 
 
 def reports_by_batch(reports: Reports, split: Split) -> list[list[Reports]]:
@@ -113,8 +114,8 @@ def reports_by_batch(reports: Reports, split: Split) -> list[list[Reports]]:
     return batches
 
 
-def classes_named(part: Reports) -> IntArray:
-    """int64 (n,): the class that each person reports, the number of classes for "nobody known", -1 for no report."""
+def reported_classes(part: Reports) -> IntArray:
+    """int64 (n,): the class that each person reports; the number of classes for "no known friend", -1 for no report."""
     mechanism: Any = part.source("votes")
     places = part.needed("votes")
     classes = np.full(len(places), -1, np.int64)
@@ -130,8 +131,8 @@ def log_likelihood(reports: IntArray, labels: DoubleArray, *, prior: float = PRI
     """float64 (m, classes): ln M[class, report] of each vote.
 
     Args:
-        reports: int64 (m,): reported classes, the number of classes for "nobody known".
-        labels: float64 (m, classes): what is known of each label: one-hot, a distribution, or zeros for nothing.
+        reports: int64 (m,): reported classes, the number of classes for "no known friend".
+        labels: float64 (m, classes): P(label) of each: one-hot, a distribution, or zeros where nothing is known.
         prior: k.
     """
     counts = np.zeros((labels.shape[1] + 1, labels.shape[1]))
@@ -182,15 +183,15 @@ def homophily_of_votes(reports: Reports, public: PublicKnowledge, shares: Double
     hits = voters = 0
     for part in parts:
         mechanism: Any = part.source("votes")
-        named = classes_named(part)[people]
-        candidate = (mechanism.ranked[people, : mechanism.candidates] == labels[people, None]).any(axis=1)
-        counted = (named >= 0) & candidate
-        hits, voters = hits + int(np.sum(counted & (named == labels[people]))), voters + int(counted.sum())
+        votes = reported_classes(part)[people]
+        is_candidate = (mechanism.ranked[people, : mechanism.candidates] == labels[people, None]).any(axis=1)
+        counted = (votes >= 0) & is_candidate
+        hits, voters = hits + int(np.sum(counted & (votes == labels[people]))), voters + int(counted.sum())
     if not voters:
         return None
-    own = np.zeros((len(people), len(shares))) if public.features is None else _features(evidence)[people]
+    scores = np.zeros((len(people), len(shares))) if public.features is None else _features(evidence)[people]
     rows, counts = np.unique(np.eye(len(shares))[labels[people]], axis=0, return_counts=True)
-    given = (own, labels[people], rows, counts, shares)
+    given = (scores, labels[people], rows, counts, shares)
     expected = [right_share(*given, h, scored=LIKE, candidates=mechanism.candidates) for h in HOMOPHILIES]
     kept = kept_share(parts[0].source("votes").loss().vector, mechanism.choices)
     return posterior_mean(hits, voters, kept, np.array(expected), values=mechanism.choices)
@@ -209,5 +210,6 @@ def _features(evidence: Evidence) -> DoubleArray:
     return _EVIDENCE.of(key, made)
 
 
-def _surprise(log_probability: DoubleArray, truth: DoubleArray) -> float:
+def _negative_log_likelihood(log_probability: DoubleArray, truth: DoubleArray) -> float:
+    """Return -ln P(labels), from ln P of each class and the log-likelihood of each label, (k, classes)."""
     return float(-np.logaddexp.reduce(log_probability + truth, axis=1).sum())

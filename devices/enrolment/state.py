@@ -11,10 +11,8 @@ folder either holds enrolled devices or holds none. Later runs do not change it.
     received/         values sent to the devices in a federated training, for its later rounds
     .in-use           lock of the process that works with the folder, a run or a vault
 
-Collections of a state folder that have no result yet: ``collection.json``, their ids by key.
-
-An id stands there until its collection is closed: a run that was killed goes on with the same
-collection, and devices that answered give the stored bytes.
+The id of a collection stands in ``collection.json`` until its result is written: a run that was killed goes on with the
+same collection, and devices that answered give the stored bytes.
 """
 
 from __future__ import annotations
@@ -128,20 +126,20 @@ def enrol(
         for path in (*(folder / "population").iterdir(), folder / "population") if durable else ():
             make_durable(path)
         n = len(population)
-        here = np.arange(n) if residents is None else np.unique(np.asarray(residents, np.int64))
+        devices = np.arange(n) if residents is None else np.unique(np.asarray(residents, np.int64))
         secrets = np.zeros((n, 32), np.uint8)  # of people who live elsewhere: unused
-        secrets[here] = np.frombuffer(_secrets(here.tolist(), seed), np.uint8).reshape(-1, 32)
+        secrets[devices] = np.frombuffer(_secrets(devices.tolist(), seed), np.uint8).reshape(-1, 32)
         write_atomically(folder / "secrets.bin", secrets.tobytes())
-        for shard in np.unique(here // SHARD).tolist():
+        for shard in np.unique(devices // SHARD).tolist():
             Ledger.create(folder / ledger_name(shard)).close()
             if place is not None:
-                make_counters(place, shard, here[here // SHARD == shard].tolist())
+                make_counters(place, shard, devices[devices // SHARD == shard].tolist())
         head: dict[str, Any] = {
             "format": FORMAT, "devices": n, "simulation_seeded": seed is not None,
             "population_digest": population.digest, "policy": policy.to_dict(),
         }  # fmt: skip
         if residents is not None:
-            head |= {"format": PARTIAL, "residents": here.tolist()}
+            head |= {"format": PARTIAL, "residents": devices.tolist()}
         if place is not None:
             head |= {"format": COUNTED, "counters": place}
         if not durable:
@@ -293,17 +291,17 @@ class State:
         path = self.folder / "collection.json"
         return dict(json.loads(path.read_text())) if path.is_file() else {}
 
-    def open_collection(self, key: str, wanted: str) -> str:
-        """Return the id of the collection that is open under ``key``, or open ``wanted`` and return it."""
+    def open_collection(self, key: str, new_id: str) -> str:
+        """Return the id of the collection that is open under ``key``; if there is none, open one of this id."""
         if key not in self._open:
-            write_atomically(self.folder / "collection.json", json.dumps(self._open | {key: wanted}))
+            write_atomically(self.folder / "collection.json", json.dumps(self._open | {key: new_id}))
         return self._open[key]
 
     def close_collection(self, key: str) -> None:
         """Forget the collection under ``key``, because its result is written."""
-        left = {other: name for other, name in self._open.items() if other != key}
-        if left:
-            write_atomically(self.folder / "collection.json", json.dumps(left))
+        still_open = {other: name for other, name in self._open.items() if other != key}
+        if still_open:
+            write_atomically(self.folder / "collection.json", json.dumps(still_open))
         else:
             (self.folder / "collection.json").unlink(missing_ok=True)
 

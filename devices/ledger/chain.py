@@ -35,7 +35,7 @@ def _canonical(answer: Answer, previous: bytes) -> bytes:
     return b"".join((numbers, kind, collection, previous, answer.body))
 
 
-def sound(answers: Sequence[Answer], keys: Mapping[int, bytes]) -> list[bool]:
+def verify_seals(answers: Sequence[Answer], keys: Mapping[int, bytes]) -> list[bool]:
     """Return whether each answer stands at its place in its device's chain and carries its seal.
 
     Args:

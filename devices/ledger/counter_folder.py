@@ -17,8 +17,8 @@ from pathlib import Path
 
 from ldpsim.devices.atomic_files import make_durable, private_folder
 from ldpsim.devices.ledger.counter import Entry
+from ldpsim.devices.ledger.open_files import OpenFiles
 from ldpsim.devices.ledger.rows import Head
-from ldpsim.devices.ledger.schema import OpenFiles
 
 SCHEMA = 1
 APPLICATION = 0x6C647043  # "ldpC"

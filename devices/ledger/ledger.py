@@ -217,7 +217,9 @@ class Ledger:
         rows = [row for row in self._between(devices[0], devices[-1]) if row.device in keys] if devices else []
         damaged = {row.device for row in rows if tuple(map(type, row)) != _TYPES}
         formed = [row for row in rows if row.device not in damaged]
-        damaged |= {row.device for row, is_sound in zip(formed, chain.sound(formed, keys), strict=True) if not is_sound}
+        damaged |= {
+            row.device for row, is_valid in zip(formed, chain.verify_seals(formed, keys), strict=True) if not is_valid
+        }
         chains |= {device: list(own) for device, own in groupby(formed, key=attrgetter("device"))}
         return chains | {d: LedgerDamaged(f"the answers of device {d} are no chain") for d in damaged}
 
@@ -227,7 +229,7 @@ class Ledger:
     def _chain(self, device: int, key: bytes) -> Sequence[Answer]:
         """Return a device's answers as they are by now: after a commit other processes may have gone on."""
         answers = self.answers(device)
-        if not all(chain.sound(answers, {device: key})):
+        if not all(chain.verify_seals(answers, {device: key})):
             raise LedgerDamaged(f"the answers of device {device} are no chain")
         return answers
 

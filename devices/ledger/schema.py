@@ -3,10 +3,6 @@
 The file's application id and schema version are those of SQLite's own header
 (``application_id``, ``user_version``). Tables, indexes, triggers and views have to be
 exactly the expected ones: a planted trigger could undo what the device enters.
-
-Identity of the files that SQLite has open.
-
-A file that was removed or replaced while it is open takes writes that nobody finds again: they end with the process.
 """
 
 from __future__ import annotations
@@ -14,13 +10,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ldpsim.devices.atomic_files import make_durable
+from ldpsim.devices.ledger.open_files import OpenFiles
 from ldpsim.devices.ledger.rows import LedgerDamaged
 
 SCHEMA = 4
@@ -151,27 +148,3 @@ def count_answered(path: Path, collection: str) -> int:
             return int(db.execute(_ANSWERED, (collection,)).fetchone()[0])
         finally:
             db.close()
-
-
-class OpenFiles:
-    """The files of an open database, by device and inode.
-
-    Args:
-        path: The database.
-        endings: What stands behind its name in the names of its files.
-
-    Raises:
-        OSError: where one of them is not there.
-    """
-
-    def __init__(self, path: Path, endings: Sequence[str]) -> None:
-        self._names = [f"{path}{ending}" for ending in endings]
-        self._found = self._identities()
-
-    def _identities(self) -> list[tuple[int, int]]:
-        return [(status.st_dev, status.st_ino) for status in map(os.stat, self._names)]
-
-    def check(self) -> None:
-        """Raise OSError where another file, or none, has one of the names by now."""
-        if self._identities() != self._found:
-            raise OSError(f"{self._names[0]} or a file beside it was replaced while it was open")

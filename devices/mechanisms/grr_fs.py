@@ -37,7 +37,7 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.category_columns import Coding
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.mechanism import Grouping, Mechanism, changes
-from ldpsim.devices.mechanisms.mixture_loss import mixture_loss, mixture_steps
+from ldpsim.devices.mechanisms.mixture_loss import mixture_cost, mixture_loss
 from ldpsim.devices.mechanisms.subsets import subset
 from ldpsim.devices.noise import Noise
 
@@ -202,7 +202,7 @@ class GRRFS(Mechanism):
 
     @cached_property
     def loss_cost(self) -> int:
-        return mixture_steps(self.domains, self.m)
+        return mixture_cost(self.domains, self.m)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
         if changed is None:

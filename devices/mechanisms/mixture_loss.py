@@ -40,7 +40,7 @@ def mixture_loss(lies: tuple[int, ...], domains: tuple[int, ...], changed: tuple
         return round_up((before / after).ln())
 
 
-def mixture_steps(domains: tuple[int, ...], m: int) -> int:
+def mixture_cost(domains: tuple[int, ...], m: int) -> int:
     """Return an upper bound of the operations that :func:`mixture_loss` takes for one changed feature.
 
     ``before`` and ``after`` each have at most one factor more than there are sizes. Their terms are

@@ -12,9 +12,9 @@ Terms are JSON:
 out where no file has the facts.
 
 A question stays inside them if one of their questions has its collection, its stages, its mechanisms and
-their parameters, at most its loss, and the device among its people. What the answers of others decide is open:
-a stage's public grouping, and the parameters ``unpinned_parameters`` of a mechanism (a vote's
-table). Whoever fills these in gains no more than the stated loss.
+their parameters, at most its loss, and the device among its people. The terms leave open what follows from earlier
+reports: a stage's public grouping, and the ``unpinned_parameters`` of a mechanism (a vote's table). Whoever fills
+these in gains no more than the stated loss.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ def terms_of(batches: Iterable[tuple[Query, IntArray | None]], people: int, *, f
     collections = {query.collection for query, _ in pairs}
     if len(collections) != 1:
         raise ValueError(f"terms are those of one collection, not of {len(collections)}")
-    merged: dict[bytes, tuple[Query, BoolArray]] = {}  # batches of one question differ in what earlier answers decide
+    merged: dict[bytes, tuple[Query, BoolArray]] = {}  # batches of one question differ in unpinned parameters
     for query, devices in pairs:
-        who = np.zeros(people, np.bool_)
-        who[slice(None) if devices is None else devices] = True
+        asked = np.zeros(people, np.bool_)
+        asked[slice(None) if devices is None else devices] = True
         key = canonical([_fixed(query), _loss(query)])
-        merged[key] = query, who | merged[key][1] if key in merged else who
+        merged[key] = query, asked | merged[key][1] if key in merged else asked
     questions = [
-        {"plan": _fixed(query), "loss": _loss(query), "devices": None if who.all() else _as_ranges(who)}
-        for query, who in merged.values()
+        {"plan": _fixed(query), "loss": _loss(query), "devices": None if asked.all() else _as_ranges(asked)}
+        for query, asked in merged.values()
     ]
     head = {"v": FORMAT, "collection": collections.pop(), "people": people}
     bound = {} if facts is None else {"facts": facts}
@@ -82,15 +82,15 @@ def people_asked(terms: bytes, query: Query, people: int) -> BoolArray:
     Raises:
         InvalidQuery: where a mechanism of another package fails on its loss.
     """
-    who = query.people_by_terms.get((terms, people))
-    if who is None:
-        who = query.people_by_terms[terms, people] = _people_asked(terms, query, people)
-    return who
+    asked = query.people_by_terms.get((terms, people))
+    if asked is None:
+        asked = query.people_by_terms[terms, people] = _people_asked(terms, query, people)
+    return asked
 
 
 def _people_asked(terms: bytes, query: Query, people: int) -> BoolArray:
     nobody = np.zeros(people, np.bool_)
-    who = nobody.copy()
+    asked = nobody.copy()
     try:
         values = json.loads(terms)
         if (values["v"], values["collection"], values["people"]) != (FORMAT, query.collection, people):
@@ -101,16 +101,16 @@ def _people_asked(terms: bytes, query: Query, people: int) -> BoolArray:
             with malformed("the question's loss"):
                 loss = _loss(query)
             if _within(loss, agreed["loss"]):
-                who |= _from_ranges(agreed["devices"], people)
+                asked |= _from_ranges(agreed["devices"], people)
     except InvalidQuery:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         return nobody  # signed, but of another version
-    return who
+    return asked
 
 
 def _fixed(query: Query) -> list[Any]:
-    """Return the plan as JSON values, without the parameters that answers decide."""
+    """Return the plan as JSON values, without the parameters that follow from earlier reports."""
     return [
         [
             {"attribute": ask.attribute, "mechanisms": [
@@ -135,25 +135,25 @@ def _loss(query: Query) -> dict[str, dict[str, float | None]]:
 def _within(losses: dict[str, dict[str, float | None]], agreed: dict[str, dict[str, float | None]]) -> bool:
     if set(losses) != set(agreed):
         return False
-    for name, own in losses.items():
-        had, most = (np.array([math.inf if each[level] is None else each[level] for level in _LEVELS], np.float64)
-                     for each in (own, agreed[name]))  # fmt: skip
-        if np.any(had > most) or had[1] < _LEAST_SHARE * most[1]:
+    for name, stated in losses.items():
+        loss, bound = (np.array([math.inf if each[level] is None else each[level] for level in _LEVELS], np.float64)
+                       for each in (stated, agreed[name]))  # fmt: skip
+        if np.any(loss > bound) or loss[1] < _LEAST_SHARE * bound[1]:
             return False
     return True
 
 
-def _as_ranges(who: BoolArray) -> str:
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], who, [False]]).astype(np.int8)))
-    pairs: Sequence[Sequence[int]] = edges.reshape(-1, 2).tolist()
-    return ",".join(str(first) if end == first + 1 else f"{first}-{end - 1}" for first, end in pairs)
+def _as_ranges(devices: BoolArray) -> str:
+    changes = np.flatnonzero(np.diff(np.concatenate([[False], devices, [False]]).astype(np.int8)))
+    ranges: Sequence[Sequence[int]] = changes.reshape(-1, 2).tolist()
+    return ",".join(str(first) if end == first + 1 else f"{first}-{end - 1}" for first, end in ranges)
 
 
 def _from_ranges(text: str | None, people: int) -> BoolArray:
-    who = np.zeros(people, np.bool_)
+    devices = np.zeros(people, np.bool_)
     if text is None:
-        return ~who
+        return ~devices
     for part in text.split(","):
         first, _, last = part.partition("-")
-        who[int(first) : int(last or first) + 1] = True
-    return who
+        devices[int(first) : int(last or first) + 1] = True
+    return devices

@@ -1,7 +1,4 @@
-"""Client side of a vault: a device's number and a socket, no data.
-
-ClientApp of a device that lives in a vault: it only carries messages.
-"""
+"""Client side of a vault: a device's number and a socket, no data. The ClientApp only carries messages."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from ldpsim.devices.query import MAX_BYTES, InvalidQuery
 from ldpsim.devices.report import Report
 from ldpsim.devices.vault import protocol
 from ldpsim.devices.vault.protocol import FrameError, FrameKind
-from ldpsim.devices.wire import HANDOVER_TYPE, QUERY_TYPE, WHOAMI_TYPE, introduction, read_query, reply
+from ldpsim.devices.wire import QUERY_TYPE, WHOAMI_TYPE, introduction, read_query, reply
 
 SECONDS = 30.0
 _PAUSE = 0.1
@@ -51,12 +48,8 @@ class VaultDevice:
             raise ValueError(f"no device has the number {self.index}")
 
     def answer(self, question: bytes) -> Report | Refusal:
-        """Ask for a report."""
+        """Ask for a report, or for the whole record."""
         return self._ask(FrameKind.REPORT, question)
-
-    def hand_over(self, question: bytes) -> Report | Refusal:
-        """Ask for the whole record, raw: only a device in ``owner`` mode gives it, once."""
-        return self._ask(FrameKind.HANDOVER, question)
 
     def refuse(self, kind: FrameKind) -> Refusal:
         """Ask for the device's answer to a message that is of another mode, or no question."""
@@ -110,8 +103,6 @@ def relay(message: Message, context: Context) -> Message:
         question = b""  # no query is empty, so the device answers as to any malformed question
     if kind == QUERY_TYPE:
         return reply(device.answer(question), message, device=device.index)
-    if kind == HANDOVER_TYPE:
-        return reply(device.hand_over(question), message, device=device.index)
     of_another_mode = kind.partition(".")[0] in (MessageType.TRAIN, MessageType.EVALUATE)
     refusal = device.refuse(FrameKind.OTHER_MODE if of_another_mode else FrameKind.UNKNOWN)
     return reply(refusal, message, device=device.index)

@@ -40,7 +40,6 @@ class FrameKind(IntEnum):
     """Kind of a question in a frame."""
 
     REPORT = 1
-    HANDOVER = 2
     OTHER_MODE = 3
     UNKNOWN = 4
 

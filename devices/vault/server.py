@@ -105,8 +105,6 @@ class Vault:
                 return Refusal.LEDGER_DAMAGED  # what the ClientApp says of a device that it cannot open
             if kind is FrameKind.REPORT:
                 answer = device.answer(question)
-            elif kind is FrameKind.HANDOVER:
-                answer = device.hand_over(question)
             else:
                 other_mode = kind is FrameKind.OTHER_MODE
                 answer = device.refuse(Refusal.MODE_REFUSED if other_mode else Refusal.UNKNOWN_QUERY)

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from ldpsim.curator.methods.memory import MemoryClass, memory_class, peak_bytes
-from ldpsim.curator.reports.question import Budget
+from ldpsim.curator.reports.budget import Budget
 from ldpsim.devices.query import MAX_BYTES
 from ldpsim.strategies.estimate.asked import (
     PaperQuestion,

@@ -1,7 +1,8 @@
 """Expected bytes of a collection, a device and in all, before anybody is asked.
 
-The size of a row of randomised response follows from its law (:mod:`row_sizes`). Other reports are
-encoded for a few made-up people and averaged. What Flower's records add is computed by the code that sends them.
+The size of a row of randomised response follows from the distribution of its ones
+(:mod:`ldpsim.strategies.estimate.row_sizes`). Other reports are encoded for a few made-up people and averaged. What
+Flower's records add is computed by the code that sends them.
 """
 
 from __future__ import annotations

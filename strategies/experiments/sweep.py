@@ -124,7 +124,7 @@ def run_sweep(
     Args:
         cells: In canonical order (:func:`ldpsim.strategies.experiments.sweep_file.read_sweep`).
         folder: The sweep's folder; created if it is missing. If it belongs to other cells, it is left as it is, and
-            the first numbered one beside it is taken (:mod:`ldpsim.strategies.experiments.sweep`).
+            the first numbered one beside it is taken.
         engine: ``local`` (processes of this machine) or ``ray``; ``auto`` is ``ray`` if an
             address is given. The collection inside a cell is always local.
         workers: Number of cells at a time; None for one per core.

@@ -14,7 +14,7 @@ from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.facts import IntArray
 from ldpsim.devices.fleet import MOST_OPEN
-from ldpsim.devices.ledger.chain import sound
+from ldpsim.devices.ledger.chain import verify_seals
 from ldpsim.devices.ledger.ledger import LedgerDamaged
 from ldpsim.devices.ledger.rows import Answer
 from ldpsim.devices.mechanisms.exact_loss import Loss, round_up
@@ -123,7 +123,7 @@ def read_ledgers(state: State, collection: str | None) -> tuple[Losses, Training
         complete &= len(answers) == len(everything)
         keys = state.seal_keys(sorted({answer.device for answer in answers}))
         broken = set[int]()  # what a device answered before the break is known; the rest is not
-        for answer, is_sound in zip(answers, sound(answers, keys), strict=True):
+        for answer, is_sound in zip(answers, verify_seals(answers, keys), strict=True):
             if not is_sound:
                 broken.add(answer.device)
             if answer.device in broken:

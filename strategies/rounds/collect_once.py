@@ -31,7 +31,6 @@ from ldpsim.devices.wire import (
     QUERY_TYPE,
     REPORTS_TYPE,
     ReportColumns,
-    message_type,
     payload_bytes,
     query_content,
     read_batch_columns,
@@ -149,16 +148,16 @@ class CollectOnce(ReportStrategy):
         together = getattr(grid, "takes_batches", False)
         plan: list[Planned] = []
         for question in self.questions:
-            content, kind = query_content(question.query, self._terms), message_type(question.query)
+            content = query_content(question.query, self._terms)
             devices = question.people(len(self.nodes))
             collected.asked += len(devices)
             collected.messages += len(devices)
             collected.downlink_bytes += payload_bytes(content) * len(devices)
             recipients = devices[~np.isin(devices, list(self.silent))]
-            if together and kind == QUERY_TYPE:
+            if together:
                 plan += [(content, REPORTS_TYPE, batch) for batch in batches_of(recipients)]
             elif len(recipients):
-                plan += [(content, kind, recipients)]
+                plan += [(content, QUERY_TYPE, recipients)]
         if together:
             plan.sort(key=lambda sent: int(sent[2][0]))
         self._outbox = Outbox(plan, self.nodes, str(server_round))

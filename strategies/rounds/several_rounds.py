@@ -1,7 +1,7 @@
 """A collection of several rounds: the method yields questions, and is sent the decoded reports of all rounds so far.
 
 Nobody is asked twice about an attribute, and everybody whom the method's ``questions`` name is asked
-(:class:`ldpsim.curator.reports.rounds.Rounds`).
+(:class:`ldpsim.curator.reports.rounds.CollectionRounds`).
 
 An interrupted collection goes on by running it again: devices give the reports that their ledgers hold. A device
 answers one question only, and other devices may be silent the second time. So the questions of a round are saved before
@@ -20,7 +20,7 @@ import numpy as np
 
 from ldpsim.curator.methods.base import Budget, LocalMethod, Question
 from ldpsim.curator.reports.question import keys_of
-from ldpsim.curator.reports.rounds import Rounds, asked_people, following
+from ldpsim.curator.reports.rounds import CollectionRounds, asked_people, following
 from ldpsim.devices.atomic_files import made_once
 from ldpsim.devices.facts import PublicKnowledge
 from ldpsim.devices.query import Query
@@ -59,7 +59,10 @@ def ask_rounds(
     # The id of a collection is a valid file name: the query checks its characters. Other options, other questions.
     options = hashlib.sha256(repr(keys_of(planned)).encode()).hexdigest()[:12]
     folder.mkdir(parents=True, exist_ok=True)
-    rounds, steps = Rounds(public.facts, in_batches=method.spec.in_batches), method.rounds(public, budget, collection)
+    rounds, steps = (
+        CollectionRounds(public.facts, in_batches=method.spec.in_batches),
+        method.rounds(public, budget, collection),
+    )
     done: list[tuple[Sequence[Question], Collected]] = []
     questions = next(steps, ())
     while questions:

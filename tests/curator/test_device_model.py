@@ -16,7 +16,7 @@ from ldpsim.curator.nulls import models
 from ldpsim.curator.nulls.models import NullEvidence, known_from_reports
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.votes.volunteered import ASSUMED
+from ldpsim.curator.votes.volunteer_knowledge import ASSUMED
 from ldpsim.devices.data.population import Population, build_population, records_of
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import ClearFeatures, ClearLabel

@@ -184,5 +184,5 @@ def test_a_record_is_handed_over_to_its_owner_alone(tmp_path: Path, population: 
     asked = hand_over("any")
     policy = policy_for([asked], population.facts, mode="owner", collector=key.public)
     device = enrol(tmp_path / "owner", population, policy, seed=7).device(3)
-    assert device.hand_over(asked.to_bytes()) is Refusal.COLLECTOR_REFUSED
-    assert isinstance(device.hand_over(signed(key, asked, len(population))), Report)
+    assert device.answer(asked.to_bytes()) is Refusal.COLLECTOR_REFUSED
+    assert isinstance(device.answer(signed(key, asked, len(population))), Report)

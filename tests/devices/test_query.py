@@ -223,16 +223,16 @@ def test_noise_is_bound_to_stage_and_grouping() -> None:
     assert PLAN.question("adjacency") == PLAN.fingerprint("adjacency") == later[2].fingerprint("adjacency")
 
 
-def dear(d: int, stages: int, *, changed: int = 0) -> Query:
+def costly(d: int, stages: int, *, changed: int = 0) -> Query:
     """A question of GRR-FS over d columns in several stages, each of which takes a loss of its own."""
     facts = PublicFacts(n=4, d=d, classes=2)
     budgets = [(1 + (stage + changed) / 100, d - stage) for stage in range(stages)]
     plan = tuple((Ask("features", (GRRFS.from_epsilon(eps, facts=facts, m=m),)),) for eps, m in budgets)
-    return Query("dear", plan)
+    return Query("costly", plan)
 
 
 def test_long_lists_are_refused_before_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    top = json.loads(dear(16, 1).to_bytes())
+    top = json.loads(costly(16, 1).to_bytes())
     top["plan"][0][0]["mechanisms"][0]["domains"] = [2] * (MAX_NUMBERS + 1)
     monkeypatch.setattr("ldpsim.devices.query._mechanism", None)
     with pytest.raises(InvalidQuery, match="too long"):
@@ -241,9 +241,9 @@ def test_long_lists_are_refused_before_they_are_looked_at(monkeypatch: pytest.Mo
 
 def test_the_price_of_judging_is_bounded_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """60 KB of GRR-FS in 8 stages took 35.6 seconds: each mechanism alone is inside the bound, all of them are not."""
-    top = json.loads(dear(3703, 8).to_bytes())
+    top = json.loads(costly(3703, 8).to_bytes())
     for stage in top["plan"]:
         stage[0]["mechanisms"] *= 4
     monkeypatch.setattr(GRRFS, "loss", None)
-    with pytest.raises(InvalidQuery, match="too dear"):
+    with pytest.raises(InvalidQuery, match="cost too much"):
         Query.from_bytes(canonical(top))

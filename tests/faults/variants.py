@@ -26,8 +26,8 @@ from ldpsim.devices.ledger import decisions
 from ldpsim.devices.ledger.counter import CounterCheck, CounterMismatch
 from ldpsim.devices.ledger.counter_folder import FolderCounter
 from ldpsim.devices.ledger.ledger import Ledger
+from ldpsim.devices.ledger.open_files import OpenFiles
 from ldpsim.devices.ledger.rows import Head, LedgerDamaged, TrainingEnd, head_of
-from ldpsim.devices.ledger.schema import OpenFiles
 from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.query import Query

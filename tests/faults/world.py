@@ -22,6 +22,7 @@ import ldpsim.devices.enrolment.counters
 import ldpsim.devices.enrolment.state
 import ldpsim.devices.ledger.counter_folder
 import ldpsim.devices.ledger.counter_postgres
+import ldpsim.devices.ledger.open_files
 import ldpsim.devices.ledger.rows
 import ldpsim.devices.ledger.schema
 import ldpsim.strategies.rounds.checkpoint
@@ -184,6 +185,7 @@ class World:
         clock = mock.Mock(time=self._time)
         written = (
             ldpsim.devices.atomic_files,
+            ldpsim.devices.ledger.open_files,
             ldpsim.devices.ledger.schema,
             ldpsim.devices.enrolment.counters,
             ldpsim.devices.enrolment.state,

@@ -70,7 +70,7 @@ class DPFedAvg(FedAvgMLP):
         _check_evaluation(self)
 
     def in_force(self) -> FederatedSpec:
-        """As :meth:`Method.in_force`; a given noise multiplier stands in the place of epsilon."""
+        """As :meth:`~ldpsim.curator.methods.base.Method.in_force`; a noise multiplier replaces epsilon."""
         spec = self.spec
         return replace(spec, options=spec.options - {"epsilon"}) if self.noise_multiplier else spec
 
@@ -184,7 +184,7 @@ class LDPFedAvg(FedAvgMLP):
         return budget.epsilon / self.answers, (self.delta or small_delta(facts.n)) / self.answers
 
     def task(self, collection: str, facts: PublicFacts, training: TrainingSettings, budget: Budget) -> Task:
-        """As :meth:`Federated.task`, with noise on each answer."""
+        """As :meth:`~ldpsim.curator.methods.federated.fedavg.Federated.task`, with noise on each answer."""
         epsilon, delta = self.each(facts, budget)
         noise = GaussianUpdate.from_epsilon(epsilon, clip=self.clip, delta=delta)
         return replace(super().task(collection, facts, training, budget), noise=noise)

@@ -203,7 +203,7 @@ class HoGS(LocalMethod):
         return both_ways(edge.left, edge.right), link_weights(potential, n), notes
 
     def in_force(self) -> MethodSpec:
-        """As :meth:`Method.in_force`.
+        """As :meth:`~ldpsim.curator.methods.base.Method.in_force`.
 
         Blink's topology fits whole degrees, which both ends report.
         """

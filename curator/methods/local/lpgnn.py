@@ -127,7 +127,10 @@ class LPGNN(LocalMethod):
     )  # fmt: skip
 
     def in_force(self) -> MethodSpec:
-        """As :meth:`Method.in_force`; a private list has a budget of its own, public labels no part of epsilon."""
+        """As :meth:`~ldpsim.curator.methods.base.Method.in_force`.
+
+        A private list has a budget of its own, public labels no part of epsilon.
+        """
         spec = self.spec
         if self.version == "text":
             options = spec.options - {"feature_share", "label_mechanism"}

@@ -86,7 +86,10 @@ class SBP(LocalMethod):
         return ASKERS[self.asks]()
 
     def in_force(self) -> MethodSpec:
-        """As :meth:`Method.in_force`: what devices are asked is the other method's; the share's rule is for HoGS's."""
+        """As :meth:`~ldpsim.curator.methods.base.Method.in_force`.
+
+        What devices are asked is the other method's; the share's rule is for HoGS's.
+        """
         other = self.asker.in_force()
         features = {"public_features"} if other.public_features else set()
         return replace(

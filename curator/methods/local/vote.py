@@ -18,9 +18,10 @@ ln Q_i with ln M (:mod:`ldpsim.curator.votes.knowledge`). No graph is rebuilt.
   more answer, and all classes are candidates.
 - With ``--volunteers`` some people give label and features in clear, and answer nothing else. A model that is fitted
   to them goes with the table. Everybody else's device adds what it says of the own features: list and features are
-  inside the one epsilon (:mod:`ldpsim.curator.votes.volunteered`). With ``--private-labels`` too, the other people who
-  know their label report it in place of the vote, or are the calibration group: they report whether their list speaks
-  for their label, so that the others vote by how much friends are alike. The epsilon is the same, and all answer once.
+  inside the one epsilon (:mod:`ldpsim.curator.votes.volunteer_questions`). With ``--private-labels`` too, the other
+  people who know their label report it in place of the vote, or are the calibration group: they report whether their
+  list speaks for their label, so that the others vote by how much friends are alike. The epsilon is the same, and all
+  answer once.
 - Else private labels are reported first, under noise with ``--eps-labels``; the losses of label and vote add.
 
 Close to it: LPGNet (https://arxiv.org/abs/2205.03105), which adds noise to degrees towards predicted classes, and the
@@ -54,8 +55,9 @@ from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.shown import shown_loss
-from ldpsim.curator.votes.knowledge import VoteEvidence, knowledge, people_of_batch
-from ldpsim.curator.votes.volunteered import EVIDENCE, VolunteerKnowledge, VolunteerQuestions, volunteer_knowledge
+from ldpsim.curator.votes.knowledge import VotePosterior, knowledge, people_of_batch
+from ldpsim.curator.votes.volunteer_knowledge import VolunteerKnowledge, volunteer_knowledge
+from ldpsim.curator.votes.volunteer_questions import EVIDENCE, VolunteerQuestions
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import NeighbourhoodVote
@@ -76,7 +78,7 @@ MANY = "others who list a person vote on it too: the row 'node' counts all of th
 class VotedGraph(Graph):
     """A graph without edges or features, and what the votes tell."""
 
-    evidence: VoteEvidence | VolunteerKnowledge = field(kw_only=True, repr=False)
+    evidence: VotePosterior | VolunteerKnowledge = field(kw_only=True, repr=False)
 
 
 @dataclass(frozen=True)
@@ -254,7 +256,7 @@ def candidates_at(epsilon: float, classes: int) -> int:
     return min(classes, max(2, 1 + int(math.exp(min(epsilon, 700.0)) / 7)))
 
 
-def _rows(public: PublicKnowledge, evidence: VoteEvidence, probability: DoubleArray, people: IntArray) -> DoubleArray:
+def _rows(public: PublicKnowledge, evidence: VotePosterior, probability: DoubleArray, people: IntArray) -> DoubleArray:
     """float64 (n, classes): the published table for these people; their own rows tell nothing of their labels."""
     rows = np.array(probability)
     if public.features is None:

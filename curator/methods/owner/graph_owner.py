@@ -105,7 +105,10 @@ class GraphOwner(OwnerMethod):
     printed_by: ClassVar[str] = "tight"  # accountant of the edge level in its public code
 
     def in_force(self) -> MethodSpec:
-        """As :meth:`Method.in_force`; private steps cost noise, and a given multiplier stands in epsilon's place."""
+        """As :meth:`~ldpsim.curator.methods.base.Method.in_force`.
+
+        Private steps cost noise, and a given multiplier stands in epsilon's place.
+        """
         spec = self.spec
         if self.level == NODE:
             spec = replace(spec, training_defaults={**spec.training_defaults, "epochs": 10})

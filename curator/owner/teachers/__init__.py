@@ -2,11 +2,9 @@
 
 ======================  ===============================================================
 :mod:`.graph`           an owner's plain graph, and its subgraphs
-:mod:`.randomness`      a teacher's random draws, derived from its query's number alone
 :mod:`.sage`            GraphSAGE networks, many trained at once
 :mod:`.answering`       one query: sample, nearest people, subgraph, teacher, posterior
-:mod:`.selection`       choice and order of the public nodes to ask about
-:mod:`.release`         noise and arg max: the released labels
+:mod:`.student`         the network that is trained on the released labels
 :mod:`.perceptron`      PATE-M's teachers
 ======================  ===============================================================
 """

@@ -113,7 +113,7 @@ REPORTED = {"all": (True,) * N, "one silent": (True, True, True, False)}
 def outcomes(reported: tuple[bool, ...], one_end: bool, flip: float = 0.3) -> Iterator[tuple[float, LinkEvidence]]:
     """Yield every S that the noise can make, with its probability."""
     empty = LinkEvidence(PAIRS[0], PAIRS[1], np.array(reported), one_end=one_end, flip=flip)
-    reports = empty.reports(*PAIRS)
+    reports = empty.count(*PAIRS)
     edge = np.array([(i, j) in EDGES for i, j in PAIRS.T])
     chance = np.where(edge, empty.hit[reports], empty.false_hit[reports])
     for inside in product([False, True], repeat=PAIRS.shape[1]):

@@ -29,7 +29,7 @@ def test_partners_are_counted_by_their_reports(reported: tuple[bool, ...], one_e
     wanted = np.zeros((5, 3))
     for i, j in combinations(range(5), 2):
         reports = int(reported[j]) + (0 if one_end else int(reported[i]))
-        assert evidence.reports(np.array([i]), np.array([j]))[0] == reports
+        assert evidence.count(np.array([i]), np.array([j]))[0] == reports
         wanted[i, reports] += 1
         wanted[j, reports] += 1
     np.testing.assert_array_equal(evidence.partners, wanted)

@@ -14,7 +14,7 @@ from ldpsim.curator.linear import scaling as strips
 from ldpsim.curator.links import hogs
 from ldpsim.curator.methods import Budget, Graph, find
 from ldpsim.curator.methods.base import Question
-from ldpsim.curator.reports import rows as agreed_pairs
+from ldpsim.curator.reports import pairs
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets.generated import generate
@@ -50,7 +50,7 @@ def _graph(name: str, folder: Path) -> Graph:
 
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strips, "_ENTRIES", 1)  # 8 columns
-    monkeypatch.setattr(agreed_pairs, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(pairs, "_ROWS_AT_ONCE", 7)
     monkeypatch.setattr(hogs, "_ROWS_AT_ONCE", 5)
 
 

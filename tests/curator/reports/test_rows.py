@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from ldpsim.curator.reports.budget import Budget
 from ldpsim.curator.reports.pairs import agreed_edges, agreed_pairs
-from ldpsim.curator.reports.question import Budget, Question, keys_of
+from ldpsim.curator.reports.question import Question, keys_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import flipped_rows, noisy_rows_of_bits
 from ldpsim.devices.facts import PublicFacts

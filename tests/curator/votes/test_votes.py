@@ -21,22 +21,21 @@ from ldpsim.curator.votes.knowledge import (
     FOLDS,
     PRIOR_COUNT,
     VOTE,
-    VoteEvidence,
+    VotePosterior,
     knowledge,
     log_likelihood,
     people_of_batch,
     reports_by_batch,
 )
 from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model, published
-from ldpsim.curator.votes.volunteered import (
+from ldpsim.curator.votes.volunteer_knowledge import (
     ASSUMED,
     ClassReports,
-    VolunteerQuestions,
     class_shares,
-    next_voters,
     volunteer_knowledge,
     vote_channel,
 )
+from ldpsim.curator.votes.volunteer_questions import VolunteerQuestions, next_voters
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets.generated import generate
@@ -71,7 +70,7 @@ def test_votes_count_as_often_as_they_are_right_and_not_at_all_where_they_mislea
     named = np.where(np.random.default_rng(0).permutation(200) < right, labels[:200], (labels[:200] + 1) % 3)
     named = np.concatenate([named, labels[200:]])
     alike, sure = np.full((300, 3), -np.log(3)), 12.0 * np.eye(3)[named]
-    evidence = VoteEvidence(LabelEvidence(np.where(np.arange(300) < 200, labels, -1), 3), np.zeros((300, 3)),
+    evidence = VotePosterior(LabelEvidence(np.where(np.arange(300) < 200, labels, -1), 3), np.zeros((300, 3)),
                             {FEATURES: alike, VOTE: sure}, np.ones(300, np.bool_))  # fmt: skip
     log_p, exponents = evidence.posterior(np.arange(200))
     share = 0.8 if told else 1 / 3

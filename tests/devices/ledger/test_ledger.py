@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from ldpsim.devices.ledger import rows
-from ldpsim.devices.ledger.chain import seals, sound
+from ldpsim.devices.ledger.chain import seals, verify_seals
 from ldpsim.devices.ledger.decisions import AlreadyCollected, Decision, NewRelease, Replay, decide
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.ledger.rows import Answer, Head, LedgerDamaged, head_of, reports_of
@@ -164,12 +164,12 @@ def chained() -> list[Answer]:
 
 def test_a_whole_chain_is_sound() -> None:
     chain = chained()
-    assert sound(chain, KEYS) == [True] * 4 and head_of(chain) == Head(4, chain[-1].seal)
-    assert sound([], KEYS) == [] and head_of([]) == Head()
-    assert sound(chain, {3: b"x" * 32}) == [False] * 4
+    assert verify_seals(chain, KEYS) == [True] * 4 and head_of(chain) == Head(4, chain[-1].seal)
+    assert verify_seals([], KEYS) == [] and head_of([]) == Head()
+    assert verify_seals(chain, {3: b"x" * 32}) == [False] * 4
     other = report_after([], ask_for(), 4)
     both = [*chain, other._replace(seal=seals([other], [b""], [KEY])[0])]
-    assert sound(both, KEYS) == [True] * 5 and sound([*chain[:2], both[-1]], KEYS) == [True] * 3
+    assert verify_seals(both, KEYS) == [True] * 5 and verify_seals([*chain[:2], both[-1]], KEYS) == [True] * 3
 
 
 @pytest.mark.parametrize("at", range(4))
@@ -195,7 +195,7 @@ def test_an_edited_missing_repeated_or_moved_answer_breaks_it(at: int) -> None:
         # an honest seal in the middle does not help: the one after it covers another
         broken.append([*before, edited._replace(seal=honest), *after])
     for answers in broken:
-        told = sound(answers, KEYS)
+        told = verify_seals(answers, KEYS)
         assert told[:at] == [True] * at and not all(told)
 
 

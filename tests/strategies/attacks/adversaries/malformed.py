@@ -10,7 +10,7 @@ from typing import Any
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
 from ldpsim.devices.query import InvalidQuery, Query
-from ldpsim.devices.wire import HANDOVER_TYPE, QUERY_TYPE
+from ldpsim.devices.wire import QUERY_TYPE
 from ldpsim.strategies.attacks.adversaries.curator import Shot
 
 _VALUES: tuple[Any, ...] = (
@@ -19,7 +19,7 @@ _VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 _KINDS = (
-    HANDOVER_TYPE, "query", "query.other", "query.exchange", "query.receive", "train", "train.report", "evaluate",
+    "query.handover", "query", "query.other", "query.exchange", "query.receive", "train", "train.report", "evaluate",
 )  # fmt: skip
 
 

@@ -75,7 +75,6 @@ def _variants(question: bytes) -> Iterator[tuple[FrameKind, bytes]]:
                 Query("greedy", ((Ask("features", (OneBit.from_epsilon(epsilon, d=d),)),),)).to_bytes(),
             )
     yield FrameKind.REPORT, Query("staged", query.plan + query.plan, 1).to_bytes()
-    yield FrameKind.HANDOVER, handover.hand_over("mine").to_bytes()
     yield FrameKind.REPORT, handover.hand_over("mine").to_bytes()
     for junk in (b"", b"{}", b"\x80\x04\x95", question[:-1], question + b" ", b"[" * 50_000, b"0" * 5_000_000):
         yield FrameKind.REPORT, junk
