@@ -31,7 +31,7 @@ from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.linear.factored import Factored
-from ldpsim.curator.nulls.models import NullEvidence, estimated, is_sampled, sampled_people, tell_features
+from ldpsim.curator.nulls.inputs import NullEvidence, estimated, is_sampled, sampled_people, tell_features
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports

@@ -19,7 +19,7 @@ import numpy as np
 
 from ldpsim.curator.evidence.evidence import Evidence, reported_links
 from ldpsim.curator.links.class_affinity import labelled_edges
-from ldpsim.curator.nulls.models import is_sampled
+from ldpsim.curator.nulls.inputs import is_sampled
 from ldpsim.curator.reports.rows import flipped_rows
 from ldpsim.curator.votes.volunteered import ASSUMED
 from ldpsim.devices.array_types import DoubleArray, IntArray

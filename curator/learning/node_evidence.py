@@ -33,9 +33,10 @@ from ldpsim.curator.learning.features_alone import fit_perceptron
 from ldpsim.curator.learning.naive_bayes import naive_bayes
 from ldpsim.curator.learning.pool import fit_pool, joined_pool
 from ldpsim.curator.learning.ridge import PENALTIES, Ridge, ridge
+from ldpsim.curator.linear.kernel_rows import kernel_rows, landmarks_of
 from ldpsim.curator.linear.propagation import smoothed_rows
 from ldpsim.curator.linear.scaling import is_text, standardised_rows, weighted_rows
-from ldpsim.curator.linear.similar_rows import kernel_rows, landmarks_of, near_rows
+from ldpsim.curator.linear.similar_rows import near_rows
 from ldpsim.curator.reports.feature_bits import FlippedFeatures
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray

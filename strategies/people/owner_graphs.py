@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from ldpsim.curator.nulls.models import NullEvidence
+from ldpsim.curator.nulls.inputs import NullEvidence
 from ldpsim.curator.owned import OwnedGraph, Trust
 from ldpsim.curator.owner.aggregation.sums import HandedLists
 from ldpsim.curator.owner.teachers.graph import PlainGraph

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from ldpsim.curator.graph import Graph
-from ldpsim.curator.nulls.models import NullEvidence
+from ldpsim.curator.nulls.inputs import NullEvidence
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies.results.lifetime import Losses

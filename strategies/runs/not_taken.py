@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ldpsim.curator.methods import Method
+from ldpsim.curator.nulls.inputs import NullEvidence
 from ldpsim.curator.nulls.link import MOST_PEOPLE
-from ldpsim.curator.nulls.models import NullEvidence
 from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies.results.verdict import (
     DEVICE_ALONE,

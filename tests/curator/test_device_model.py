@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 from ldpsim.curator.device_model import DeviceModelInputs, device_model_inputs, labelled_shares
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
-from ldpsim.curator.nulls import models
-from ldpsim.curator.nulls.models import NullEvidence, known_from_reports
+from ldpsim.curator.nulls import inputs
+from ldpsim.curator.nulls.inputs import NullEvidence, known_from_reports
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes.volunteered import ASSUMED
@@ -118,7 +118,7 @@ def test_only_pairs_of_the_counted_people_make_the_affinity(
     people = np.sort(public.split.labelled)
     shares = np.ones(public.facts.classes)
     whole = affinity_of_pairs(Evidence(reports, public), people, shares)
-    monkeypatch.setattr(models, "MOST_TAUGHT", 1)
+    monkeypatch.setattr(inputs, "MOST_TAUGHT", 1)
     sampled = affinity_of_pairs(Evidence(reports, public), people, shares)
     assert sampled.matrix == pytest.approx(whole.matrix, rel=1e-9) and sampled.source == "reported lists"
     assert sampled.homophily == pytest.approx(whole.homophily, rel=1e-9) != ASSUMED
@@ -313,7 +313,7 @@ def test_of_very_many_people_a_sample_teaches_by_its_own_features(monkeypatch: p
     """Every fourth of 400: the model is that of these people alone."""
     some = np.where(np.isin(np.arange(N), np.arange(0, 400, 4)), LABELS, -1)
     alone = _of(NullEvidence(LabelEvidence(some, CLASSES), SPLIT, None, csr_array(FEATURES)))
-    monkeypatch.setattr(models, "MOST_TAUGHT", 100)
+    monkeypatch.setattr(inputs, "MOST_TAUGHT", 100)
     found = _parts(0.5, csr_array(FEATURES)).features
     monkeypatch.undo()
     assert found is not None and alone.features is not None

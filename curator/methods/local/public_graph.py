@@ -60,13 +60,8 @@ from scipy.sparse import csr_array, diags_array
 
 from ldpsim.curator import options as o
 from ldpsim.curator.linear.factored import Factored, MeanOfHops
-from ldpsim.curator.linear.propagation import (
-    adjacency_matrix,
-    kprop_matrix,
-    mean_matrix,
-    personalized_pagerank,
-    walk_matrix,
-)
+from ldpsim.curator.linear.pagerank import personalized_pagerank, walk_matrix
+from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
 from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, spending
 from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, both_ways, labelled_graph, with_labels
 from ldpsim.curator.methods.parameters import SHARE, one_of, parameter, whole

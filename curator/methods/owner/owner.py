@@ -46,18 +46,12 @@ from ldpsim.curator.methods.base import Budget, Method, MethodSpec, Question
 from ldpsim.curator.methods.parameters import FRACTION, POSITIVE, between, one_of, parameter, whole
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.owner.privacy.account import Account, LabelRelease, account, small_delta
-from ldpsim.curator.owner.teachers.answering import (
-    DISTANCES,
-    SAMPLINGS,
-    SELECTIONS,
-    Teaching,
-    ask_all,
-    log_posteriors,
-    noisy_labels,
-)
+from ldpsim.curator.owner.teachers.answering import DISTANCES, SAMPLINGS, Teaching, ask_all
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.perceptron import perceptron_scores, train_perceptron
+from ldpsim.curator.owner.teachers.release import log_posteriors, noisy_labels
 from ldpsim.curator.owner.teachers.sage import SageSettings
+from ldpsim.curator.owner.teachers.selection import SELECTIONS
 from ldpsim.curator.owner.teachers.student import Student, train_network
 from ldpsim.curator.privacy.guarantee import Guarantee, open_guarantee
 from ldpsim.curator.privacy.level import Level

@@ -2,7 +2,6 @@
 
 ======================  ===============================================================
 :mod:`.graph`           an owner's plain graph, and its subgraphs
-:mod:`.randomness`      a teacher's random draws, derived from its query's number alone
 :mod:`.sage`            GraphSAGE networks, many trained at once
 :mod:`.answering`       one query: sample, nearest people, subgraph, teacher, posterior
 :mod:`.selection`       choice and order of the public nodes to ask about

@@ -19,7 +19,7 @@ from ldpsim.curator.device_model import DeviceModelInputs, device_model_inputs
 from ldpsim.curator.methods import Method, Question
 from ldpsim.curator.methods.base import Graph, GraphMethod, LocalMethod, questions_asked
 from ldpsim.curator.methods.references.references import Reference as ReferenceMethod
-from ldpsim.curator.nulls.models import NullEvidence, known_from_graph, known_from_reports
+from ldpsim.curator.nulls.inputs import NullEvidence, known_from_graph, known_from_reports
 from ldpsim.curator.observer import watched
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.reports.exclusion import silenced

@@ -10,8 +10,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.nulls import models
+from ldpsim.curator.nulls.inputs import NullEvidence, known_from_reports
 from ldpsim.curator.nulls.link import link, rows_of_pairs
-from ldpsim.curator.nulls.models import NullEvidence, graph_alone, graph_learned, known_from_reports
+from ldpsim.curator.nulls.models import graph_alone, graph_learned
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray

@@ -13,17 +13,9 @@ from scipy.sparse import csr_array
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning import training
 from ldpsim.curator.learning.node_evidence import NodeEvidence
-from ldpsim.curator.nulls import models
-from ldpsim.curator.nulls.models import (
-    NullEvidence,
-    chance,
-    features_alone,
-    graph_alone,
-    graph_learned,
-    known_from_graph,
-    known_from_reports,
-    sampled_people,
-)
+from ldpsim.curator.nulls import inputs, models
+from ldpsim.curator.nulls.inputs import NullEvidence, known_from_graph, known_from_reports, sampled_people
+from ldpsim.curator.nulls.models import chance, features_alone, graph_alone, graph_learned
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
@@ -313,7 +305,7 @@ def test_a_sample_of_labelled_people_is_never_larger_than_it_may_be(
     most: int, people: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every k-th of 45 people, with the smallest k that leaves so many."""
-    monkeypatch.setattr(models, "MOST_TAUGHT", most)
+    monkeypatch.setattr(inputs, "MOST_TAUGHT", most)
     found = sampled_people(known())
     assert found.tolist() == np.sort(SPLIT.labelled)[::people].tolist() and len(found) <= most
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.methods import find
-from ldpsim.curator.nulls.models import NullEvidence
+from ldpsim.curator.nulls.inputs import NullEvidence
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.facts import Split
 from ldpsim.strategies import RunOptions, simulate
