@@ -35,7 +35,9 @@ from numpy.typing import NDArray
 from ldpsim.curator.links.beta_model import fit_beta_model
 from ldpsim.curator.links.blink import LinkPosterior, PairOdds
 from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
+from ldpsim.curator.methods.local.graphs import both_ways
+from ldpsim.curator.methods.local.label_questions import StageMechanisms
+from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks
 from ldpsim.curator.methods.parameters import SHARE, between, one_of, parameter
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import noisy_rows_of_bits

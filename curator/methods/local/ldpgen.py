@@ -44,7 +44,9 @@ from numpy.typing import NDArray
 from ldpsim.curator.links.block_model import BlockModel
 from ldpsim.curator.links.directed_groups import directed_probabilities, draw_links
 from ldpsim.curator.methods.base import Budget, Question
-from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
+from ldpsim.curator.methods.local.graphs import both_ways
+from ldpsim.curator.methods.local.label_questions import StageMechanisms
+from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks
 from ldpsim.curator.methods.parameters import SHARE, one_of, parameter, whole
 from ldpsim.curator.reports.question import at_stage
 from ldpsim.curator.reports.reports import Reports

@@ -38,7 +38,9 @@ from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
 from ldpsim.curator.methods.base import BOTH_ENDS, Budget, Graph, LocalMethod, Question, spending
-from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, ask_labels, label_mechanism, reported_edges
+from ldpsim.curator.methods.local.graphs import PUBLIC_GRAPH, reported_edges
+from ldpsim.curator.methods.local.label_questions import ask_labels, label_mechanism
+from ldpsim.curator.methods.local.sampled_features import SAMPLED, sampled_number
 from ldpsim.curator.methods.parameters import one_of, parameter, whole
 from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.privacy.guarantee import Claim
@@ -58,7 +60,6 @@ from ldpsim.devices.mechanisms import (
     MultiBit,
     RandomizedResponse,
 )
-from ldpsim.devices.mechanisms.feature_bits import RULES
 from ldpsim.devices.query import Ask
 
 if TYPE_CHECKING:
@@ -67,12 +68,9 @@ if TYPE_CHECKING:
     from ldpsim.curator.learning.networks import Network
     from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
+
 GAUSSIAN_DELTA = 1e-10  # the published code's
 HOPS = whole(0, 64)
-SAMPLED = (
-    (lambda m: m in RULES or m.isascii() and m.isdigit() and int(m) >= 1),
-    (f"must be {', '.join(RULES)} or a whole number of at least 1"),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,12 +241,3 @@ class LPGNN(LocalMethod):
         if self.version == "text":
             return KPropGCN(graph, hidden=settings.hidden, classes=classes, device=where)
         return selu_network(graph, settings, classes, where)
-
-
-def sampled_number(m: str, d: int) -> int | str:
-    """Return a rule's name, or the number of sampled features; ValueError for more than there are."""
-    if m in RULES:
-        return m
-    if int(m) > d:
-        raise SettingError(f"m={m}", f"of {d} features 1..{d} can be sampled")
-    return int(m)

@@ -34,7 +34,8 @@ from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.linear.propagation import both_directions
 from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, spending
-from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, ask_labels, label_mechanism
+from ldpsim.curator.methods.local.graphs import PUBLIC_GRAPH
+from ldpsim.curator.methods.local.label_questions import ask_labels, label_mechanism
 from ldpsim.curator.methods.parameters import ABOVE_0, NUMBER, one_of, parameter, whole
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from ldpsim.curator.reports.frequency_estimation import (

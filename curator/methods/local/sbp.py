@@ -30,10 +30,13 @@ from ldpsim.curator import options as o
 from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, Question
 from ldpsim.curator.methods.local.blink import Blink
+from ldpsim.curator.methods.local.dprr import DPRR
+from ldpsim.curator.methods.local.graphs import both_ways
 from ldpsim.curator.methods.local.hogs import HoGS
-from ldpsim.curator.methods.local.links import DPRR, RR, LPAnd, SymRR, both_ways
+from ldpsim.curator.methods.local.lp_and import LPAnd
 from ldpsim.curator.methods.local.lpgnn import LPGNN
 from ldpsim.curator.methods.local.rgnn import RGNN
+from ldpsim.curator.methods.local.rr import RR, SymRR
 from ldpsim.curator.methods.local.solitude import FPSolitude, Solitude
 from ldpsim.curator.methods.parameters import one_of, parameter
 from ldpsim.curator.methods.spec import MethodSpec

@@ -55,9 +55,10 @@ from ldpsim.curator.methods.base import (
     Question,
     spending,
 )
-from ldpsim.curator.methods.local.hogs import split_budget
-from ldpsim.curator.methods.local.links import labelled_graph, reported_edges, with_labels
-from ldpsim.curator.methods.local.lpgnn import SAMPLED, sampled_number
+from ldpsim.curator.methods.local.feature_questions import split_budget
+from ldpsim.curator.methods.local.graphs import labelled_graph, reported_edges
+from ldpsim.curator.methods.local.label_questions import with_labels
+from ldpsim.curator.methods.local.sampled_features import SAMPLED, sampled_number
 from ldpsim.curator.methods.parameters import ABOVE_0, NUMBER, between, one_of, parameter, unused, whole
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.estimates import smoothed

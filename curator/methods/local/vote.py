@@ -46,7 +46,8 @@ from ldpsim.curator.methods.base import (
     of_an_edge,
     spending,
 )
-from ldpsim.curator.methods.local.links import label_mechanism, labelled_graph
+from ldpsim.curator.methods.local.graphs import labelled_graph
+from ldpsim.curator.methods.local.label_questions import label_mechanism
 from ldpsim.curator.methods.parameters import ABOVE_0, between, one_of, parameter, whole
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.question import volunteers_of

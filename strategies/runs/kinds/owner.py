@@ -36,7 +36,8 @@ from numpy.typing import NDArray
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
 from ldpsim.curator.linear.processor import threads_for
 from ldpsim.curator.methods import Question
-from ldpsim.curator.methods.owner.owner import B1, Baseline, LabelAnswers, OwnerMethod, private_graph, sage_settings
+from ldpsim.curator.methods.owner.baselines import B1, Baseline
+from ldpsim.curator.methods.owner.owner import LabelAnswers, OwnerMethod, private_graph, sage_settings
 from ldpsim.curator.owner.privacy.account import Account
 from ldpsim.curator.owner.teachers.answering import Teaching, posteriors
 from ldpsim.curator.owner.teachers.graph import PlainGraph, save_array

@@ -14,7 +14,7 @@ from ldpsim.curator.linear import scaling as strips
 from ldpsim.curator.links import hogs
 from ldpsim.curator.methods import Budget, Graph, find
 from ldpsim.curator.methods.base import Question
-from ldpsim.curator.reports import rows as agreed_pairs
+from ldpsim.curator.reports import pairs as agreed_pairs
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets.generated import generate

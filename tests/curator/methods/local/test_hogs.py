@@ -17,7 +17,7 @@ from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.methods import Blink, Budget, FPBlink, Graph, HoGS
 from ldpsim.curator.methods.local import hogs
 from ldpsim.curator.methods.local.blink import usable_degrees
-from ldpsim.curator.methods.local.hogs import split_budget
+from ldpsim.curator.methods.local.feature_questions import split_budget
 from ldpsim.curator.nulls import inputs as null_inputs
 from ldpsim.curator.nulls.inputs import known_from_reports
 from ldpsim.curator.reports import estimates
