@@ -1,4 +1,13 @@
-"""DP-FedAvg: FedAvg under central noise."""
+"""DP-FedAvg: FedAvg whose server adds Gaussian noise to the mean of clipped updates.
+
+McMahan et al. 2018, https://arxiv.org/abs/1710.06963. With the updates u_i = y_i - x of the sampled devices S, the
+clipping norm C and the noise multiplier z:
+
+    x <- x + (sum over S of u_i min(1, C / |u_i|)) / |S| + N(0, (z C / |S|)^2 I)
+
+The models are private, at the loss that :mod:`ldpsim.curator.privacy.federated` computes; the server sees every update
+in clear. ``clipping=adaptive`` lets C follow a quantile of the norms (Andrew et al. 2021).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,14 @@
-"""FedAvg: devices take local steps on their own records, and the server averages the models.
+"""FedAvg: devices take local steps on their own records, and the server takes the mean of the models.
 
-McMahan et al. 2017, https://arxiv.org/abs/1602.05629.
+McMahan et al. 2017, https://arxiv.org/abs/1602.05629. In each round, with the server's weights x and the sampled
+devices S, device i of S takes K local steps from y_i = x and sends the update y_i - x:
+
+    y_i <- y_i - lr grad f_i(y_i)     K times, f_i the cross-entropy of its own record
+    x   <- x + mean over S of (y_i - x)
+
+All devices have one record, so the mean has equal weights. ``fedavg-mlp`` has a perceptron of two layers on the
+device's own features. With one person a device, FedAvg of a GCN has no edge to train on: ``fedavg-gnn`` is that method
+with the neighbours' representations, which go through the server.
 """
 
 from __future__ import annotations

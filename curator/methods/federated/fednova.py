@@ -1,4 +1,11 @@
-"""FedNova: FedAvg of devices that take unequal numbers of local steps, each update divided by its number."""
+"""FedNova: FedAvg of devices that take unequal numbers of local steps, each update divided by its number.
+
+Wang et al. 2020, https://arxiv.org/abs/2007.07481. In each round device i takes t_i steps, and
+
+    x <- x + t (mean over the devices of (y_i - x) / t_i),    t = mean of t_i.
+
+Where all numbers are equal this is FedAvg.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""FedProx: FedAvg with a proximal term in the loss of a device."""
+"""FedProx: FedAvg with a proximal term in the loss of a device (Li et al. 2020, https://arxiv.org/abs/1812.06127).
+
+A device takes its local steps on f_i(y) + mu / 2 |y - x|^2 in place of f_i(y), with x the server's weights of the
+round. The rest is :mod:`ldpsim.curator.methods.federated.fedavg`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Isolate: every training device trains alone."""
+"""Isolate: every training device trains a perceptron alone, and sends nothing. The reference of federated methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""LDP-FedAvg: FedAvg of updates that each device makes private itself."""
+"""LDP-FedAvg: FedAvg of updates that each device clips, and makes private by Gaussian noise before it sends them.
+
+Device i sends u_i min(1, C / |u_i|) + N(0, s^2 I), with u_i = y_i - x and C the clipping norm. s is the smallest
+deviation for which one report is (epsilon, delta)-private (Balle and Wang 2018, https://arxiv.org/abs/1805.06530), as
+two clipped updates are 2 C apart at most. The server takes the mean (:mod:`ldpsim.curator.methods.federated.fedavg`).
+"""
 
 from __future__ import annotations
 

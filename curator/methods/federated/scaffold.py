@@ -1,4 +1,13 @@
-"""SCAFFOLD: FedAvg whose local steps are corrected for the difference between devices."""
+"""SCAFFOLD: FedAvg whose local steps are corrected for the difference between devices.
+
+Karimireddy et al. 2020, https://arxiv.org/abs/1910.06378, with option II and a global step size of 1. With the
+control variates c of the server and c_i of device i, all 0 at first:
+
+    y_i  <- y_i - lr (grad f_i(y_i) - c_i + c)       K times, from y_i = x
+    c_i' =  c_i - c + (x - y_i) / (K lr)             option II
+    x    <- x + mean over the sampled devices of (y_i - x)
+    c    <- c + (sum over the sampled devices of (c_i' - c_i)) / (number of all devices)
+"""
 
 from __future__ import annotations
 

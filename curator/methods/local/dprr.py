@@ -1,4 +1,21 @@
-"""DPRR: reported ones, thinned to the reported degrees."""
+"""DPRR: reported ones, thinned to the reported degrees.
+
+Degree-preserving randomised response (Hidano and Murakami 2022, https://arxiv.org/abs/2202.10209), in the form of
+Blink's comparison. Device i reports its degree with Laplace noise for eps_1 = share eps, d~_i, and its row of n - 1
+bits by randomised response for eps_2 = (1 - share) eps, which keeps a bit with probability p = e^eps_2 / (1 + e^eps_2). Each
+reported 1 survives with probability
+
+    q_i = d~_i / (d~_i (2 p - 1) + (n - 1) (1 - p)),    clipped to [0, 1],
+
+so that about d~_i remain: i reports d_i p + (n - 1 - d_i) (1 - p) ones on average. In the paper the device thins its
+row itself. Thinning reads only the two reports, so the curator does it here, at the same loss and with the same
+distribution of the graph. The random seed is a hash of the reports: the same reports give the same graph.
+
+Each surviving 1 is an edge. ``direction="outgoing"`` (the default) carries features from the
+reporting device to the reported one, which gives the accuracies published in Blink's
+comparison. ``incoming`` carries them the other way, as the other baselines do. ``both``
+makes the edge undirected, which is more accurate than either (docs/results/blink.md).
+"""
 
 from __future__ import annotations
 
@@ -27,24 +44,6 @@ DIRECTIONS = ("outgoing", "incoming", "both")
 @dataclass(frozen=True)
 class DPRR(LinkMethod):
     """Reported ones, thinned to the reported degrees.
-
-    Degree-preserving randomised response (Hidano and Murakami 2022, https://arxiv.org/abs/2202.10209).
-
-    The form is that of Blink's comparison. Device i reports its degree with Laplace noise for
-    eps_1 = share eps, d~_i, and its row by randomised response for eps_2 = (1 - share) eps, which
-    keeps a bit with probability p.
-    Each reported 1 survives with probability
-
-        q_i = d~_i / (d~_i (2 p - 1) + (n - 1) (1 - p)),    clipped to [0, 1],
-
-    so that about d~_i remain. In the paper the device thins its row itself. Thinning reads only
-    the two reports, so the curator does it here, at the same loss and with the same distribution
-    of the graph. The random seed is a hash of the reports: the same reports give the same graph.
-
-    Each surviving 1 is an edge. ``direction="outgoing"`` (the default) carries features from the
-    reporting device to the reported one, which gives the accuracies published in Blink's
-    comparison. ``incoming`` carries them the other way, as the other baselines do. ``both``
-    makes the edge undirected, which is more accurate than either (docs/results/blink.md).
 
     Args:
         degree_share: Share of epsilon for the degree, in (0, 1).

@@ -1,4 +1,14 @@
-"""LDPGCN."""
+"""LDPGCN: the largest entries of a noisy adjacency matrix.
+
+L-DPGCN: the Laplace graph of DPGCN (Wu et al. 2022, https://arxiv.org/abs/2108.06504) made local, as in Blink's
+comparison. With eps_a = (1 - share) eps and eps_d = share eps (share .01, as in DPGCN), device i reports
+
+    B_ij = A_ij + Lap(1 / eps_a)  for each of the n - 1 others,     d~_i = d_i + Lap(1 / eps_d).
+
+The curator adds up the degrees, e = sum_i d~_i, and makes the e / 2 pairs with the largest (B_ij + B_ji) / 2 edges.
+This comes near the published accuracy; ranking the entries one by one does not (docs/results/blink.md). The reports
+are an n x n array at the curator.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +35,6 @@ _LEAST = -(1 << 31) + 1  # of a pair that nobody reported
 @dataclass(frozen=True)
 class LDPGCN(LinkMethod):
     """The largest entries of a noisy adjacency matrix.
-
-    L-DPGCN: the Laplace graph of DPGCN (Wu et al. 2022, https://arxiv.org/abs/2108.06504) made local, as in Blink's
-    comparison. Every device adds Laplace noise for eps_a = (1 - share) eps to each of the n - 1 bits of its row, and
-    reports its degree for eps_d = share eps (share .01, as in DPGCN). The curator adds up the degrees, which gives a
-    number of entries e, and makes the e / 2 pairs with the largest mean of both ends' numbers edges. This comes near
-    the published accuracy; ranking the entries one by one does not (docs/results/blink.md). The reports are an n x n
-    array at the curator.
 
     Args:
         count_share: Share of epsilon for the degrees, whose sum is the number of kept entries; in (0, 1).

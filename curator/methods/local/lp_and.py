@@ -1,4 +1,13 @@
-"""LP-AND: label propagation on the pairs that both ends report."""
+"""LP-AND: label propagation on the pairs whose every reported bit is 1; the null model of link methods.
+
+The AND graph has the pairs that every report calls an edge: both ends' bits, or the one there is. Over its matrix
+S = D^-1 A, the mean over neighbours, the labels of training people spread: Y <- S Y, (n, classes), with their labels
+put back in every step; a person that none reaches gets the most frequent class. Zhu and Ghahramani, Learning from
+Labeled and Unlabeled Data with Label Propagation, 2002 (technical report CMU-CALD-02-107).
+
+It has no features and no network. Any gain from features, or from a better estimate of the graph, must show above it.
+All of epsilon goes to the adjacency.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LPAnd(LinkMethod):
-    """Label propagation on the AND graph; features are not needed.
-
-    Null model: label propagation on the pairs whose every reported bit is 1.
-
-    Label propagation: Zhu and Ghahramani, Learning from Labeled and Unlabeled Data with Label
-    Propagation, 2002 (technical report CMU-CALD-02-107).
-
-    It has no features and no network. Any gain from features, or from a better estimate of the
-    graph, must show above it. All of epsilon goes to the adjacency.
-    """
+    """Label propagation on the AND graph; features are not needed."""
 
     public_scaling: str = unused("row-normalised")
 

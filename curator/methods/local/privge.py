@@ -1,11 +1,17 @@
 """PrivGE (Li et al., CIKM 2024, https://arxiv.org/abs/2310.11060), from the authors' code.
 
 On the devices (HDS): m of the d features are drawn without replacement, and each is reported by the
-square wave with epsilon / m. The graph and the labels are public.
+square wave with epsilon / m (:mod:`ldpsim.devices.mechanisms.window`). The graph and the labels are public.
 
-At the curator: a drawn entry becomes low + (high - low) (out + 1) / 2, the others 0. Then personalised
-PageRank, Z = sum_k alpha (1 - alpha)^k (D^(r-1) A D^-r)^k X', and a perceptron without biases on Z, in batches
-(:mod:`ldpsim.curator.learning.training`). Z is constant during the training.
+At the curator, with out in [-1, 1] the number that is reported of a drawn feature, and A the adjacency (n, n):
+
+    X'_ik  = low + (high - low) (out_ik + 1) / 2 of a drawn feature, 0 of the others                 (n, d)
+    Z      = sum_{k >= 0} alpha (1 - alpha)^k (D^(r-1) A D^-r)^k X'       personalised PageRank      (n, d)
+    h_1    = relu(drop(Z) W_1),   h_l = relu(drop(h_(l-1)) W_l) + h_(l-1)                            (n, hidden)
+    scores = drop(h_(L-1)) W_L                                                                       (n, classes)
+
+The perceptron has no biases, and a sum with the layer before wherever the widths agree. It is trained in batches of
+people on constant rows Z (:func:`ldpsim.curator.learning.training.train_in_batches`).
 
 The entries are biased: the square wave shrinks t by kappa, and only m of d features are drawn. The code
 undoes neither, which is ``debias=false``. By default the entries are the unbiased estimates, over the known standard

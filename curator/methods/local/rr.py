@@ -1,4 +1,17 @@
-"""RR and SymRR: a graph of the ones that randomised response reports."""
+"""RR and SymRR: a graph of the ones that randomised response reports.
+
+With the flip probability p = 1 / (1 + e^eps), each device i reports for every j
+
+    A~_ij = A_ij with probability 1 - p, else 1 - A_ij.
+
+``rr`` (Warner 1965, https://doi.org/10.1080/01621459.1965.10480775): everybody reports the whole list, and each
+reported 1 is a directed edge: i takes features from the nodes that it reported.
+
+``symrr`` (Imola et al. 2021, https://arxiv.org/abs/2010.08688), as in Blink's comparison: i reports about j < i alone
+(one-end reporting), and the report counts for both directions. So an edge loses eps and not 2 eps. The published code
+of the comparison draws both ends' bits and keeps the lower triangle and, by mistake, the diagonal above it. The lower
+triangle is meant, and is asked here.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +31,7 @@ from ldpsim.devices.mechanisms import RandomizedResponse
 
 @dataclass(frozen=True)
 class RR(LinkMethod):
-    """The graph of all reported ones.
-
-    Plain randomised response (Warner 1965, https://doi.org/10.1080/01621459.1965.10480775).
-
-    The network runs on the reports. Each reported 1 is a directed edge: i takes features from the nodes that it
-    reported.
-    """
+    """The graph of all reported ones."""
 
     spec = replace(
         LinkMethod.spec, name="rr", memory="edges",
@@ -40,15 +47,7 @@ class RR(LinkMethod):
 
 @dataclass(frozen=True)
 class SymRR(LinkMethod):
-    """The pairs whose larger id reported a 1.
-
-    Symmetric randomised response (Imola et al. 2021, https://arxiv.org/abs/2010.08688), as in Blink's comparison.
-
-    The report of one end of each pair counts for both directions. Only that end is asked (one-end
-    reporting), so an edge loses eps and not 2 eps. The published code of the comparison draws both
-    ends' bits and keeps the lower triangle and, by mistake, the diagonal above it. The lower
-    triangle is meant, and is asked here.
-    """
+    """The pairs whose larger id reported a 1."""
 
     spec = replace(
         LinkMethod.spec, name="symrr", memory="edges",

@@ -5,8 +5,8 @@ replacement (``mpm``), with epsilon for the whole vector. The graph and the labe
 
 At the curator, with A the adjacency without self-loops and x' the unbiased estimates:
 
-    H = shrink(D^-1 A X')                                NFR, "node feature regularisation"
-    Z = (1/K) sum_{k=1..K} S^k H                         HOA, "high-order aggregation"
+    H = shrink(D^-1 A X')                  (n, d)        NFR, "node feature regularisation"
+    Z = (1/K) sum_{k=1..K} S^k H           (n, d)        HOA, "high-order aggregation"
 
 and any two-layer network with SELU on Z. Differences between the code and the plain reading are settings:
 

@@ -1,10 +1,17 @@
 """GAP: an encoder without edges, noisy sums over K hops, and a classifier of all hops.
 
-Sajadmanesh, Shamsabadi, Bellet and Gatica-Perez 2023, https://arxiv.org/abs/2203.00949. X0 = S(encoder(x)), and
-Xk = S(A X(k-1) + noise) for k = 1 .. K, where S scales rows to norm 1 and A sums over in-neighbours without self-loops.
-Each noisy hop feeds the next. The classifier reads X0, which has no noise, beside the noisy hops. At the edge level the
-noise is in the hops alone. At the node level the encoder and the classifier are trained by private steps too, all under
-one noise multiplier.
+Sajadmanesh, Shamsabadi, Bellet and Gatica-Perez 2023, https://arxiv.org/abs/2203.00949. With S(X) the rows of X scaled
+to norm 1, A the adjacency (n, n) of in-neighbours without self-loops, and h hidden units:
+
+    X_0 = S(encoder(x))                                            (n, h), trained on labels with a head that is dropped
+    X_k = S(A X_(k-1) + N(0, s^2 D^2)),   k = 1 .. K               each noisy hop feeds the next
+    scores = classifier(X_0, X_1, .., X_K)                         (n, classes)
+
+D is the sensitivity of a sum (:mod:`ldpsim.curator.owner.privacy.aggregation`), s the noise multiplier. The classifier
+reads X_0, which has no noise, beside the noisy hops. At the edge level the noise is in the hops alone. At the node
+level the encoder and the classifier are trained by private steps (:mod:`ldpsim.curator.owner.aggregation.training`), all
+under one noise multiplier. :mod:`ldpsim.curator.methods.owner.graph_owner` says where this differs from the public
+code.
 """
 
 from __future__ import annotations

@@ -3,11 +3,19 @@
 PATE: Papernot et al. 2017, https://arxiv.org/abs/1610.05755. As baselines for graphs: Olatunji,
 Funke and Khosla, https://arxiv.org/abs/2109.08907.
 
-Each private person is put into one of several disjoint parts by an independent draw. On each part
-a teacher is trained: GraphSAGE on the part's own edges, or a perceptron on features alone. Each
-teacher votes on every query, Laplace noise of scale 1 / lambda is added to each count, and the
-arg max is released. (The paper's published code re-initialises its teachers before they vote, and
-truncates the noise to integers. Neither is done here.)
+With T teachers, c classes and the public query nodes v:
+
+    part(i) ~ uniform over 1 .. T, for each private person i, independently
+    f_t     = a network trained on the people of part t: GraphSAGE on the part's own edges (``pate-g``),
+              or a perceptron d-h-h-c on features alone (``pate-m``)
+    n_j(v)  = number of teachers with argmax f_t(v) = j                          (queries, c)
+    y~_v    = argmax_j (n_j(v) + Lap(1 / lambda))
+
+and a student is trained on the public graph with the labels y~_v. A person who joins or leaves changes one teacher, so
+one vote of each query: two counts by 1 each, and a query loses 2 lambda at most.
+
+(The paper's published code re-initialises its teachers before they vote, and truncates the noise to integers. Neither
+is done here.) A teacher whose part has fewer than two people, or no label, does not vote.
 
 The draws are independent for a reason. If a shuffled list were cut into equal lengths, one person
 more or less would move *other* people into other parts, and several votes could change. Here all

@@ -1,12 +1,28 @@
-"""PrivGnn: a personalised teacher for every query. Algorithm 1: lines 2 to 7 are
-:mod:`ldpsim.curator.owner.teachers.answering`, line 8 :mod:`ldpsim.curator.owner.teachers.student`. Three differences
-from the printed algorithm or the published code; the original is available for each:
+"""PrivGnn: a personalised teacher for every query (Olatunji, Funke and Khosla, https://arxiv.org/abs/2109.08907).
+
+Algorithm 1, for a private graph of n people with features (n, d), a public graph, and the query nodes Q:
+
+    V^    = people drawn by independent Bernoulli(gamma) trials                             line 2
+    V_K   = the K people of V^ nearest to the query's features                              line 4
+    Phi_v = GraphSAGE, trained on the subgraph that V_K induces, with its labels      lines 5 and 6
+    y~_v  = argmax(Phi_v(v) + (eta_1 .. eta_c)),  eta_i ~ Lap(0, beta), beta = 1 / lambda   line 7
+    Phi   = GraphSAGE, trained on the public graph with the labels y~_v, v in Q             line 8
+
+Lines 2 to 6 are :mod:`ldpsim.curator.owner.teachers.answering`, line 7 :mod:`ldpsim.curator.owner.teachers.release`,
+line 8 :mod:`ldpsim.curator.owner.teachers.student`. Phi_v(v) is a posterior over the c classes. The loss of the labels
+is :mod:`ldpsim.curator.owner.privacy.label`; eqs. 3, 5 and 8 to 11 and Theorem 9 of the paper, which print another
+one, are :mod:`ldpsim.curator.owner.privacy.vector`.
+
+Three differences from the printed algorithm or the published code; the original is available for each:
 
 - Line 2 draws one sample; the paper's accounting is about a fresh one for each query.
   ``sampling="fresh"`` is the default. ``"once"`` is line 2 and is accounted as such.
 - Noise is added to the softmax posterior, as the text says. The published code adds it to the
   log-softmax, which is unbounded, so nothing is guaranteed: ``scores="log-posterior"``.
 - Only labels are released, so what holds is the loss of the label.
+
+The paper leaves open what a teacher does with a sample of fewer than K people, or without a label
+(:mod:`ldpsim.curator.owner.teachers.answering` has the rules), and the distance d(., .) of line 4, ``euclidean`` here.
 """
 
 from __future__ import annotations

@@ -1,9 +1,14 @@
 """ProGAP: K + 1 stages, each of which trains on one more noisy hop.
 
-Sajadmanesh and Gatica-Perez 2024, https://arxiv.org/abs/2304.08928. Stage 0 reads the own features. Before stage i the
-rows of base i - 1 are scaled to norm 1, summed over neighbours and get noise; the noisy sums are kept and are not
-scaled again. Stage i trains all bases so far with a head of its own. Only the noisy sums are fixed. At the node level
-there are K noisy hops and K + 1 private trainings under one noise multiplier.
+Sajadmanesh and Gatica-Perez 2024, https://arxiv.org/abs/2304.08928. Stage i has a base f_i and a head g_i; S and A are
+those of :mod:`ldpsim.curator.methods.owner.gap`, h the hidden units:
+
+    Z_0 = x                                                        (n, d), the own features
+    Z_i = A S(f_(i-1)(Z_(i-1))) + N(0, s^2 D^2),   i = 1 .. K      (n, h), fixed once they are drawn, and not scaled
+    scores_i = g_i(S([f_0(Z_0) .. f_i(Z_i)]))                      (n, classes)
+
+Stage i trains all bases so far, f_0 .. f_i, with a head of its own, on the labels. Only the noisy sums are fixed. The
+last stage predicts. At the node level there are K noisy hops and K + 1 private trainings under one noise multiplier.
 """
 
 from __future__ import annotations

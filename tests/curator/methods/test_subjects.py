@@ -9,15 +9,16 @@ from docs.layers import imports
 from ldpsim.curator.methods import BUILT_IN
 
 ROOT = Path(ldpsim.__file__).parent / "curator" / "methods"
+FEDAVG_WITH_A_CHANGE = ("federated.fedprox", "federated.fednova", "federated.scaffold", "federated.isolate",
+                        "federated.dp_fedavg", "federated.ldp_fedavg")  # fmt: skip
 # Modules of methods that a method's module may name: its base, its ablation, or the methods whose reports it reads.
 ABOUT = {
     "local.hogs": {"local.blink"},  # topology=blink of the ablation, Section V-D
-    "local.feature_perturbation": {"local.hogs", "local.blink", "local.ldpgen"},  # Blink and LDPGen with HoGS's features
+    "local.feature_perturbation": {"local.hogs", "local.blink", "local.ldpgen"},  # with HoGS's features
     "local.sbp": {"local.blink", "local.dprr", "local.hogs", "local.lp_and", "local.lpgnn", "local.rgnn", "local.rr",
                   "local.solitude"},  # the reports of each of them
     "federated.silos": {"federated.fedprox"},  # silos with its term
-    **dict.fromkeys(("federated.fedprox", "federated.fednova", "federated.scaffold", "federated.isolate",
-                     "federated.dp_fedavg", "federated.ldp_fedavg"), {"federated.fedavg"}),  # FedAvg with a change
+    **{name: {"federated.fedavg"} for name in FEDAVG_WITH_A_CHANGE},
     "references.featfree": {"references.references"},
 }  # fmt: skip
 
