@@ -2,8 +2,8 @@
 
 Degree-preserving randomised response (Hidano and Murakami 2022, https://arxiv.org/abs/2202.10209), in the form of
 Blink's comparison. Device i reports its degree with Laplace noise for eps_1 = share eps, d~_i, and its row of n - 1
-bits by randomised response for eps_2 = (1 - share) eps, which keeps a bit with probability p = e^eps_2 / (1 + e^eps_2). Each
-reported 1 survives with probability
+bits by randomised response for eps_2 = (1 - share) eps, which keeps a bit with probability p = e^eps_2 / (1 + e^eps_2).
+Each reported 1 survives with probability
 
     q_i = d~_i / (d~_i (2 p - 1) + (n - 1) (1 - p)),    clipped to [0, 1],
 
