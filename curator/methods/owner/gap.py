@@ -10,8 +10,8 @@ to norm 1, A the adjacency (n, n) of in-neighbours without self-loops, and h hid
 D is the sensitivity of a sum (:mod:`ldpsim.curator.owner.privacy.aggregation`), s the noise multiplier. The classifier
 reads X_0, which has no noise, beside the noisy hops. At the edge level the noise is in the hops alone. At the node
 level the encoder and the classifier are trained by private steps
-(:mod:`ldpsim.curator.owner.aggregation.training`), all under one noise multiplier. :mod:`ldpsim.curator.methods.owner.graph_owner` says where this differs from the public
-code.
+(:mod:`ldpsim.curator.owner.aggregation.training`), all under one noise multiplier.
+:mod:`ldpsim.curator.methods.owner.graph_owner` says where this differs from the public code.
 """
 
 from __future__ import annotations

@@ -160,7 +160,8 @@ LOCAL = RunKind(plan, work, guarantee, reference, shuffled)
 def _of_one_attribute(repeat: Repeat, others: Others) -> Iterator[tuple[str, Predict]]:
     """Yield the predictions from answers about one attribute alone: about the graph, and about features."""
     setup, method = repeat.setup, cast(Any, repeat.setup.method)
-    methods = {attribute: replace(method, **half) for attribute, half in method.spec.halves.items()}
+    parameters = method.single_attribute_parameters()
+    methods = {attribute: replace(method, **values) for attribute, values in parameters.items()}
     if not setup.budget.volunteers or method in methods.values():  # it is such a method itself
         return
     for attribute, method in methods.items():
