@@ -99,7 +99,8 @@ def no_graph_reason(method: Method) -> str:
         return f"{name} reconstructs no graph: its devices report no edge to the curator"
     if spec.reads:
         return f"{name} reads the true records, so no graph is reconstructed"
-    return "" if cast(GraphMethod, method).rebuilds_graph() else f"{name} reconstructs no graph: no report names a neighbour"
+    rebuilt = cast(GraphMethod, method).rebuilds_graph()
+    return "" if rebuilt else f"{name} reconstructs no graph: no report names a neighbour"
 
 
 # ---- parts of several kinds ----------------------------------------------------------
