@@ -1,4 +1,4 @@
-"""Knowledge that a null model may use: no more than the curator of the method has."""
+"""Inputs that a null model may use: no more than the curator of the method has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.learning.ridge import Ridge, ridge
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.scaling import weighted_rows
@@ -27,21 +27,20 @@ MOST_TAUGHT = 100_000  # labelled people who teach a device's model of features;
 
 
 @dataclass(frozen=True, eq=False)
-class NullEvidence:
+class NullInputs:
     """Everything that a null model may use.
 
     Args:
         labels: Labels of training and validation people, as far as the curator has them, public or reported.
         split: Division of the people.
-        edges: int64 (2, m), each undirected edge once (:attr:`ldpsim.curator.evidence.evidence.Evidence.edges`). None
-        if the
-            curator has no pairs.
+        edges: int64 (2, m), each undirected edge once (:attr:`ldpsim.curator.knowledge.knowledge.Knowledge.edges`);
+            None if the curator has no pairs.
         features: (n, d), CSR or numpy: the public ones, or an unbiased estimate from the reports. None if the
             curator sees none.
         reported: Attributes of which it knows from answers (``adjacency``, ``features``, ``label``); others are
             public.
         volunteered: Whether ``features`` are those of volunteers alone.
-        taught_by_validation: Whether null models learn from validation labels too, because the method does.
+        uses_validation_labels: Whether null models learn from validation labels too, because the method does.
     """
 
     labels: LabelEvidence = field(repr=False)
@@ -50,23 +49,23 @@ class NullEvidence:
     features: Any = field(default=None, repr=False)
     reported: frozenset[str] = frozenset()
     volunteered: bool = False
-    taught_by_validation: bool = False
+    uses_validation_labels: bool = False
 
     @property
-    def teachers(self) -> IntArray:
+    def training_people(self) -> IntArray:
         """int64, sorted: people whose labels null models learn from."""
         split = self.split
-        return self.labels.with_label(np.sort(split.labelled) if self.taught_by_validation else split.train)
+        return self.labels.with_label(np.sort(split.labelled) if self.uses_validation_labels else split.train)
 
     @cached_property
     def ridge(self) -> Ridge:
         """Ridge regression on rows of length 1 of the features; features alone, and devices, read it."""
-        taught, features = self.teachers, self.features
+        taught, features = self.training_people, self.features
         rows = weighted_rows(np.asarray(features) if isinstance(features, Factored) else features)
         return ridge(rows, taught, self.labels.support(taught), self.labels.classes)
 
 
-def known_from_reports(reports: Reports, public: PublicKnowledge, *, nulls: bool = True) -> NullEvidence:
+def known_from_reports(reports: Reports, public: PublicKnowledge, *, nulls: bool = True) -> NullInputs:
     """Return the knowledge of a curator who has these reports.
 
     What is public is taken as it is, even if it was reported too. Features of volunteers alone are left out: they teach
@@ -78,7 +77,7 @@ def known_from_reports(reports: Reports, public: PublicKnowledge, *, nulls: bool
         nulls: Whether null models read it. Without them there are no edges, and no reported features of very many
             people: the model of features is fitted to a sample (:func:`sampled_people`).
     """
-    evidence = Evidence(reports, public)
+    knowledge = Knowledge(reports, public)
     features = public.features
     if tell_features(reports, public) and (nulls or not is_sampled(public.split)):
         features = estimated(reports)
@@ -88,8 +87,8 @@ def known_from_reports(reports: Reports, public: PublicKnowledge, *, nulls: bool
         "label": reports.labels is not None,
     }
     reported = frozenset(name for name, was_reported in attributes.items() if was_reported)
-    labels = evidence.labels.only(public.split.labelled)
-    return NullEvidence(labels, public.split, evidence.edges if nulls else None, features, reported)
+    labels = knowledge.labels.only(public.split.labelled)
+    return NullInputs(labels, public.split, knowledge.edges if nulls else None, features, reported)
 
 
 def tell_features(reports: Reports, public: PublicKnowledge) -> bool:
@@ -104,13 +103,13 @@ def is_sampled(split: Split) -> bool:
     return len(split.labelled) > MOST_TAUGHT
 
 
-def sampled_people(evidence: NullEvidence) -> IntArray:
+def sampled_people(inputs: NullInputs) -> IntArray:
     """int64, sorted: labelled people who teach the model of features; every k-th one where there are very many."""
-    people = evidence.labels.with_label(np.sort(evidence.split.labelled))
+    people = inputs.labels.with_label(np.sort(inputs.split.labelled))
     return people[:: max(1, -(-len(people) // MOST_TAUGHT))]
 
 
-def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> NullEvidence:
+def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> NullInputs:
     """Return the knowledge of an owner who reads parts of the raw data.
 
     Args:
@@ -118,7 +117,7 @@ def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> NullEvidence:
         reads: ``adjacency``, ``features`` and ``label``, or some of them (``reads`` of a reference).
     """
     labels = LabelEvidence(owned.labels, owned.facts.classes)
-    return NullEvidence(
+    return NullInputs(
         labels.only(owned.split.labelled if "label" in reads else np.zeros(0, np.int64)), owned.split,
         owned.edges if "adjacency" in reads else None, owned.features if "features" in reads else None,
     )  # fmt: skip

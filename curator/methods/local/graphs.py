@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.methods.base import (
     Graph,
 )
@@ -22,8 +22,8 @@ def labelled_graph(
     features: Any, edges: IntArray, weights: Any, notes: dict[str, Any], reports: Reports, public: PublicKnowledge
 ) -> Graph:
     """Return a graph with the labels that the curator has, reported or public."""
-    evidence = Evidence(reports, public)
-    return Graph(features, edges, weights, evidence.labels.labels, evidence.train, evidence.val, notes)
+    knowledge = Knowledge(reports, public)
+    return Graph(features, edges, weights, knowledge.labels.labels, knowledge.train, knowledge.val, notes)
 
 
 def reported_edges(ones: csr_array) -> IntArray:

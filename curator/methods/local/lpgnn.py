@@ -44,7 +44,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ldpsim.curator import options as o
-from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
 from ldpsim.curator.methods.base import BOTH_ENDS, Budget, Graph, LocalMethod, Question, spending
 from ldpsim.curator.methods.local.graphs import PUBLIC_GRAPH, reported_edges
@@ -175,10 +175,10 @@ class LPGNN(LocalMethod):
         matrix = self._kprop(reports.facts.n, edges)
         if self.version == "ccs":
             reports.needed("labels")
-        evidence = Evidence(reports, public)
-        labels, notes = evidence.labels, {"edges": edges.shape[1], "label_truth": evidence.labels.truth}
+        knowledge = Knowledge(reports, public)
+        labels, notes = knowledge.labels, {"edges": edges.shape[1], "label_truth": knowledge.labels.truth}
         features = smoothed(reports, matrix, self.k_x)
-        return ReportedGraph(features, edges, None, labels.labels, evidence.train, evidence.val, notes, labels)
+        return ReportedGraph(features, edges, None, labels.labels, knowledge.train, knowledge.val, notes, labels)
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str

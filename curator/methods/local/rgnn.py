@@ -56,7 +56,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ldpsim.curator import options as o
-from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.linear.propagation import both_directions
 from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, spending
 from ldpsim.curator.methods.local.graphs import PUBLIC_GRAPH
@@ -170,7 +170,7 @@ class RGNN(LocalMethod):
         if not isinstance(sampling, GRRFS):
             raise ValueError(f"rgnn reads a category of each feature, and {sampling.name} reports something else")
         reports.needed("labels")
-        evidence = Evidence(reports, public).labels
+        evidence = Knowledge(reports, public).labels
         mean, reported = neighbourhood_mean(public.facts.n, public.edges), reports.reported("features")
         if self.features == "reconstructed":
             features = estimate_features(codes, reported, sampling, mean, self.Kx)
