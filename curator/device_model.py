@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import softmax
 
-from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
+from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.linear.factored import Factored
-from ldpsim.curator.nulls.models import NullEvidence, estimated, is_sampled, sampled_people, tell_features
+from ldpsim.curator.nulls.inputs import NullInputs, estimated, is_sampled, sampled_people, tell_features
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
@@ -61,7 +61,7 @@ class DeviceModelInputs:
         reports: Reports of features of the sampled people, where ``evidence`` has no features of very many people.
     """
 
-    evidence: NullEvidence = field(repr=False)
+    evidence: NullInputs = field(repr=False)
     facts: PublicFacts
     shares: DoubleArray = field(repr=False)
     friends: FriendAffinity
@@ -69,7 +69,7 @@ class DeviceModelInputs:
     reports: Reports | None = field(default=None, repr=False)
 
     @cached_property
-    def sample(self) -> NullEvidence:
+    def sample(self) -> NullInputs:
         """Evidence of the people who teach the model of features."""
         evidence, features = self.evidence, self.evidence.features
         whole = not (is_sampled(evidence.split) or isinstance(features, Factored))
@@ -108,7 +108,7 @@ class DeviceModelInputs:
     def build_without_reports(self) -> DeviceModel | None:
         """Return the device model without reports; None where no label is in clear."""
         evidence, facts = self.evidence, self.facts
-        if evidence.labels.soft is not None or not len(evidence.teachers):
+        if evidence.labels.soft is not None or not len(evidence.training_people):
             return None
         own = None if "features" in evidence.reported else self.features
         everybody = own is not None and not evidence.volunteered
@@ -139,13 +139,13 @@ class DeviceModelInputs:
         return DeviceModel.of(scores, shares, None if own is None else own.model, saturation=SATURATION, **fields)
 
 
-def labelled_shares(evidence: NullEvidence) -> DoubleArray:
+def labelled_shares(evidence: NullInputs) -> DoubleArray:
     """float64 (classes,): shares of the classes among labelled people, one more person in each class."""
     people = evidence.labels.with_label(np.sort(evidence.split.labelled))
     return _counts(evidence.labels.estimates(people), evidence.labels.classes)
 
 
-def device_model_inputs(reports: Reports, public: PublicKnowledge, evidence: NullEvidence) -> DeviceModelInputs:
+def device_model_inputs(reports: Reports, public: PublicKnowledge, evidence: NullInputs) -> DeviceModelInputs:
     """Return what a device model is made of, from reports and public data.
 
     Args:
@@ -158,7 +158,7 @@ def device_model_inputs(reports: Reports, public: PublicKnowledge, evidence: Nul
         reported = evidence.reported - {"features"}
         evidence = replace(evidence, features=reports.features, reported=reported, volunteered=True)
     shares = labelled_shares(evidence)
-    friends = affinity_of_pairs(Evidence(reports, public), sampled_people(evidence), shares)
+    friends = affinity_of_pairs(Knowledge(reports, public), sampled_people(evidence), shares)
     public_friends = friends if public.edges is not None else FriendAffinity.of_homophily(ASSUMED, shares, "assumed")
     if evidence.volunteered and friends.source == "assumed":
         knowledge = volunteer_knowledge(reports, public)
@@ -173,15 +173,16 @@ def device_model_inputs(reports: Reports, public: PublicKnowledge, evidence: Nul
     return DeviceModelInputs(evidence, public.facts, shares, friends, public_friends, own)
 
 
-def _of_people(evidence: NullEvidence, people: IntArray, features: Any) -> NullEvidence:
+def _of_people(evidence: NullInputs, people: IntArray, features: Any) -> NullInputs:
     """Return the evidence of these labelled people alone."""
     train, val = (np.flatnonzero(np.isin(people, part)) for part in (evidence.split.train, evidence.split.val))
     return replace(evidence, labels=evidence.labels.of(people), split=Split(train, val, train[:0]), features=features)
 
 
-def model_of(evidence: NullEvidence, facts: PublicFacts) -> OwnModel | None:
+def model_of(evidence: NullInputs, facts: PublicFacts) -> OwnModel | None:
     """Return the model of features; None without features, or labels, that the curator has."""
-    if evidence.features is None or not facts.d or evidence.features.shape[1] != facts.d or not len(evidence.teachers):
+    known = evidence.features is not None and facts.d and evidence.features.shape[1] == facts.d
+    if not known or not len(evidence.training_people):
         return None
     if "features" in evidence.reported:
         return _of_estimates(evidence, facts)
@@ -190,7 +191,7 @@ def model_of(evidence: NullEvidence, facts: PublicFacts) -> OwnModel | None:
     return _with_prior(own_model(evidence.features[people], labels, facts), labels)
 
 
-def _of_estimates(evidence: NullEvidence, facts: PublicFacts) -> OwnModel:
+def _of_estimates(evidence: NullInputs, facts: PublicFacts) -> OwnModel:
     """Return the model whose weights are those of features alone; its exponents are fitted to validation labels.
 
     Rows of estimates have nearly one length, because most of it is noise. A device's own features have none.
@@ -205,8 +206,11 @@ def _of_estimates(evidence: NullEvidence, facts: PublicFacts) -> OwnModel:
     weights = fit.weights * (factors / np.sqrt(np.count_nonzero(factors) or 1))[:, None]
     unit = (facts.feature_high - facts.feature_low) / MOST_LEVELS
     means = fit.mean + (facts.feature_low - middle) @ weights
-    people = evidence.labels.with_label(evidence.split.val) if not evidence.taught_by_validation else evidence.teachers
-    scores = fit.left_out if evidence.taught_by_validation else fit.scores[people]
+    if evidence.uses_validation_labels:
+        people, scores = evidence.training_people, fit.left_out
+    else:
+        people = evidence.labels.with_label(evidence.split.val)
+        scores = fit.scores[people]
     labels = evidence.labels.of(people)
     pool = fit_pool({"ridge": SCALE * scores}, labels, np.arange(len(people)), prior={"ridge": 1.0})
     times = pool.exponents["ridge"] * SCALE
@@ -225,7 +229,7 @@ def _with_prior(own: OwnModel, labels: LabelEvidence) -> OwnModel:
     return OwnModel(model, own.levels, pool.log_probability)
 
 
-def _feature_class_probabilities(own: OwnModel, evidence: NullEvidence, facts: PublicFacts) -> DoubleArray:
+def _feature_class_probabilities(own: OwnModel, evidence: NullInputs, facts: PublicFacts) -> DoubleArray:
     """float64 (n, classes): distributions by features in clear."""
     scores = np.empty((facts.n, facts.classes))
     for start in range(0, facts.n, 1024):
@@ -236,13 +240,13 @@ def _feature_class_probabilities(own: OwnModel, evidence: NullEvidence, facts: P
     return softmax(scores, axis=1)
 
 
-def _tempered(log_probability: DoubleArray, evidence: NullEvidence) -> DoubleArray:
+def _tempered(log_probability: DoubleArray, evidence: NullInputs) -> DoubleArray:
     pool = fit_pool({"method": log_probability}, evidence.labels, evidence.labels.with_label(evidence.split.val),
                     prior={"method": 1.0})  # fmt: skip
     return pool.log_probability
 
 
-def _by_class(predictions: IntArray, evidence: NullEvidence) -> DoubleArray:
+def _by_class(predictions: IntArray, evidence: NullInputs) -> DoubleArray:
     """float64 (n, classes): shares of the labels of validation people of whom the method says the same."""
     people, classes = evidence.labels.with_label(evidence.split.val), evidence.labels.classes
     label_counts = np.zeros((classes, classes))

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ldpsim.curator.evidence.evidence import Evidence, reported_links
+from ldpsim.curator.knowledge.knowledge import Knowledge, reported_links
 from ldpsim.curator.links.class_affinity import labelled_edges
-from ldpsim.curator.nulls.models import is_sampled
+from ldpsim.curator.nulls.inputs import is_sampled
 from ldpsim.curator.reports.rows import flipped_rows
 from ldpsim.curator.votes.volunteer_knowledge import ASSUMED
 from ldpsim.devices.array_types import DoubleArray, IntArray
@@ -50,25 +50,25 @@ class FriendAffinity:
         return FriendAffinity(affinity(homophily, shares), homophily, source)
 
 
-def affinity_of_pairs(evidence: Evidence, people: IntArray, shares: DoubleArray) -> FriendAffinity:
+def affinity_of_pairs(knowledge: Knowledge, people: IntArray, shares: DoubleArray) -> FriendAffinity:
     """Return the affinity by public or reported pairs; the assumed one where there are none.
 
     Args:
-        evidence: Reports and public data.
+        knowledge: Reports and public data.
         people: int64, sorted: the labelled people, or a sample of them, whose pairs count.
         shares: float64 (classes,): shares of the classes among people.
     """
-    reports, public = evidence.reports, evidence.public
+    reports, public = knowledge.reports, knowledge.public
     assumed = FriendAffinity.of_homophily(ASSUMED, shares, "assumed")
     if public.edges is None and (reports is None or flipped_rows(reports) is None):
         return assumed
-    labels = evidence.class_estimates(people)
+    labels = knowledge.class_estimates(people)
     if public.edges is None and reports is not None and is_sampled(public.split):
         among = reports.of_people(people, "adjacency")
         square = among.with_arrays(adjacency=among.needed("adjacency")[:, people])
         links, labels = reported_links(square), labels[people]
     else:
-        links = evidence.links
+        links = knowledge.links
     edges, _ = labelled_edges(links, labels)
     total = edges.sum()
     if total <= 0:

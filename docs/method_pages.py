@@ -26,7 +26,7 @@ from docs.docstrings import structured
 from ldpsim.cli import words
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import BUILT_IN, Method, find
-from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.curator.methods.owner.owner import LabelAnswers
 from ldpsim.curator.methods.parameters import beside_words
 from ldpsim.curator.names import paper_name

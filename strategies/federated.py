@@ -25,8 +25,9 @@ from flwr.serverapp.strategy import (
 
 from ldpsim.curator.draws import derive
 from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.methods.federated.fedavg import Federated, FedNova
-from ldpsim.curator.methods.federated.private import DPFedAvg
+from ldpsim.curator.methods.federated.dp_fedavg import DPFedAvg
+from ldpsim.curator.methods.federated.federated import Federated
+from ldpsim.curator.methods.federated.fednova import FedNova
 from ldpsim.devices.federated.exchange import read_representation
 from ldpsim.devices.federated.messages import QuestionGroup, RoundAnswers, RoundQuestions
 from ldpsim.devices.federated.wire import EXCHANGE_TYPE, STEPS, WEIGHTS, record_of, round_content, weights_record

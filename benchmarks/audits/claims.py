@@ -24,7 +24,8 @@ from benchmarks.audits.accountants import TABLE as ACCOUNTANTS
 from benchmarks.study import read_rows, write_rows
 from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser
-from ldpsim.curator.owner.privacy.label import label_epsilon, rdp_epsilon
+from ldpsim.curator.owner.privacy.label import label_epsilon
+from ldpsim.curator.owner.privacy.vector import rdp_epsilon
 from ldpsim.curator.shown import loss_in_table, shown_bound, shown_loss
 from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.mechanisms import gaussian

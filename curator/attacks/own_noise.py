@@ -7,7 +7,7 @@ on earlier rounds.
   Roth and Su 2022, Corollary 2), whose curve is exact (Balle and Wang 2018, Theorem 8).
 - Laplace noise of scale b on each coordinate, D in the L1 norm, a = D / b. One round has
   delta(eps) = 1 - e^((eps - a) / 2) for eps <= a, so epsilon(delta) = a + 2 ln(1 - delta): exact. More rounds are
-  composed on a grid of losses, which rounds up (:func:`~ldpsim.curator.owner.privacy.label.laplace_epsilon`): a
+  composed on a grid of losses, which rounds up (:func:`~ldpsim.curator.owner.privacy.vector.laplace_epsilon`): a
   bound. At delta 0 it is T a, exact.
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ldpsim.curator.owner.privacy.label import laplace_epsilon
+from ldpsim.curator.owner.privacy.vector import laplace_epsilon
 from ldpsim.devices.mechanisms import gaussian, round_up
 
 GAUSSIAN, LAPLACE = "gaussian", "laplace"

@@ -33,7 +33,7 @@ from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, within
 from ldpsim.curator.methods.owner.owner import LabelAnswers, OwnerMethod
 from ldpsim.curator.owner.aggregation.sums import HandedLists, noisy_sums
 from ldpsim.curator.owner.privacy.graph_account import EDGE, GraphRelease
-from ldpsim.curator.owner.teachers.answering import noisy_labels
+from ldpsim.curator.owner.teachers.release import noisy_labels
 from ldpsim.devices.array_types import DoubleArray
 from ldpsim.devices.mechanisms import gaussian
 

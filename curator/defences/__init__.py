@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.defences.degree import Defence as Defence
-from ldpsim.curator.defences.degree import Notes, clip_degrees, implausible_degrees, keep_agreed, nobody
+from ldpsim.curator.defences.agreement import keep_agreed
+from ldpsim.curator.defences.defence import Defence as Defence
+from ldpsim.curator.defences.defence import Notes, nobody
+from ldpsim.curator.defences.degree import clip_degrees, implausible_degrees
 from ldpsim.curator.defences.duplicates import duplicated
 from ldpsim.curator.names import nearest
 from ldpsim.curator.reports.exclusion import silenced

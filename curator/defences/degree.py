@@ -1,15 +1,4 @@
-"""Base of the defences: a verdict on people, and a change of reports.
-
-A defence reads reports alone. It never learns who lies. Its level is the
-probability that one honest person is flagged, whatever the data of that person and of everybody else,
-if all others are honest too.
-
-Exact tails of the counts and of the noise that the defences test.
-
-Among k true bits and N - k false ones, each reported as 1 with probability h if it is true and f if it is false, the
-number of ones is the sum of two binomials, Bin(k, h) + Bin(N - k, f). Its law is the convolution of the two.
-
-Degrees against the row of the same person, and against public caps.
+"""Degrees against the row of the same person, and against public caps.
 
 **Judged.** A noisy degree leaves a range of degrees. The ones that both ends report are Bin(k, p^2) + Bin(N - k, q^2)
 for a degree k and N others who reported, and a liar cannot raise them alone. A person is flagged if no k of the range
@@ -18,86 +7,20 @@ number of others) is a lie by itself.
 
 **Changed.** Degrees and group degrees are clipped to public caps and the reach of their noise beyond them: honest
 reports stay as they are.
-
-Both ends of a pair must agree: a one-sided claim is dropped.
-
-Two reports about a pair multiply the odds of an edge by e^(2 w) if both are 1, by 1 if they differ, and by
-e^(-2 w) if both are 0, where w is the log-odds of one reported bit (``Mechanism.evidence``). A claim that the other
-end denies therefore says nothing, and the odds stay those of the prior. Without other knowledge these are far below
-1: the pair is no edge. A prior from features or degrees can be made by a liar. So the rule here does not ask it: a 1
-that the other end does not confirm becomes a 0 before any method reads the row. The same holds for a claim about
-a person who did not report.
-
-A fake claim about an honest person then counts with the probability of a flip. A true edge between honest people is
-kept with probability (1 - flip)^2, which is the cost. Rows of which each pair has one reporter (``one-end``) stay
-as they are: there is nothing to compare.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpsim.curator.defences.defence import Notes, nobody, noisy_counts, silent_on
+from ldpsim.curator.defences.tails import largest_noise, tails
 from ldpsim.curator.reports.pairs import agreed_ones
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import FlippedRows, flipped_rows
-from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
-from ldpsim.devices.mechanisms.counts import GroupDegrees, NoisyCounts
-
-Notes = dict[str, Any]  # JSON values, for result.json
-Judge = Callable[[Reports, float], tuple[BoolArray, Notes]]
-Mend = Callable[[Reports, float], tuple[Reports, Notes]]
-
-
-@dataclass(frozen=True)
-class Defence:
-    """One defence.
-
-    Args:
-        judge: Flags people, bool (n,), at a level for one honest person; None: it flags nobody.
-        mend: Changes reports, at the same level; None: it changes none.
-    """
-
-    judge: Judge | None = field(default=None, repr=False)
-    mend: Mend | None = field(default=None, repr=False)
-
-
-def noisy_counts(reports: Reports, field: str) -> NoisyCounts | None:
-    """Return the mechanism of a field's numbers; None where there are none, or where the noise is another."""
-    mechanism = None if field not in reports.arrays else reports.source(field)
-    return mechanism if isinstance(mechanism, NoisyCounts) else None
-
-
-def nobody(reports: Reports) -> BoolArray:
-    """bool (n,), False for everybody."""
-    return np.zeros(reports.facts.n, np.bool_)
-
-
-def silent_on(what: str) -> Notes:
-    """Return the note of a defence that finds nothing to work on."""
-    return {"not_used": f"the reports hold no {what}"}
-
-
-def tails(true: int, false: int, hit: float, false_hit: float) -> tuple[FloatArray, FloatArray]:
-    """float64 (true + false + 1,) each: probabilities of so many ones or more, and of so many or fewer."""
-    from scipy.stats import binom  # imported where it is needed: the import takes as long as a small run
-
-    law = np.convolve(binom.pmf(np.arange(true + 1), true, hit), binom.pmf(np.arange(false + 1), false, false_hit))
-    return law[::-1].cumsum()[::-1], law.cumsum()
-
-
-def largest_noise(t: int, s: int, level: float) -> int:
-    """Return the smallest L with Pr[Z > L] <= level, for discrete Laplace noise Z of scale t/s."""
-    rate = s / t
-    # Pr[Z > L] = a^(L + 1) / (1 + a), a = e^-rate
-    exact = (-math.log(level) - math.log1p(math.exp(-rate))) / rate - 1
-    return max(0, math.ceil(exact))
-
+from ldpsim.devices.array_types import BoolArray, IntArray
+from ldpsim.devices.mechanisms.counts import GroupDegrees
 
 _WHAT = "degrees or group degrees"
 
@@ -205,18 +128,3 @@ def _caps_of_groups(reports: Reports, level: float) -> tuple[int, NDArray[np.int
 
 def _beyond_caps(counts: NDArray[np.int64], low: int, high: NDArray[np.int64]) -> BoolArray:
     return np.asarray(((counts < low) | (counts > high)).any(axis=1))
-
-
-def keep_agreed(reports: Reports, level: float) -> tuple[Reports, Notes]:
-    """Drop every 1 that the other end does not confirm."""
-    del level
-    ones = reports.adjacency
-    if ones is None:
-        return reports, silent_on("row of bits")
-    if reports.source("adjacency").reporting == "one-end":
-        return reports, {"not_used": "one end alone reports each pair"}
-    agreed = agreed_ones(ones)
-    return reports.with_arrays(adjacency=agreed), {
-        "dropped_claims": int(ones.nnz - agreed.nnz),
-        "kept": int(agreed.nnz),
-    }

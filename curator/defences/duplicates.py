@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
-from ldpsim.curator.defences.degree import Notes, nobody, silent_on
+from ldpsim.curator.defences.defence import Notes, nobody, silent_on
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import flipped_rows
 from ldpsim.devices.array_types import BoolArray

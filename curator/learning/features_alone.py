@@ -1,4 +1,4 @@
-"""Perceptron on features alone: the null model of every method that sees features, and a component of node evidence."""
+"""Perceptron on features alone: a null model, and a component of the posterior from features."""
 
 from __future__ import annotations
 

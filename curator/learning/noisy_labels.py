@@ -52,7 +52,7 @@ class LabelNoise:
     """Noise of the reported labels, and its removal.
 
     Args:
-        labels: Evidence of them; p and q are its ``truth`` and ``lie``.
+        labels: Knowledge of them; p and q are its ``truth`` and ``lie``.
         matrix: S, float32 CSR (n, n).
         hops: K.
         by_loss: Choose the epoch of the smallest validation loss instead (labels in clear).

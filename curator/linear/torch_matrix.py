@@ -1,7 +1,4 @@
-"""Constant matrices that multiply a network's variables from the left: dense, sparse, or a product.
-
-Dropout with a generator of its own.
-"""
+"""Constant matrices that multiply a network's variables from the left: dense, sparse, or a product."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array, issparse
 from torch import Tensor
-from torch.nn import functional
 
 from ldpsim.curator.linear.factored import Factored, MeanOfHops, PackedBits
 
@@ -290,38 +286,3 @@ def _to_torch(rows: csr_array, device: torch.device) -> Tensor:
         warnings.simplefilter("ignore")  # "sparse CSR is in beta"
         starts, columns, values = (torch.from_numpy(part) for part in (rows.indptr, rows.indices, rows.data))
         return torch.sparse_csr_tensor(starts, columns, values, size=rows.shape).to(device)
-
-
-_DRAWN_AT_ONCE = 1 << 15  # numbers that stay in a core's cache
-
-
-class Dropout:
-    """Set a share of the entries to 0, and divide the others by the share that is kept.
-
-    The values are those of ``functional.dropout`` with the same state of the generator, in half the time: PyTorch draws
-    them one by one on a CPU, unless it lets MKL draw (Intel).
-
-    Args:
-        share: Share of entries that are dropped, in [0, 1).
-        generator: Of a CPU; None for other devices: PyTorch's own dropout and state.
-
-    >>> dropped = Dropout(0.5, torch.Generator().manual_seed(1))(torch.ones(1000))
-    >>> sorted(set(dropped.tolist()))
-    [0.0, 2.0]
-    """
-
-    def __init__(self, share: float, generator: torch.Generator | None) -> None:
-        self.share, self.generator = share, generator
-
-    def __call__(self, values: Tensor) -> Tensor:
-        """float32, the shape of the values: they, times 0 or 1 / (1 - share)."""
-        if self.generator is None:
-            return functional.dropout(values, self.share)
-        if not self.share:
-            return values
-        rest = 1 - self.share
-        noise = torch.empty(values.shape)
-        drawn = torch.empty(min(_DRAWN_AT_ONCE, noise.numel()), dtype=torch.float64)
-        for part in torch.split(noise.view(-1), _DRAWN_AT_ONCE):
-            part.copy_(drawn[: len(part)].uniform_(generator=self.generator).lt_(rest)).div_(rest)
-        return values * noise

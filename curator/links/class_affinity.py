@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.curator.links.belief_propagation import Beliefs, Pairs
-from ldpsim.curator.links.link_evidence import LinkEvidence
+from ldpsim.curator.links.link_likelihood import LinkLikelihood
 from ldpsim.devices.array_types import FloatArray
 
 LEAST = 0.02  # of a rate: no pair of classes is impossible
@@ -49,7 +49,7 @@ class ClassCounts:
 
 
 def labelled_counts(
-    evidence: LinkEvidence, classes_of: FloatArray, activity: FloatArray, density: float
+    evidence: LinkLikelihood, classes_of: FloatArray, activity: FloatArray, density: float
 ) -> ClassCounts:
     """Count edges between labelled people.
 
@@ -66,7 +66,7 @@ def labelled_counts(
     return ClassCounts(edges, noise, expected)
 
 
-def labelled_edges(evidence: LinkEvidence, classes_of: FloatArray) -> tuple[FloatArray, FloatArray]:
+def labelled_edges(evidence: LinkLikelihood, classes_of: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return N and the variance of N that does not come from the edges; arguments as :func:`labelled_counts`."""
     resolution, false_hit = evidence.resolution, evidence.false_hit
     hits = _both(evidence.ends_by(classes_of))
@@ -86,7 +86,7 @@ def labelled_edges(evidence: LinkEvidence, classes_of: FloatArray) -> tuple[Floa
 
 
 def believed_counts(
-    evidence: LinkEvidence, pairs: Pairs, beliefs: Beliefs, own: FloatArray, affinity: FloatArray,
+    evidence: LinkLikelihood, pairs: Pairs, beliefs: Beliefs, own: FloatArray, affinity: FloatArray,
     activity: FloatArray, density: float,
 ) -> ClassCounts:  # fmt: skip
     """Count edges by the beliefs of everybody.
@@ -122,7 +122,7 @@ def edge_probability(pairs: Pairs, beliefs: Beliefs, own: FloatArray | None, aff
     Args:
         pairs: The pairs.
         beliefs: Their messages.
-        own: Evidence of the own labels; None leaves it out, so that labelled people are like all others.
+        own: Knowledge of the own labels; None leaves it out, so that labelled people are like all others.
         affinity: Om.
     """
     probability = np.empty(len(pairs.left))

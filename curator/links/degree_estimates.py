@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.curator.links.link_evidence import LinkEvidence
+from ldpsim.curator.links.link_likelihood import LinkLikelihood
 from ldpsim.devices.array_types import FloatArray
 
 _LEAST_SPREAD = 0.01  # s2 / mu
@@ -65,7 +65,7 @@ class Moments:
         return np.maximum(1 + weight * (degree / self.mean - 1), _LEAST_ACTIVITY)
 
 
-def moments(evidence: LinkEvidence) -> Moments:
+def moments(evidence: LinkLikelihood) -> Moments:
     """Estimate edges, density and degrees."""
     n, resolution = evidence.n, evidence.resolution
     partners = evidence.partners
@@ -84,7 +84,7 @@ def moments(evidence: LinkEvidence) -> Moments:
     return Moments(edges, density, np.where(heard, degree, mean), weight, scale / resolution, mean)
 
 
-def _variance(evidence: LinkEvidence, density: float) -> FloatArray:
+def _variance(evidence: LinkLikelihood, density: float) -> FloatArray:
     """float64 (3,): variance of the membership of S, given the graph, of a random pair with 0, 1 or 2 reports."""
     hit, false_hit = evidence.hit, evidence.false_hit
     return density * hit * (1 - hit) + (1 - density) * false_hit * (1 - false_hit)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.curator.links.link_evidence import LinkEvidence
+from ldpsim.curator.links.link_likelihood import LinkLikelihood
 from ldpsim.devices.array_types import FloatArray, IntArray
 
 SAMPLE = 60_000
@@ -47,7 +47,7 @@ class Sample:
     strength: FloatArray = field(repr=False)
 
 
-def sample_pairs(evidence: LinkEvidence, seed: int, size: int = SAMPLE) -> Sample:
+def sample_pairs(evidence: LinkLikelihood, seed: int, size: int = SAMPLE) -> Sample:
     """Draw pairs of different people, each pair equally likely."""
     n = evidence.n
     rng = np.random.default_rng(seed)

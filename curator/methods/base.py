@@ -87,6 +87,18 @@ class GraphMethod(Method):
 
         return train(graph, settings=settings, classes=classes, seed=seed, device=device)
 
+    def rebuilds_graph(self) -> bool:
+        """Return whether it estimates edges."""
+        return True
+
+    def single_attribute_parameters(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return, by attribute, the parameters with which reports are about this attribute alone.
+
+        Beside volunteers, a report about several attributes has null models that ask in this way: the rest was worth
+        the difference.
+        """
+        return {}
+
 
 class LocalMethod(GraphMethod):
     """A method whose devices report under local differential privacy to an untrusted curator."""

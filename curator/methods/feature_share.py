@@ -4,7 +4,7 @@ Links are worth their budget up to a point. A pair that both ends report weighs 
 one end reports eps_a; it is believed once this exceeds the log-odds of a pair without a report, about ln n. So
 
     eps_links = (ln n + MARGIN) / reports of a pair,      rest = eps - eps_links
-    eps_f     = rest, if the reports can then tell classes apart:  tanh(rest / 2)^2 sqrt(d L / C) >= EVIDENCE
+    eps_f     = rest, if the reports can then tell classes apart:  tanh(rest / 2)^2 sqrt(d L / C) >= LEAST_SIGNAL
     share     = eps_f / eps,                              else 0: features are not asked at all
 
 A 1-bit report with eps_f keeps tanh(eps_f / 2)^2 of a feature's squared signal. Class means of d columns are
@@ -21,7 +21,7 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import Reporting
 
 MARGIN = 2.75  # log-odds that a reported pair shall have beyond ln n
-EVIDENCE = 100.0  # least evidence of all features for which they are asked
+LEAST_SIGNAL = 100.0  # of all features, for which they are asked
 _MOST = 0.9  # the links keep a part of every budget
 
 
@@ -42,5 +42,5 @@ def feature_share(facts: PublicFacts, labels: int, epsilon: float, reporting: Re
     rest = epsilon - of_links
     if rest <= 0 or not facts.d or not facts.classes:
         return 0.0
-    evidence = math.tanh(rest / 2) ** 2 * math.sqrt(facts.d * labels / facts.classes)
-    return round(min(rest / epsilon, _MOST), 2) if evidence >= EVIDENCE else 0.0
+    signal = math.tanh(rest / 2) ** 2 * math.sqrt(facts.d * labels / facts.classes)
+    return round(min(rest / epsilon, _MOST), 2) if signal >= LEAST_SIGNAL else 0.0

@@ -48,11 +48,8 @@ class MethodSpec:
         auto_share: Whether features may go unasked, and ``--feature-share auto`` is the default.
         reads: Attributes of the true records that it reads in place of reports.
         in_batches: Whether people are asked in batches, and the questions of a batch follow from earlier reports.
-        rebuilds_graph: Whether it estimates edges.
         learns_from_validation: Whether it learns from validation labels, and does not only choose by them. Its null
             models then learn from these labels too.
-        halves: Attribute -> parameters with which answers are about this attribute alone. Beside volunteers, an answer
-            about several attributes has null models that ask in this way: the rest was worth the difference.
         own_budget: Parameter that sets how much it learns of a person, and its symbol in a table; None: it is epsilon.
         memory: Kind of its rule of memory (:mod:`ldpsim.curator.methods.memory`).
     """
@@ -82,9 +79,7 @@ class MethodSpec:
     auto_share: bool = False
     reads: tuple[str, ...] = ()
     in_batches: bool = False
-    rebuilds_graph: bool = True
     learns_from_validation: bool = False
-    halves: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     own_budget: tuple[str, str] | None = None
     memory: str = "reports"
 

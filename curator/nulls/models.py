@@ -1,184 +1,52 @@
-"""Knowledge that a null model may use: no more than the curator of the method has.
+"""Null models: a class for everybody from the labels alone, from the graph alone, from the features alone.
 
-Null models: a class for everybody from the labels alone, from the graph alone, from the features alone.
-
-A method has gained something only if it is above all of them. They see what its curator sees (:class:`NullEvidence`),
+A method has gained something only if it is above all of them. They see what its curator sees (:class:`NullInputs`),
 the same reports and the same split. They learn from training labels, and from validation labels where the method
-does (:attr:`NullEvidence.teachers`). Elsewhere validation labels only choose.
+does (:attr:`NullInputs.training_people`). Elsewhere validation labels only choose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array, issparse
+from scipy.sparse import csr_array, issparse
 
-from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.feature_posterior import feature_posterior
 from ldpsim.curator.learning.features_alone import fit_perceptron
 from ldpsim.curator.learning.logistic import logistic_scores
-from ldpsim.curator.learning.node_evidence import node_evidence
-from ldpsim.curator.learning.ridge import Ridge, ridge
-from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.free_rows import free_rows
 from ldpsim.curator.linear.propagation import adjacency_matrix, both_directions, label_propagation
 from ldpsim.curator.linear.scaling import weighted_rows
+from ldpsim.curator.nulls.inputs import NullInputs
 from ldpsim.curator.nulls.link import MOST_PEOPLE, link
-from ldpsim.curator.owned import OwnedGraph
-from ldpsim.curator.reports.estimates import packed_estimates, smoothed
-from ldpsim.curator.reports.frequency_estimation import estimate_features
-from ldpsim.curator.reports.labels import LabelEvidence
-from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
-from ldpsim.devices.facts import PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRRFS, OneBit
-
-MOST_TAUGHT = 100_000  # labelled people who teach a device's model of features; more cost time alone
+from ldpsim.devices.facts import Split
 
 
-@dataclass(frozen=True, eq=False)
-class NullEvidence:
-    """Everything that a null model may use.
-
-    Args:
-        labels: Labels of training and validation people, as far as the curator has them, public or reported.
-        split: Division of the people.
-        edges: int64 (2, m), each undirected edge once (:attr:`ldpsim.curator.evidence.evidence.Evidence.edges`). None
-        if the
-            curator has no pairs.
-        features: (n, d), CSR or numpy: the public ones, or an unbiased estimate from the reports. None if the
-            curator sees none.
-        reported: Attributes of which it knows from answers (``adjacency``, ``features``, ``label``); others are
-            public.
-        volunteered: Whether ``features`` are those of volunteers alone.
-        taught_by_validation: Whether null models learn from validation labels too, because the method does.
-    """
-
-    labels: LabelEvidence = field(repr=False)
-    split: Split = field(repr=False)
-    edges: IntArray | None = field(default=None, repr=False)
-    features: Any = field(default=None, repr=False)
-    reported: frozenset[str] = frozenset()
-    volunteered: bool = False
-    taught_by_validation: bool = False
-
-    @property
-    def teachers(self) -> IntArray:
-        """int64, sorted: people whose labels null models learn from."""
-        split = self.split
-        return self.labels.with_label(np.sort(split.labelled) if self.taught_by_validation else split.train)
-
-    @cached_property
-    def ridge(self) -> Ridge:
-        """Ridge regression on rows of length 1 of the features; features alone, and devices, read it."""
-        taught, features = self.teachers, self.features
-        rows = weighted_rows(np.asarray(features) if isinstance(features, Factored) else features)
-        return ridge(rows, taught, self.labels.support(taught), self.labels.classes)
-
-
-def known_from_reports(reports: Reports, public: PublicKnowledge, *, nulls: bool = True) -> NullEvidence:
-    """Return the knowledge of a curator who has these reports.
-
-    What is public is taken as it is, even if it was reported too. Features of volunteers alone are left out: they teach
-    nothing of people whose features nobody knows.
-
-    Args:
-        reports: The reports.
-        public: Public knowledge.
-        nulls: Whether null models read it. Without them there are no edges, and no reported features of very many
-            people: the model of features is fitted to a sample (:func:`sampled_people`).
-    """
-    evidence = Evidence(reports, public)
-    features = public.features
-    if tell_features(reports, public) and (nulls or not is_sampled(public.split)):
-        features = estimated(reports)
-    attributes = {
-        "adjacency": public.edges is None and reports.adjacency is not None,
-        "features": public.features is None and reports.features is not None,
-        "label": reports.labels is not None,
-    }
-    reported = frozenset(name for name, was_reported in attributes.items() if was_reported)
-    labels = evidence.labels.only(public.split.labelled)
-    return NullEvidence(labels, public.split, evidence.edges if nulls else None, features, reported)
-
-
-def tell_features(reports: Reports, public: PublicKnowledge) -> bool:
-    """Return whether reports tell features that are not public, of more people than volunteers."""
-    if public.features is not None or reports.features is None:
-        return False
-    return bool(reports.reported("features")[public.split.test].any())
-
-
-def is_sampled(split: Split) -> bool:
-    """Return whether a sample of the labelled people teaches the model of features."""
-    return len(split.labelled) > MOST_TAUGHT
-
-
-def sampled_people(evidence: NullEvidence) -> IntArray:
-    """int64, sorted: labelled people who teach the model of features; every k-th one where there are very many."""
-    people = evidence.labels.with_label(np.sort(evidence.split.labelled))
-    return people[:: max(1, -(-len(people) // MOST_TAUGHT))]
-
-
-def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> NullEvidence:
-    """Return the knowledge of an owner who reads parts of the raw data.
-
-    Args:
-        owned: Raw data.
-        reads: ``adjacency``, ``features`` and ``label``, or some of them (``reads`` of a reference).
-    """
-    labels = LabelEvidence(owned.labels, owned.facts.classes)
-    return NullEvidence(
-        labels.only(owned.split.labelled if "label" in reads else np.zeros(0, np.int64)), owned.split,
-        owned.edges if "adjacency" in reads else None, owned.features if "features" in reads else None,
-    )  # fmt: skip
-
-
-def estimated(reports: Reports) -> Any:
-    """float32 (n, d): unbiased estimates; (n, k) for a mechanism that reports k numbers about the features.
-
-    Very many bits stay packed (:class:`ldpsim.curator.linear.factored.Factored`). Sparse reports stay sparse: they are
-    then the estimates less the middle of the range, which is one number for all entries.
-    """
-    mechanism = reports.source("features")
-    alone = csr_array(eye_array(reports.facts.n, dtype=np.float32))
-    if isinstance(mechanism, GRRFS):
-        return estimate_features(reports.features, reports.reported("features"), mechanism, alone, 0)
-    if not isinstance(mechanism, OneBit) and reports.features.shape[1] != reports.facts.d:
-        # A mechanism of another package: its report is something else than a row of features.
-        rows = np.asarray(mechanism.estimate(reports.features), np.float32)
-        return np.where(reports.reported("features")[:, None], rows, np.float32(0))
-    if (packed := packed_estimates(reports)) is not None:
-        return packed
-    estimates = smoothed(reports, alone, 0)
-    return estimates.base if isinstance(estimates, Factored) else estimates
-
-
-def chance(inputs: NullEvidence) -> int:
+def chance(inputs: NullInputs) -> int:
     """Return the largest class among the training labels (without any, the validation labels; else 0).
 
     Of equally large classes it is the one with the smallest number.
     """
-    people = inputs.teachers if len(inputs.teachers) else inputs.labels.with_label(inputs.split.val)
+    people = inputs.training_people if len(inputs.training_people) else inputs.labels.with_label(inputs.split.val)
     return int(np.argmax(np.bincount(inputs.labels.labels[people], minlength=max(1, inputs.labels.classes))))
 
 
-def graph_alone(inputs: NullEvidence) -> NDArray[np.int64] | None:
+def graph_alone(inputs: NullInputs) -> NDArray[np.int64] | None:
     """Spread the labels to learn from over the known edges.
 
     Returns:
         int64 (n,): every node's class. None without edges to use or without such a label.
     """
     labels = inputs.labels
-    if inputs.edges is None or not len(inputs.teachers):
+    if inputs.edges is None or not len(inputs.training_people):
         return None
     graph = adjacency_matrix(len(labels.labels), both_directions(inputs.edges))
-    return label_propagation(graph, labels.labels, inputs.teachers, labels.classes, rows=labels.rows)
+    return label_propagation(graph, labels.labels, inputs.training_people, labels.classes, rows=labels.rows)
 
 
 # Of hops 2 to 16, rates .05 and .01, decays 1e-3 and 1e-4: within .2 points of the best validation accuracy on Cora,
@@ -190,7 +58,7 @@ _LEARNED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def graph_learned(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:
+def graph_learned(inputs: NullInputs, *, seed: int, device: str = "cpu") -> IntArray | None:
     """Predict from the known edges by the model of a small family that has the most hits on validation labels.
 
     - label spreading;
@@ -214,8 +82,8 @@ def graph_learned(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> In
     learned, chosen = (labels.with_label(nodes) for nodes in (inputs.split.train, inputs.split.val))
     if spread is None or inputs.edges is None or not len(learned) or not len(chosen):
         return spread
-    teachers = inputs.teachers if inputs.taught_by_validation else None
-    by_train = spread if teachers is None else graph_alone(replace(inputs, taught_by_validation=False))
+    teachers = inputs.training_people if inputs.uses_validation_labels else None
+    by_train = spread if teachers is None else graph_alone(replace(inputs, uses_validation_labels=False))
     assert by_train is not None
     network = _network_of_edges(inputs, learned, chosen, seed=seed, device=device)
     models = [(by_train, spread), (network, network)]  # by training labels, for the choice; by all who teach
@@ -227,7 +95,7 @@ def graph_learned(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> In
 
 
 def _network_of_edges(
-    inputs: NullEvidence, learned: IntArray, chosen: IntArray, *, seed: int, device: str
+    inputs: NullInputs, learned: IntArray, chosen: IntArray, *, seed: int, device: str
 ) -> IntArray:  # fmt: skip
     """int64 (n,): every node's class by FeatFree's network on the known edges."""
     from ldpsim.curator.learning.networks import adjacency_of  # torch is only needed from here on
@@ -243,17 +111,17 @@ def _network_of_edges(
     return network.predictions
 
 
-def features_alone(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> IntArray | None:
+def features_alone(inputs: NullInputs, *, seed: int, device: str = "cpu") -> IntArray | None:
     """Predict from features without any edge, by the model of a small family that validation labels choose.
 
     - ridge regression, and a perceptron;
     - logistic regression (:mod:`ldpsim.curator.learning.logistic`), of at most :data:`MOST_PEOPLE` people, where
       features are public or reports of them sparse. Where every entry is a noisy report it takes as long as a
       method, and gained -2 to 1.1 points;
-    - for public features also the pool of :mod:`ldpsim.curator.learning.node_evidence`. Beside them it has naive Bayes,
-      and ridge regression on the rows of people with similar features. This is what many methods get out of public
-      features without any answer. Above 4,096 people, similar ones are looked for among evenly spaced people only,
-      because cosines of all pairs would take too long (:mod:`ldpsim.curator.linear.similar_rows`).
+    - for public features also the pool of :mod:`ldpsim.curator.learning.feature_posterior`. Beside them it has naive
+      Bayes, and ridge regression on the rows of people with similar features. This is what many methods get out of
+      public features without any report. Above 4,096 people, similar ones are looked for among evenly spaced people
+      only, because cosines of all pairs would take too long (:mod:`ldpsim.curator.linear.similar_rows`).
 
     All learn from the training labels. The one with the most hits on validation labels is returned; of equal ones, and
     without a validation label, the first. Where validation labels teach too, those but the perceptron learn from all
@@ -272,14 +140,14 @@ def features_alone(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> I
     learned, chosen = (labels.with_label(nodes) for nodes in (inputs.split.train, inputs.split.val))
     if features is None or not features.shape[1] or not len(learned):
         return None
-    taught, reported = inputs.teachers, "features" in inputs.reported
+    taught, reported = inputs.training_people, "features" in inputs.reported
     if reported or not len(chosen):
         scores = inputs.ridge.scores.copy()
         scores[taught] = inputs.ridge.left_out
         models = {"ridge": scores}
     else:
-        late = chosen[:0] if inputs.taught_by_validation else chosen
-        pool = node_evidence(features, labels, Split(taught, late, inputs.split.test), seed=seed, device=device)
+        late = chosen[:0] if inputs.uses_validation_labels else chosen
+        pool = feature_posterior(features, labels, Split(taught, late, inputs.split.test), seed=seed, device=device)
         models = {name: pool.components[name] for name in ("ridge", "perceptron") if name in pool.components}
         models["pool"] = pool.log_probability
     if len(chosen) and "perceptron" not in models:
@@ -288,7 +156,7 @@ def features_alone(inputs: NullEvidence, *, seed: int, device: str = "cpu") -> I
         )
     final = dict(models)  # what is returned; models are what is chosen among
     if len(chosen) and len(labels.labels) <= MOST_PEOPLE and (not reported or issparse(features)):
-        teachers = taught if inputs.taught_by_validation else None
+        teachers = taught if inputs.uses_validation_labels else None
         models["logistic"], final["logistic"] = logistic_scores(
             (weighted_rows(features),), labels, learned, chosen, teachers
         )

@@ -25,7 +25,7 @@ from ldpsim.curator.links.class_affinity import believed_counts, edge_probabilit
 from ldpsim.curator.links.common_partners import closure_score
 from ldpsim.curator.links.degree_estimates import moments
 from ldpsim.curator.links.edge_prior import EdgePrior, Scored, fit_edge_prior, sample_pairs
-from ldpsim.curator.links.link_evidence import LinkEvidence
+from ldpsim.curator.links.link_likelihood import LinkLikelihood
 from ldpsim.curator.links.pair_scores import Scores
 from ldpsim.devices.array_types import FloatArray, IntArray
 
@@ -66,7 +66,7 @@ class SparsePosterior:
 
 
 def fit_block_model(
-    evidence: LinkEvidence, people: FloatArray, own: FloatArray, labels: FloatArray, scores: Scores | None,
+    evidence: LinkLikelihood, people: FloatArray, own: FloatArray, labels: FloatArray, scores: Scores | None,
     *, seed: int,
 ) -> SparsePosterior:  # fmt: skip
     """Fit the posterior.
@@ -137,7 +137,7 @@ def _mean_class(share: FloatArray, activity: FloatArray) -> NDArray[np.float64]:
     return np.maximum(np.asarray(activity @ share / activity.sum()), _LEAST)
 
 
-def _expected_partners(evidence: LinkEvidence, density: float, activity: FloatArray) -> NDArray[np.float64]:
+def _expected_partners(evidence: LinkLikelihood, density: float, activity: FloatArray) -> NDArray[np.float64]:
     """float64 (n,): D_i, among the partners with a report about the pair."""
     seen = evidence.partners[:, 1:].sum(axis=1)
     return np.asarray(seen * density * activity / activity.mean())

@@ -1,6 +1,6 @@
 """Posterior of a curator: from what was told to everybody's class.
 
-The evidence (:mod:`ldpsim.curator.evidence.evidence`) goes through a block model. Its beliefs, and other
+The knowledge (:mod:`ldpsim.curator.knowledge.knowledge`) goes through a block model. Its beliefs, and other
 readings of its edges, are pooled and guarded. Training labels are the sources. Validation labels guard; both fit
 exponents. Nothing is random: samples and folds have fixed seeds.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
-from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.posterior.block_model import LIKELY, SparsePosterior, fit_block_model, symmetric
 from ldpsim.curator.posterior.components import ON_PAIRS, graph_components
 from ldpsim.curator.posterior.guarded_answer import GuardedAnswer, guarded_answer
@@ -56,22 +56,22 @@ class Estimate:
         }
 
 
-def estimate(evidence: Evidence) -> Estimate:
-    """Return the posterior of the evidence; training labels are the sources."""
-    people, sources = evidence.people.log_probability, evidence.train
-    labels, own = evidence.class_estimates(sources), evidence.own(sources)
-    model = fit_block_model(evidence.links, people, own, labels, evidence.scores, seed=SEED)
+def estimate(knowledge: Knowledge) -> Estimate:
+    """Return the posterior of the knowledge; training labels are the sources."""
+    people, sources = knowledge.people.log_probability, knowledge.train
+    labels, own = knowledge.class_estimates(sources), knowledge.own(sources)
+    model = fit_block_model(knowledge.links, people, own, labels, knowledge.scores, seed=SEED)
     likely, pairs = model.probability >= LIKELY, model.pairs
     left, right, probability = pairs.left[likely], pairs.right[likely], model.probability[likely]
     links = symmetric(left, right, probability, len(people))
     agreed = symmetric(pairs.left, pairs.right, np.ones(len(pairs.left)), len(people))
-    early, late = graph_components(evidence.rows, links, agreed, evidence.labels, sources)
+    early, late = graph_components(knowledge.rows, links, agreed, knowledge.labels, sources)
     components, simpler = {BELIEFS: log_softmax(model.beliefs.total, axis=1), **early}, {}
-    if evidence.people.components:
+    if knowledge.people.components:
         components[FEATURES] = simpler[FEATURES] = people
     if late:
         simpler[ON_PAIRS] = late[ON_PAIRS]
     simpler[LARGEST] = np.tile(np.log(np.maximum(labels.sum(axis=0), 0) + 1), (len(people), 1))
     prior = {name: float(name == BELIEFS) for name in components}
-    answer = guarded_answer(components, simpler, evidence.labels, evidence.val, train=sources, late=late, prior=prior)
+    answer = guarded_answer(components, simpler, knowledge.labels, knowledge.val, train=sources, late=late, prior=prior)
     return Estimate(answer, model, {**components, **late}, left, right, probability)

@@ -2,9 +2,9 @@
 
     ln P_i(c) = a ln Q_i(c) + b ln M[c, class that i reports] + constant
 
-with Q from public features (:mod:`ldpsim.curator.learning.node_evidence`) and the exponents a, b >= 0 of the smallest
-negative log-likelihood of the known labels. The votes are dropped altogether where they do not lower this measure for
-people who were not used for the exponents.
+with Q from public features (:mod:`ldpsim.curator.learning.feature_posterior`) and the exponents a, b >= 0 of the
+smallest negative log-likelihood of the known labels. The votes are dropped altogether where they do not lower this
+measure for people who were not used for the exponents.
 
 The channel M from the class to a vote is learned from people whose label is known, who vote too:
 
@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.learning.pool import cross_fitted, fit_pool
 from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
@@ -83,7 +83,7 @@ class VotePosterior:
 
 def knowledge(reports: Reports | None, public: PublicKnowledge) -> VotePosterior:
     """Return what the curator knows from public data and the reports so far; ``reports`` is None before any report."""
-    evidence, split = Evidence(reports, public), public.split
+    evidence, split = Knowledge(reports, public), public.split
     labels, features = evidence.labels, _features(evidence)
     nodes = labels.with_label(split.labelled)
     shares = labels.log_likelihood(nodes) + (0 if labels.soft is None else features[nodes])
@@ -175,7 +175,7 @@ def homophily_of_votes(reports: Reports, public: PublicKnowledge, shares: Double
         public: Public knowledge.
         shares: float64 (classes,): class shares.
     """
-    evidence = Evidence(reports, public)
+    evidence = Knowledge(reports, public)
     labels, people = evidence.labels.labels, evidence.labels.with_label(np.sort(public.split.labelled))
     parts = reports.of_field("votes")
     if evidence.labels.soft is not None or not parts or not len(people):
@@ -197,7 +197,7 @@ def homophily_of_votes(reports: Reports, public: PublicKnowledge, shares: Double
     return posterior_mean(hits, voters, kept, np.array(expected), values=mechanism.choices)
 
 
-def _features(evidence: Evidence) -> DoubleArray:
+def _features(evidence: Knowledge) -> DoubleArray:
     """Return what features say, read-only; the batches of a collection ask for the same."""
     labels, split = evidence.labels, evidence.public.split
     key = array_digest(evidence.public.features, labels.labels, split.train, split.val, labels.soft, labels.rows)

@@ -67,8 +67,9 @@ def calibrate(epsilon: float, delta: float, *, shift: float) -> float:
     """Return the smallest sigma with delta(epsilon) <= delta, from above within one part in 1e13."""
     check_epsilon(epsilon)
     return smallest(
-        lambda sigma: delta_of(epsilon, shift=shift, sigma=sigma), delta, start=shift / epsilon, within=1e-13
-    )
+        lambda sigma: delta_of(epsilon, shift=shift, sigma=sigma), delta, start=shift / epsilon, within=1e-13,
+        from_start=True,
+    )  # fmt: skip
 
 
 def sample(noise: Noise, sigma: Fraction, size: int) -> IntArray:

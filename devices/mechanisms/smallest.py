@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 def smallest(
     falling: Callable[[float], float], target: float, *, start: float = 1.0, within: float = 1e-12,
-    least: float = 0.0, most: float = 1e300, costly: bool = False,
+    least: float = 0.0, most: float = 1e300, from_start: bool = False, costly: bool = False,
 ) -> float:  # fmt: skip
     """Return the smallest x > 0 with falling(x) <= target, from above within a relative error.
 
@@ -24,6 +24,8 @@ def smallest(
         within: Largest relative error, above 0. One smaller than the spacing of floats ends at neighbours.
         least: No smaller x is looked for; if the function is at most the target there, the result is at most this.
         most: No larger x is tried.
+        from_start: Whether ``start`` stays an end of the interval that is halved. The last digits depend on it, and the
+            noise of questions is found so.
         costly: Whether to save calls of a continuous function, by interpolation, for a target above 0.
 
     Raises:
@@ -37,11 +39,11 @@ def smallest(
     """
     low = high = start
     while falling(high) > target:
-        low, high = high, 2 * high
+        low, high = low if from_start else high, 2 * high
         if high > most:
             raise ValueError(f"no argument up to {most:g} reaches {target:g}")
     while low == high or (low > least and falling(low) <= target):
-        low, high = low / 2, low
+        low, high = low / 2, high if from_start else low
     if low <= least and falling(low) <= target:
         return low
     if costly:

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import generated
 from ldpsim.devices.mechanisms import GroupDegrees, Mechanism

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from ldpsim.curator.nulls.models import NullEvidence
+from ldpsim.curator.nulls.inputs import NullInputs
 from ldpsim.curator.owned import OwnedGraph, Trust
 from ldpsim.curator.owner.aggregation.sums import HandedLists
 from ldpsim.curator.owner.teachers.graph import PlainGraph
@@ -52,7 +52,7 @@ def public_graph(population: Population, division: Division, *, labelled: bool) 
 
 def shown_publicly(
     population: Population, division: Division, nodes: IntArray, labels: IntArray, *, released: bool
-) -> NullEvidence:
+) -> NullInputs:
     """Return what everybody may know: the public people's graph, and the labels of these nodes.
 
     The labels are public, or the owner has ``released`` them from the answers of private people.
@@ -64,7 +64,7 @@ def shown_publicly(
     edges = population.edges
     features = csr_array(diags_array(public.astype(np.float32)) @ sparse_features(population))
     evidence = LabelEvidence(label_of, population.facts.classes)
-    return NullEvidence(evidence, division, edges[:, public[edges].all(axis=0)], features,
+    return NullInputs(evidence, division, edges[:, public[edges].all(axis=0)], features,
                         frozenset(("label",) if released else ()))  # fmt: skip
 
 

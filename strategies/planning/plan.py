@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ldpsim.curator.methods import find
-from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.curator.options import PARTS
 from ldpsim.curator.privacy.level import LABEL, VOLUNTEERS
 from ldpsim.curator.privacy.levels import PUBLIC_PARTS, level_named, level_term

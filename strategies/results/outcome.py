@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from ldpsim.curator.graph import Graph
-from ldpsim.curator.nulls.models import NullEvidence
+from ldpsim.curator.nulls.inputs import NullInputs
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies.results.lifetime import Losses
@@ -108,7 +108,7 @@ class Outcome:
     model: nn.Module | None = field(default=None, repr=False)
     collected: Collected = field(default_factory=Collected, repr=False)
     reconstruction: Mapping[str, Any] = field(default_factory=lambda: NO_GRAPH, repr=False)
-    evidence: NullEvidence | None = field(default=None, repr=False)
+    evidence: NullInputs | None = field(default=None, repr=False)
     reports: Reports | None = field(default=None, repr=False)
     nulls: Mapping[str, Predict] = field(default_factory=dict, repr=False)
     make_device_models: Callable[[], tuple[DeviceModel, DeviceModel | None]] | None = field(default=None, repr=False)

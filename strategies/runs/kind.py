@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import Method, Question, find
+from ldpsim.curator.methods.base import GraphMethod
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.devices.facts import IntArray
@@ -98,7 +99,8 @@ def no_graph_reason(method: Method) -> str:
         return f"{name} reconstructs no graph: its devices report no edge to the curator"
     if spec.reads:
         return f"{name} reads the true records, so no graph is reconstructed"
-    return "" if spec.rebuilds_graph else f"{name} reconstructs no graph: no report names a neighbour"
+    rebuilt = cast(GraphMethod, method).rebuilds_graph()
+    return "" if rebuilt else f"{name} reconstructs no graph: no report names a neighbour"
 
 
 # ---- parts of several kinds ----------------------------------------------------------

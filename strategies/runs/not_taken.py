@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ldpsim.curator.methods import Method
+from ldpsim.curator.nulls.inputs import NullInputs
 from ldpsim.curator.nulls.link import MOST_PEOPLE
-from ldpsim.curator.nulls.models import NullEvidence
 from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies.results.verdict import (
     DEVICE_ALONE,
@@ -22,7 +22,7 @@ NO_LABEL = "no label of a training person is known"
 
 
 def reasons(
-    repeat: Repeat, evidence: NullEvidence | None, taken: Collection[str],
+    repeat: Repeat, evidence: NullInputs | None, taken: Collection[str],
     device_models: tuple[DeviceModel, DeviceModel | None] | None,
 ) -> dict[str, str]:  # fmt: skip
     """Return the reason of each null model that is missing, or has a part of its family alone, by name.
@@ -62,17 +62,17 @@ def _verb(method: Method) -> str:
     return "read" if method.spec.reads and method.spec.trained_by == "curator" else "reported"
 
 
-def _graph(evidence: NullEvidence, verb: str) -> str:
+def _graph(evidence: NullInputs, verb: str) -> str:
     return f"no graph is {verb}" if evidence.edges is None else ""
 
 
-def _features(evidence: NullEvidence, verb: str, *, volunteers: bool) -> str:
+def _features(evidence: NullInputs, verb: str, *, volunteers: bool) -> str:
     if evidence.features is None:
         return "volunteers alone give features" if volunteers else f"no features are {verb}"
     return "" if evidence.features.shape[1] else "the people have no features"
 
 
-def _family(evidence: NullEvidence) -> str:
+def _family(evidence: NullInputs) -> str:
     """Return what the family of the graph alone, learned, was taken without; empty where it is whole."""
     labels, split = evidence.labels, evidence.split
     if not all(len(labels.with_label(part)) for part in (split.train, split.val)):

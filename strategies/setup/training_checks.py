@@ -7,7 +7,7 @@ from typing import cast
 from ldpsim.curator.learning.networks import NETWORKS
 from ldpsim.curator.learning.own_network import check_network
 from ldpsim.curator.learning.training import choose_device
-from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.curator.methods.owner.owner import OwnerMethod, sage_settings
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.data.population import Population

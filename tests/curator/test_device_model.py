@@ -10,10 +10,10 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.device_model import DeviceModelInputs, device_model_inputs, labelled_shares
-from ldpsim.curator.evidence.evidence import Evidence
 from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
-from ldpsim.curator.nulls import models
-from ldpsim.curator.nulls.models import NullEvidence, known_from_reports
+from ldpsim.curator.knowledge.knowledge import Knowledge
+from ldpsim.curator.nulls import inputs
+from ldpsim.curator.nulls.inputs import NullInputs, known_from_reports
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes.volunteer_knowledge import ASSUMED
@@ -48,9 +48,9 @@ def _public(edges: np.ndarray | None, features: object = None) -> PublicKnowledg
     return PublicKnowledge(FACTS, SPLIT, labels, features, edges)
 
 
-def _known(features: object = None) -> NullEvidence:
+def _known(features: object = None) -> NullInputs:
     public = _public(None)
-    return NullEvidence(LabelEvidence(public.labels, CLASSES), SPLIT, None, features)
+    return NullInputs(LabelEvidence(public.labels, CLASSES), SPLIT, None, features)
 
 
 def _people(features: np.ndarray, edges: np.ndarray, **given: Any) -> Population:
@@ -71,7 +71,7 @@ def _said(
     return np.asarray(np.maximum(ratios - 1 + homophily, 0) * pi / homophily)
 
 
-def _of(evidence: NullEvidence, homophily: float = 0.5) -> DeviceModelInputs:
+def _of(evidence: NullInputs, homophily: float = 0.5) -> DeviceModelInputs:
     shares = labelled_shares(evidence)
     friends = FriendAffinity.of_homophily(homophily, shares, "assumed")
     return DeviceModelInputs(evidence, FACTS, shares, friends, friends)
@@ -87,7 +87,7 @@ SHARES = labelled_shares(_known())
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
 def test_the_affinity_is_that_of_public_edges(share: float) -> None:
     # 6,000 edges, 4 of 9 between labelled people: the standard error is below .02
-    found = affinity_of_pairs(Evidence(None, _public(_edges(share))), SPLIT.labelled, SHARES)
+    found = affinity_of_pairs(Knowledge(None, _public(_edges(share))), SPLIT.labelled, SHARES)
     assert found.homophily == pytest.approx(share, abs=0.1) and found.source == "public graph"
     assert found.matrix.sum(axis=1) == pytest.approx(1)
     assert np.diag(found.matrix).mean() == pytest.approx(share + (1 - share) / 3, abs=0.1)
@@ -100,7 +100,7 @@ def test_the_affinity_of_classes_that_meet_crosswise_is_not_that_of_a_homophily(
     wanted = np.where(rng.random(6000) < 0.9, np.array([1, 0, 2])[LABELS[left]], LABELS[rng.integers(N, size=6000)])
     right = np.array([rng.choice(np.flatnonzero(LABELS == label)) for label in wanted])
     pairs = np.unique(np.sort(np.stack([left, right])[:, left != right], axis=0), axis=1)
-    found = affinity_of_pairs(Evidence(None, _public(pairs)), SPLIT.labelled, SHARES)
+    found = affinity_of_pairs(Knowledge(None, _public(pairs)), SPLIT.labelled, SHARES)
     true = np.zeros((CLASSES, CLASSES))
     both = np.isin(pairs, SPLIT.labelled).all(axis=0)
     np.add.at(true, tuple(LABELS[pairs[:, both]]), 1)
@@ -117,15 +117,15 @@ def test_only_pairs_of_the_counted_people_make_the_affinity(
     reports, public, _ = world(**given)
     people = np.sort(public.split.labelled)
     shares = np.ones(public.facts.classes)
-    whole = affinity_of_pairs(Evidence(reports, public), people, shares)
-    monkeypatch.setattr(models, "MOST_TAUGHT", 1)
-    sampled = affinity_of_pairs(Evidence(reports, public), people, shares)
+    whole = affinity_of_pairs(Knowledge(reports, public), people, shares)
+    monkeypatch.setattr(inputs, "MOST_TAUGHT", 1)
+    sampled = affinity_of_pairs(Knowledge(reports, public), people, shares)
     assert sampled.matrix == pytest.approx(whole.matrix, rel=1e-9) and sampled.source == "reported lists"
     assert sampled.homophily == pytest.approx(whole.homophily, rel=1e-9) != ASSUMED
 
 
 def test_without_pairs_the_homophily_is_the_assumed_one() -> None:
-    found = affinity_of_pairs(Evidence(None, _public(None)), SPLIT.labelled, SHARES)
+    found = affinity_of_pairs(Knowledge(None, _public(None)), SPLIT.labelled, SHARES)
     assert (found.homophily, found.source) == (ASSUMED, "assumed")
 
 
@@ -179,7 +179,7 @@ def test_a_class_alone_has_the_shares_of_labels_of_validation_people() -> None:
     """Of 100 validation people the method names class 0; their labels are 50, 30 and 20. One more counts, and 1/3."""
     labels = np.full(N, -1)
     labels[SPLIT.train], labels[SPLIT.val] = 0, np.repeat([0, 1, 2], [50, 30, 20])
-    evidence = NullEvidence(LabelEvidence(labels, CLASSES), SPLIT)
+    evidence = NullInputs(LabelEvidence(labels, CLASSES), SPLIT)
     said = _of(evidence).build_device_model(None, np.repeat([0, 1], [500, 100]), calibrated=True)
     shares = np.array([51 + 1 / 3, 30 + 1 / 3, 20 + 1 / 3]) / 102
     pi = labelled_shares(evidence)
@@ -240,7 +240,7 @@ def _reported_labels() -> LabelEvidence:
 
 def test_a_reported_label_weighs_as_its_mechanism_says() -> None:
     """The method says .5, .3, .2 of everybody: a person who reports class 2 has .5, .3 and 4 * .2, over their sum."""
-    evidence = NullEvidence(_reported_labels(), SPLIT, None, csr_array(FEATURES))
+    evidence = NullInputs(_reported_labels(), SPLIT, None, csr_array(FEATURES))
     parts, pi = _of(evidence), labelled_shares(evidence)
     made = parts.build_device_model(np.log(np.tile([0.5, 0.3, 0.2], (N, 1))), np.zeros(N, np.int64), calibrated=True)
     for report, person in ((None, 599), (0, 0), (1, 200), (2, 399)):
@@ -251,7 +251,7 @@ def test_a_reported_label_weighs_as_its_mechanism_says() -> None:
 
 def test_class_shares_are_those_of_labels_and_not_of_reports() -> None:
     """E[count] = 1/6 * 400 + 1/2 of the class: the classes have 2 * 200 - 400/3, 2 * 120 - 400/3, 2 * 80 - 400/3."""
-    made = _of(NullEvidence(_reported_labels(), SPLIT)).build_device_model(None, np.zeros(N, np.int64), calibrated=True)
+    made = _of(NullInputs(_reported_labels(), SPLIT)).build_device_model(None, np.zeros(N, np.int64), calibrated=True)
     sizes = 2 * np.array([200, 120, 80]) - 400 / 3 + 1  # one more person in each
     assert made.prior.tolist() == np.rint(65536 * np.log(sizes / sizes.sum())).astype(int).tolist()
 
@@ -287,7 +287,7 @@ def test_where_features_say_nothing_a_device_is_told_the_class_shares(reported: 
     labels, features = np.tile(np.repeat([0, 1, 2], [16, 3, 1]), N // 20), rng.random((N, 6)).astype(np.float32)
     hidden = np.where(np.isin(np.arange(N), SPLIT.test), -1, labels)
     estimates = (features - 0.5 + rng.normal(0, 1, (N, 6))).astype(np.float32)
-    evidence = NullEvidence(LabelEvidence(hidden, CLASSES), SPLIT, None, estimates if reported else features,
+    evidence = NullInputs(LabelEvidence(hidden, CLASSES), SPLIT, None, estimates if reported else features,
                             frozenset({"features"} if reported else ()))  # fmt: skip
     model = _of(evidence).features
     assert model is not None
@@ -301,7 +301,7 @@ def test_reported_features_are_as_sure_as_they_are_without_the_own_label() -> No
     """500 columns that say nothing, and 400 labels: the fit knows nearly all by heart, and tells nobody anything."""
     rng = np.random.default_rng(3)
     estimates = rng.choice([-1.0, 1.0], (N, 500)).astype(np.float32)
-    evidence = replace(_known(estimates), reported=frozenset({"features"}), taught_by_validation=True)
+    evidence = replace(_known(estimates), reported=frozenset({"features"}), uses_validation_labels=True)
     assert np.mean(evidence.ridge.scores[SPLIT.labelled].argmax(axis=1) == LABELS[SPLIT.labelled]) > 0.9
     model = replace(_of(evidence), facts=replace(FACTS, d=500)).features
     assert model is not None
@@ -312,8 +312,8 @@ def test_reported_features_are_as_sure_as_they_are_without_the_own_label() -> No
 def test_of_very_many_people_a_sample_teaches_by_its_own_features(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every fourth of 400: the model is that of these people alone."""
     some = np.where(np.isin(np.arange(N), np.arange(0, 400, 4)), LABELS, -1)
-    alone = _of(NullEvidence(LabelEvidence(some, CLASSES), SPLIT, None, csr_array(FEATURES)))
-    monkeypatch.setattr(models, "MOST_TAUGHT", 100)
+    alone = _of(NullInputs(LabelEvidence(some, CLASSES), SPLIT, None, csr_array(FEATURES)))
+    monkeypatch.setattr(inputs, "MOST_TAUGHT", 100)
     found = _parts(0.5, csr_array(FEATURES)).features
     monkeypatch.undo()
     assert found is not None and alone.features is not None

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ldpsim.curator.methods.federated.fedavg import FEDPROX, ROUNDS, STEPS, Federated
+from ldpsim.curator.methods.federated.federated import ROUNDS, STEPS, Federated
+from ldpsim.curator.methods.federated.fedprox import FEDPROX
 from ldpsim.curator.methods.parameters import POSITIVE, one_of, parameter, unused, whole
 from ldpsim.curator.setting_error import SettingError
 

@@ -8,9 +8,10 @@ On the devices, with eps_d = delta eps and eps_a = (1 - delta) eps:
 At the curator, in this order:
 
     beta     maximum-likelihood beta-model of the d~_i clipped to [1, n - 2]
-             (:mod:`ldpsim.curator.links.blink`)
+             (:mod:`ldpsim.curator.links.beta_model`)
     prior    Pr[A_ij = 1 | d~] = s_i s_j / (1 + s_i s_j),  s_i = e^beta_i
-    P_ij     posterior of the prior and both reported bits (:mod:`ldpsim.curator.links.blink`)
+    P_ij     posterior (n, n) of the prior and both reported bits (:mod:`ldpsim.curator.links.blink`):
+             P_ij / (1 - P_ij) = s_i s_j (p / (1 - p))^(zeros - ones),  zeros and ones among A~_ij and A~_ji
 
     hard     the pairs with P_ij > .5, unweighted
     soft     all pairs, weighted by P_ij
@@ -35,7 +36,9 @@ from numpy.typing import NDArray
 from ldpsim.curator.links.beta_model import fit_beta_model
 from ldpsim.curator.links.blink import LinkPosterior, PairOdds
 from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
+from ldpsim.curator.methods.local.graphs import both_ways
+from ldpsim.curator.methods.local.label_questions import StageMechanisms
+from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks
 from ldpsim.curator.methods.parameters import SHARE, between, one_of, parameter
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import noisy_rows_of_bits

@@ -2,13 +2,15 @@
 
 It is used as in Blink's comparison. Two stages, each with half of epsilon (``first_share``):
 
-    stage 0  each person is in one of k0 = 2 random public groups; each reports its number of
-             neighbours in each group, with discrete Laplace noise
-    between  the curator groups the people by k-means on these vectors
-    stage 1  each reports its number of neighbours in each of the k1 new groups
+    stage 0  d~_ib = |N(i) in group b| + discrete Laplace noise for eps_0, (n, k0): each person is in one of
+             k0 = 2 random public groups b
+    between  the curator groups the people by k-means on the rows d~_i
+    stage 1  d~_ib = |N(i) in group b| + discrete Laplace noise for eps_1, (n, k1), for the k1 new groups
 
-The curator then draws a graph from Chung and Lu's model between the groups
-(:mod:`ldpsim.curator.links.blink`).
+The curator then draws a graph from Chung and Lu's model between the groups (:mod:`ldpsim.curator.links.block_model`):
+with D_ab the sum of d~_ib over i in a, and M_ab expected edges between a and b, i in a and j in b have a link with
+
+    p_ij = 1 - exp(-M_ab d~_ib d~_ja / (D_ab D_ba)).
 
 Loss. One bit of a list changes one count of each stage by 1, for every grouping: eps_0 and
 eps_1. The grouping of stage 1 is a function of stage 0's reports y_0, so the likelihood of a
@@ -22,7 +24,7 @@ Differences from the paper and the published comparison:
 - The paper computes k1 from the data. Here it is fixed beforehand (k1 = 2): the devices agree to
   the whole query first, and more groups bring more noise.
 - In the comparison's graph a link's probability depends on one end's degree; LDPGen's model has
-  both (``graph="one-sided"``, :mod:`ldpsim.curator.links.blink`). Its graph therefore holds
+  both (``graph="one-sided"``, :mod:`ldpsim.curator.links.directed_groups`). Its graph therefore holds
   no information on who is linked to whom, and the published figures are the same at every
   epsilon (Cora 34.5). ``graph="sampled"``, the default, is LDPGen's own.
 - The vector of a silent device is estimated by the others' mean.
@@ -44,7 +46,9 @@ from numpy.typing import NDArray
 from ldpsim.curator.links.block_model import BlockModel
 from ldpsim.curator.links.directed_groups import directed_probabilities, draw_links
 from ldpsim.curator.methods.base import Budget, Question
-from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks, StageMechanisms, both_ways
+from ldpsim.curator.methods.local.graphs import both_ways
+from ldpsim.curator.methods.local.label_questions import StageMechanisms
+from ldpsim.curator.methods.local.links import LinkMethod, ReconstructedLinks
 from ldpsim.curator.methods.parameters import SHARE, one_of, parameter, whole
 from ldpsim.curator.reports.question import at_stage
 from ldpsim.curator.reports.reports import Reports

@@ -1,28 +1,37 @@
 """LPGNN: locally private graph neural networks (Sajadmanesh and Gatica-Perez, CCS 2021, https://arxiv.org/abs/2006.05535).
 
-The graph is public. Line numbers and equations are those of the first arXiv version.
+The graph is public. Line numbers and equations are those of the first arXiv version. x_v has d features in
+[alpha, beta]; A is the adjacency (n, n), D its row sums.
 
-Algorithm 1, on the devices: the multi-bit encoder on the features, with eps_x for the whole
-vector and m sampled features. In version ``ccs`` also GRR with eps_y on the labels of training
-and validation nodes. ``inf`` asks for either in clear.
+Algorithm 1, on the devices, the multi-bit encoder with eps_x for the whole vector: m of the d features are drawn,
 
-Eq. 4, at the curator: the rectifier makes x' of x*, unbiased.
+    x*_i = 2 t_i - 1 if i is drawn, else 0,    t_i ~ Bernoulli(p_i)                                  lines 3-5
+    p_i  = 1 / (e^(eps_x/m) + 1) + (x_i - alpha) / (beta - alpha) (e^(eps_x/m) - 1) / (e^(eps_x/m) + 1)   line 4
+    m    = max(1, min(d, floor(eps_x / 2.18)))                                                       (6)
 
-Algorithm 2, lines 2 to 5 (KProp): h^0 = x', h^k = S h^{k-1} for k = 1 .. K, with S = D^-1/2 A D^-1/2
-*without* self-loops, as a node's own report is too noisy to keep.
+In version ``ccs`` also GRR with eps_y on the labels of training and validation nodes. ``inf`` asks for either in clear.
+
+At the curator:
+
+    x' = d (beta - alpha) / (2 m) (e^(eps_x/m) + 1) / (e^(eps_x/m) - 1) x* + (alpha + beta) / 2      (4)
+    h^0 = x',   h^k = S h^(k-1),  k = 1 .. K,   S = D^-1/2 A D^-1/2                Algorithm 2, lines 2 to 5
+
+(4) is unbiased (Proposition 3.2). S has no self-loops (line 4): a node's own report is too noisy to keep.
 
 Algorithm 3, training, in two versions:
 
-- ``version=ccs`` (CCS 2021): the features are S^K_x X', followed by any two-layer network with
+- ``version=ccs`` (CCS 2021): the features are S^K_x X', (n, d), followed by any two-layer network with
   SELU. Labels are denoised by "Drop" with K_y hops (:mod:`ldpsim.curator.learning.noisy_labels`).
 - ``version=text`` (first arXiv version): features only. Line 8 is Z = S^K_x X' W1, batch
   normalisation, SELU (UPDATE of Algorithm 2); line 10 is one GCN layer. Labels are public, and
   the epoch with the smallest validation loss is kept.
 
-Differences: ``m`` minimises the variance (5) exactly; ``m=floor`` is eq. 6, which gives the same
-below eps 3.06. The range [alpha, beta] is public; the published code takes it from the data.
-Batch normalisation is PyTorch's: a training pass, which sees all nodes, uses its own mean and
-variance, and scoring uses their running averages (:class:`ldpsim.curator.learning.networks.KPropGCN`).
+What the paper leaves open, and differences:
+
+- ``m`` minimises the variance (5) exactly; ``m=floor`` is (6), which gives the same below eps 3.06.
+- The range [alpha, beta] is public; the published code takes it from the data.
+- Batch normalisation is PyTorch's: a training pass, which sees all nodes, uses its own mean and
+  variance, and scoring uses their running averages (:class:`ldpsim.curator.learning.networks.KPropGCN`).
 """
 
 from __future__ import annotations
@@ -35,10 +44,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ldpsim.curator import options as o
-from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
 from ldpsim.curator.methods.base import BOTH_ENDS, Budget, Graph, LocalMethod, Question, spending
-from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, ask_labels, label_mechanism, reported_edges
+from ldpsim.curator.methods.local.graphs import PUBLIC_GRAPH, reported_edges
+from ldpsim.curator.methods.local.label_questions import ask_labels, label_mechanism
+from ldpsim.curator.methods.local.sampled_features import SAMPLED, sampled_number
 from ldpsim.curator.methods.parameters import one_of, parameter, whole
 from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.privacy.guarantee import Claim
@@ -58,7 +69,6 @@ from ldpsim.devices.mechanisms import (
     MultiBit,
     RandomizedResponse,
 )
-from ldpsim.devices.mechanisms.feature_bits import RULES
 from ldpsim.devices.query import Ask
 
 if TYPE_CHECKING:
@@ -67,12 +77,9 @@ if TYPE_CHECKING:
     from ldpsim.curator.learning.networks import Network
     from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
+
 GAUSSIAN_DELTA = 1e-10  # the published code's
 HOPS = whole(0, 64)
-SAMPLED = (
-    (lambda m: m in RULES or m.isascii() and m.isdigit() and int(m) >= 1),
-    (f"must be {', '.join(RULES)} or a whole number of at least 1"),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,10 +178,10 @@ class LPGNN(LocalMethod):
         matrix = self._kprop(reports.facts.n, edges)
         if self.version == "ccs":
             reports.needed("labels")
-        evidence = Evidence(reports, public)
-        labels, notes = evidence.labels, {"edges": edges.shape[1], "label_truth": evidence.labels.truth}
+        knowledge = Knowledge(reports, public)
+        labels, notes = knowledge.labels, {"edges": edges.shape[1], "label_truth": knowledge.labels.truth}
         features = smoothed(reports, matrix, self.k_x)
-        return ReportedGraph(features, edges, None, labels.labels, evidence.train, evidence.val, notes, labels)
+        return ReportedGraph(features, edges, None, labels.labels, knowledge.train, knowledge.val, notes, labels)
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
@@ -246,12 +253,3 @@ class LPGNN(LocalMethod):
         if self.version == "text":
             return KPropGCN(graph, hidden=settings.hidden, classes=classes, device=where)
         return selu_network(graph, settings, classes, where)
-
-
-def sampled_number(m: str, d: int) -> int | str:
-    """Return a rule's name, or the number of sampled features; ValueError for more than there are."""
-    if m in RULES:
-        return m
-    if int(m) > d:
-        raise SettingError(f"m={m}", f"of {d} features 1..{d} can be sampled")
-    return int(m)

@@ -1,12 +1,37 @@
 """RGNN: reconstruction-based private GNN (Bhaila, Huang, Wu and Wu, SDM 2024, https://arxiv.org/abs/2309.08569).
 
-Algorithm 1, lines 1-2, on the devices: GRR-FS on the features, eps_x for each of the m sampled ones,
-and GRR on the labels of training and validation nodes, eps_y. The graph is public.
+The graph is public. n people have d features with g_i values each, and C_y classes; V^L are the people whose label is
+asked for. Line numbers are those of Algorithm 1.
 
-Lines 5-6, f_X and f_Y: each node's features and label from the reports of its neighbourhood
-(:mod:`ldpsim.curator.reports.estimates`). Lines 3, 4, 7 and 12: label proportions of METIS clusters
-(:mod:`ldpsim.curator.learning.noisy_labels`). Training minimises L_gnn + alpha L_llp. The weights
-kept are those of the best epoch on *reconstructed* validation labels, the only ones there are.
+On the devices:
+
+    x'_v = GRR-FS(x_v)    m of the d features are drawn and reported by GRR with eps_x each,         line 1
+                          the other d - m are drawn uniformly from their values
+    y'_v = GRR(y_v)       for v in V^L, with eps_y                                                  line 2
+    p = e^eps / (e^eps + g - 1),   q = 1 / (e^eps + g - 1)
+
+At the curator, with lambda'_v the mean of the one-hot reports over N(v) and v, taken K times (Algorithms 2 and 3):
+
+    pi~_vj = d lambda'_vj / (m (p - q)) + (m - d - m g q) / (m g (p - q))                           (2)
+    x~_v   = argmax_j pi~_vj; pi~_v2 itself for a feature of two values          f_X, line 5, (n, d)
+    pi~_v  = P^-1 lambda'_v,  P the matrix of GRR (C_y, C_y)                                        (4)
+    y~_v   = argmax_c pi~_vc                                                     f_Y, line 6, (n,)
+
+    b'_r = mean of y'_v over the people of V^L in METIS's cluster r,   b~_r = P^-1 b'_r      lines 3, 4, 7
+    b^_r = mean of the network's predictions over the same people                                line 10
+    minimise  L_gnn + alpha L_llp                                                        (5), line 13
+    L_gnn = mean over V^L of the cross-entropy of the prediction against y~_v                    line 11
+    L_llp = mean over the clusters of the divergence of b~_r and b^_r                            line 12
+
+The two estimates are :mod:`ldpsim.curator.reports.frequency_estimation`, L_llp is
+:mod:`ldpsim.curator.learning.label_proportions`. The weights kept are those of the best epoch on *reconstructed*
+validation labels, the only ones there are.
+
+What the paper leaves open, or prints in another way:
+
+- Section 4.1 prints e^(eps_x + g) - 1 in the denominators of p and q. Algorithm 2, line 9, has the ones above.
+- Section 4.3 sums L_llp over the clusters; line 12 takes the mean, as here.
+- The split: labels are asked of training and of validation people.
 
 The published code differs from the paper in three points:
 
@@ -18,7 +43,7 @@ The published code differs from the paper in three points:
   second time (``proportions="twice"``); ``"raw"`` is the paper's Algorithm 1.
 - It finds domain sizes in the private data, and along the wrong axis. Here they are public.
 
-The paper's ablation: ``features="noisy"`` (without f_X), ``labels="noisy"`` (without f_Y),
+The paper's ablation (Section 5): ``features="noisy"`` (without f_X), ``labels="noisy"`` (without f_Y),
 ``alpha=0`` (without LLP). All three together are its GraphSAGE baseline.
 """
 
@@ -31,10 +56,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ldpsim.curator import options as o
-from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.linear.propagation import both_directions
 from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, spending
-from ldpsim.curator.methods.local.links import PUBLIC_GRAPH, ask_labels, label_mechanism
+from ldpsim.curator.methods.local.graphs import PUBLIC_GRAPH
+from ldpsim.curator.methods.local.label_questions import ask_labels, label_mechanism
 from ldpsim.curator.methods.parameters import ABOVE_0, NUMBER, one_of, parameter, whole
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from ldpsim.curator.reports.frequency_estimation import (
@@ -144,7 +170,7 @@ class RGNN(LocalMethod):
         if not isinstance(sampling, GRRFS):
             raise ValueError(f"rgnn reads a category of each feature, and {sampling.name} reports something else")
         reports.needed("labels")
-        evidence = Evidence(reports, public).labels
+        evidence = Knowledge(reports, public).labels
         mean, reported = neighbourhood_mean(public.facts.n, public.edges), reports.reported("features")
         if self.features == "reconstructed":
             features = estimate_features(codes, reported, sampling, mean, self.Kx)

@@ -4,11 +4,11 @@ The devices answer the question of another method, HoGS's unless ``asks`` names 
 so the guarantee is that method's. The curator computes, from any such reports,
 
     1. edges and degrees                                       :mod:`ldpsim.curator.links.edge_prior`
-    2. class evidence from features                            :mod:`ldpsim.curator.learning.node_evidence`
+    2. class distributions from features                       :mod:`ldpsim.curator.learning.feature_posterior`
     3. the prior of an edge, by marginal likelihood            :mod:`ldpsim.curator.links.edge_prior`
     4. belief propagation on the pairs that agree on an edge   :mod:`ldpsim.curator.links.belief_propagation`
        with steps 3 and 4 repeated                             :mod:`ldpsim.curator.posterior.estimate`
-    5. a pool of all evidence, guarded by validation           :mod:`ldpsim.curator.posterior.estimate`
+    5. a pool of all these, guarded by validation              :mod:`ldpsim.curator.posterior.estimate`
 
 No network is trained.
 
@@ -27,13 +27,16 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ldpsim.curator import options as o
-from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, Question
 from ldpsim.curator.methods.local.blink import Blink
+from ldpsim.curator.methods.local.dprr import DPRR
+from ldpsim.curator.methods.local.graphs import both_ways
 from ldpsim.curator.methods.local.hogs import HoGS
-from ldpsim.curator.methods.local.links import DPRR, RR, LPAnd, SymRR, both_ways
+from ldpsim.curator.methods.local.lp_and import LPAnd
 from ldpsim.curator.methods.local.lpgnn import LPGNN
 from ldpsim.curator.methods.local.rgnn import RGNN
+from ldpsim.curator.methods.local.rr import RR, SymRR
 from ldpsim.curator.methods.local.solitude import FPSolitude, Solitude
 from ldpsim.curator.methods.parameters import one_of, parameter
 from ldpsim.curator.methods.spec import MethodSpec
@@ -115,15 +118,15 @@ class SBP(LocalMethod):
         """Steps 1 to 5; the edges are the pairs with a probability of at least .02."""
         from ldpsim.curator.posterior.estimate import estimate
 
-        evidence = Evidence(reports, public)
-        posterior = estimate(evidence)
+        knowledge = Knowledge(reports, public)
+        posterior = estimate(knowledge)
         features: Any = public.features
         if features is None:
             features = csr_array((reports.facts.n, 0), dtype=np.float32)
         weights = np.tile(posterior.probability.astype(np.float32), 2)
         return PosteriorGraph(
-            features, both_ways(posterior.left, posterior.right), weights, evidence.labels.labels, evidence.train,
-            evidence.val, {"posterior": posterior.notes()}, posterior,
+            features, both_ways(posterior.left, posterior.right), weights, knowledge.labels.labels, knowledge.train,
+            knowledge.val, {"posterior": posterior.notes()}, posterior,
         )  # fmt: skip
 
     def train(

@@ -1,21 +1,27 @@
 """Solitude (Lin, Li and Wang, "Towards Private Learning on Decentralized Graphs", https://arxiv.org/abs/2201.09398).
 
-On the devices:
+On the devices, for n people with d features in [x_min, x_max]:
 
-    a~_i  randomised response on the whole adjacency list, eps_a a bit         (4)
-    x~_i  multi-bit encoder and rectifier, eps_x for the vector                (7), (8), (9)
+    a~_ij = a_ij with probability e^eps_a / (1 + e^eps_a), else 1 - a_ij                             (4)
+    x^_ij = -1 or 1 for m drawn features, 1 with probability                                         (7)
+            1 / (e^(eps_x/m) + 1) + (x_ij - x_min) / (x_max - x_min) (e^(eps_x/m) - 1) / (e^(eps_x/m) + 1)
+            and 0 for the others
+    x~_ij = d (x_max - x_min) / (2 m) (e^(eps_x/m) + 1) / (e^(eps_x/m) - 1) x^_ij
+            + (x_max + x_min) / 2                                                               (8), (9)
 
-Each reported one is a *directed* edge: N(i) are the nodes that i reported. Labels are public.
+a~_i is the whole list, eps_a a bit; eps_x is for the whole vector. Each reported one is a *directed* edge: N(i) are the
+nodes that i reported. Labels are public.
 
-At the curator:
+At the curator, with A~ (n, n) the reported ones, X^c (n, d), and theta the network's weights:
 
-    x^c_i = sum_{j in N(i)} x~_j / (|N(i)| |N(j)|), l_x times                  (11)
-    p(y^c | x~_i), the same sum of the posteriors, l_y times, in the loss      (12), (13)
-    network and edge weights trained together                                  (14)
+    x^c_i = sum_{j in N(i)} x~_j / (|N(i)| |N(j)|), l_x times                                       (11)
+    p(y^c | x~_i) = sum_{j in N(i)} p(y | x~_j) / (|N(i)| |N(j)|), l_y times                        (12)
+    L_GNN(A^c, X^c, theta) = - sum over the labelled i of ln p(y^c = y_i | x~_i)                    (13)
+    min over A^c, theta of  L_GNN + lambda_1 ||A~ - A^c||_F^2 + lambda_2 ||A^c||_1                  (14)
 
-The last two are :mod:`ldpsim.curator.learning.edge_weights`.
+Eqs. 12 to 14 are :mod:`ldpsim.curator.learning.edge_weights`. The prediction is argmax_y p(y | x~), without (12).
 
-Deviations:
+What the paper leaves open, and deviations:
 
 - The weights of eqs. 11 and 12 do not sum to 1, so a hop shrinks features (by 1/k in a k-regular
   graph). The text says "mean aggregator", and ``smoothing="mean"`` (1/|N(i)|) is the default.
@@ -55,9 +61,10 @@ from ldpsim.curator.methods.base import (
     Question,
     spending,
 )
-from ldpsim.curator.methods.local.hogs import split_budget
-from ldpsim.curator.methods.local.links import labelled_graph, reported_edges, with_labels
-from ldpsim.curator.methods.local.lpgnn import SAMPLED, sampled_number
+from ldpsim.curator.methods.local.feature_questions import split_budget
+from ldpsim.curator.methods.local.graphs import labelled_graph, reported_edges
+from ldpsim.curator.methods.local.label_questions import with_labels
+from ldpsim.curator.methods.local.sampled_features import SAMPLED, sampled_number
 from ldpsim.curator.methods.parameters import ABOVE_0, NUMBER, between, one_of, parameter, unused, whole
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.estimates import smoothed

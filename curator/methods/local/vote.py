@@ -32,8 +32,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,7 +48,8 @@ from ldpsim.curator.methods.base import (
     of_an_edge,
     spending,
 )
-from ldpsim.curator.methods.local.links import label_mechanism, labelled_graph
+from ldpsim.curator.methods.local.graphs import labelled_graph
+from ldpsim.curator.methods.local.label_questions import label_mechanism
 from ldpsim.curator.methods.parameters import ABOVE_0, between, one_of, parameter, whole
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.question import volunteers_of
@@ -107,8 +109,7 @@ class Vote(LocalMethod):
     spec = MethodSpec(
         name="vote", paper="this project: one vote of each neighbourhood", private=("adjacency",),
         mechanisms=("neighbourhood_vote", "grr"), in_batches=True,
-        rebuilds_graph=False, trains_network=False, learns_from_validation=True,
-        halves={"features": {"evidence": "features"}, "adjacency": {"evidence": "list"}}, asks_volunteers=True,
+        trains_network=False, learns_from_validation=True, asks_volunteers=True,
         # nothing to choose
         search_grid=({},),
         options=o.SPLIT | o.REPORTS | o.NETWORK | o.LABELS | {"epsilon", "public_features", "reporting"},
@@ -192,6 +193,14 @@ class Vote(LocalMethod):
         right = predictions[graph.val] == graph.labels[graph.val]
         accuracy = float(right.mean()) if len(right) else float("nan")
         return TrainedNetwork(model, predictions, 1, accuracy, time.perf_counter() - started, log_p)
+
+    def rebuilds_graph(self) -> bool:
+        """As :meth:`GraphMethod.rebuilds_graph`; votes name no neighbour."""
+        return False
+
+    def single_attribute_parameters(self) -> Mapping[str, Mapping[str, Any]]:
+        """As :meth:`GraphMethod.single_attribute_parameters`; ``evidence`` leaves the list or the features out."""
+        return {"features": {"evidence": "features"}, "adjacency": {"evidence": "list"}}
 
     def claim(self, budget: Budget) -> Claim:
         """Return the claim: all that a person reports."""

@@ -16,21 +16,6 @@ Differences from the public code of GAP and ProGAP, each with the printed way as
   choice would read validation labels, and no loss would bound it.
 - Nobody is left out: neither isolated people nor the last one.
 - Noise is calibrated by the exact curve or by privacy loss distributions (``accountant=rdp`` is the printed way).
-
-GAP: an encoder without edges, noisy sums over K hops, and a classifier of all hops.
-
-Sajadmanesh, Shamsabadi, Bellet and Gatica-Perez 2023, https://arxiv.org/abs/2203.00949. X0 = S(encoder(x)), and
-Xk = S(A X(k-1) + noise) for k = 1 .. K, where S scales rows to norm 1 and A sums over in-neighbours without self-loops.
-Each noisy hop feeds the next. The classifier reads X0, which has no noise, beside the noisy hops. At the edge level the
-noise is in the hops alone. At the node level the encoder and the classifier are trained by private steps too, all under
-one noise multiplier.
-
-ProGAP: K + 1 stages, each of which trains on one more noisy hop.
-
-Sajadmanesh and Gatica-Perez 2024, https://arxiv.org/abs/2304.08928. Stage 0 reads the own features. Before stage i the
-rows of base i - 1 are scaled to norm 1, summed over neighbours and get noise; the noisy sums are kept and are not
-scaled again. Stage i trains all bases so far with a head of its own. Only the noisy sums are fixed. At the node level
-there are K noisy hops and K + 1 private trainings under one noise multiplier.
 """
 
 from __future__ import annotations
@@ -49,7 +34,7 @@ from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods.owner.owner import OwnerMethod
 from ldpsim.curator.methods.parameters import NUMBER, POSITIVE, between, one_of, parameter, whole
 from ldpsim.curator.methods.spec import MethodSpec
-from ldpsim.curator.owner.aggregation.layers import Alone, Classifier, Encoder, Progressive, made
+from ldpsim.curator.owner.aggregation.layers import Alone, made
 from ldpsim.curator.owner.aggregation.sums import FloatRows, HandedLists, noisy_sums, rows_of_norm_1
 from ldpsim.curator.owner.aggregation.training import Learners, PrivateSteps, as_read, fit_in_place, scores
 from ldpsim.curator.owner.privacy.account import small_delta
@@ -237,71 +222,3 @@ class Work:
         network = self.network(Alone)
         self.train(network, [self.features])
         return self.classes_of(network, [self.features]), network
-
-
-@dataclass(frozen=True)
-class Gap(GraphOwner):
-    """GAP.
-
-    Args:
-        others: The parameters of :class:`GraphOwner`.
-    """
-
-    spec = replace(
-        GraphOwner.spec, name="gap",
-        paper="Sajadmanesh, Shamsabadi, Bellet, Gatica-Perez, GAP: Differentially Private Graph Neural \
-Networks with Aggregation Perturbation",
-    )  # fmt: skip
-
-    def trainings(self) -> int:
-        """As :meth:`GraphOwner.trainings`: encoder and classifier; without a graph one network."""
-        return 2 if self.hops else 1
-
-    def trained(self, work: Work) -> tuple[IntArray, nn.Module]:
-        """As :meth:`GraphOwner.trained`."""
-        encoder = work.network(Encoder)
-        work.train(encoder, [work.features])
-        with torch.no_grad():
-            cached = [encoder.encoded(*as_read([work.features]))]
-        for _ in range(self.hops):
-            cached.append(torch.from_numpy(rows_of_norm_1(work.hop(cached[-1]))))
-        classifier = work.network(Classifier, self.hops + 1, *work.sizes[1:])
-        work.train(classifier, cached)
-        return work.classes_of(classifier, cached), nn.ModuleDict({"encoder": encoder, "classifier": classifier})
-
-
-@dataclass(frozen=True)
-class ProGap(GraphOwner):
-    """ProGAP.
-
-    Args:
-        others: The parameters of :class:`GraphOwner`.
-    """
-
-    spec = replace(
-        GraphOwner.spec, name="progap",
-        paper="Sajadmanesh, Gatica-Perez, ProGAP: Progressive Graph Neural Networks with Differential \
-Privacy Guarantees",
-    )  # fmt: skip
-    stages_norm: ClassVar[str] = "group"
-    printed_by: ClassVar[str] = "rdp"
-
-    def trainings(self) -> int:
-        """As :meth:`GraphOwner.trainings`: one for each stage."""
-        return self.hops + 1
-
-    def trained(self, work: Work) -> tuple[IntArray, nn.Module]:
-        """As :meth:`GraphOwner.trained`."""
-        network = work.network(Progressive, stages=self.hops + 1)
-        cached: list[Any] = [work.features]
-        for stage in range(self.hops + 1):
-            network.stage = stage
-            if stage:
-                network.eval()
-                network.stage = stage - 1
-                with torch.no_grad():
-                    rows = network.own_rows(as_read(cached))
-                network.stage = stage
-                cached.append(torch.from_numpy(work.hop(rows)))
-            work.train(network, cached, network.of_stage())
-        return work.classes_of(network, cached), network

@@ -3,7 +3,7 @@
 ==================  ================================================================
 ``account``         what released labels lose beside what the papers print
 ``label``           the released label: exact loss of one query, exact composition
-``laplace``         Laplace noise on vectors: what holds, and the papers' analyses
+``vector``          Laplace noise on vectors: what holds, and the papers' analyses
 ``aggregation``     noisy sums over neighbours and private training (GAP, ProGAP)
 ``graph_account``   what these methods lose, level by level beside their claim
 ==================  ================================================================

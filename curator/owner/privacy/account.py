@@ -30,11 +30,8 @@ from ldpsim.curator.owner.privacy.label import (
     label_epsilon_once,
     label_loss,
     label_probabilities,
-    laplace_epsilon,
-    laplace_epsilon_once,
-    moments_epsilon,
-    rdp_epsilon,
 )
+from ldpsim.curator.owner.privacy.vector import laplace_epsilon, laplace_epsilon_once, moments_epsilon, rdp_epsilon
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.privacy.level import JOINS, Level
 from ldpsim.devices.mechanisms import round_up

@@ -1,15 +1,4 @@
-"""Choice and order of the public nodes to ask about; a shorter list is the start of a longer one.
-
-``random``, ``pagerank`` and ``degree`` (largest first). The choice depends on the public graph alone, so it costs no
-privacy.
-
-Release of an owner: the arg max of a noisy posterior, or of noisy votes.
-
-The noise has scale 1 / lambda in every class. It is drawn anew for each query and each lambda, so
-one set of teachers may serve several lambdas; each of these is a release of its own. Only the
-label leaves the owner. Its cost: :mod:`ldpsim.curator.owner.privacy.account`.
-
-One query of PrivGnn: sample people, take the nearest, train a teacher on them, ask it.
+"""One query of PrivGnn: sample people, take the nearest, train a teacher on them, ask it.
 
 Lines 2 to 6 of Algorithm 1 (Olatunji, Funke and Khosla), before the noise. People are drawn by
 independent Bernoulli(gamma) trials, as the accounting assumes, by default anew for each query.
@@ -27,72 +16,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from ldpsim.curator.draws import derive, private_generator, teacher_seed
-from ldpsim.curator.owner.teachers.graph import Floats, PlainGraph
+from ldpsim.curator.draws import private_generator, teacher_seed
+from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.owner.teachers.sage import Sage, SageSettings, rows_of, train
 from ldpsim.devices.array_types import IntArray
-
-SELECTIONS = ("random", "pagerank", "degree")
-_DAMPING, _PAGERANK_ROUNDS = 0.85, 100
-
-
-def query_order(public: PlainGraph, candidates: IntArray, how: str, *, seed: int) -> IntArray:
-    """Return the candidates (public nodes) in the order of the queries.
-
-    Raises:
-        ValueError: for an unknown order.
-    """
-    if how not in SELECTIONS:
-        raise ValueError(f"--set query_selection={how}: must be one of {', '.join(SELECTIONS)}")
-    rng = np.random.Generator(np.random.PCG64(derive(seed, "selection")))
-    shuffled = rng.permutation(candidates)
-    if how == "random":
-        return shuffled
-    weight = np.diff(public.indptr).astype(np.float64) if how == "degree" else pagerank(public)
-    return shuffled[np.argsort(-weight[shuffled], kind="stable")]
-
-
-def pagerank(graph: PlainGraph) -> Floats:
-    """float64 (n,): PageRank, sum 1; from a node without neighbours the walk jumps to any node."""
-    n, degree = len(graph), np.diff(graph.indptr)
-    weights = 1 / np.repeat(np.maximum(degree, 1), degree)
-    flow = csr_array((weights, graph.indices, graph.indptr), shape=(n, n)).T
-    rank = np.full(n, 1 / n)
-    for _ in range(_PAGERANK_ROUNDS):
-        loose = rank[degree == 0].sum()
-        rank = (1 - _DAMPING) / n + _DAMPING * (flow @ rank + loose / n)
-    return rank
-
-
-def noisy_labels(values: NDArray[np.float64], lambda_: float, *, noise_seed: int) -> IntArray:
-    """Return int64 (queries,): arg max of values + Lap(1 / lambda), the first of equal ones (line 7).
-
-    Args:
-        values: (queries, classes), posteriors or counts of votes; query q uses the noise of number q.
-        lambda_: 1 / scale.
-        noise_seed: Seed of the noise.
-
-    >>> noisy_labels(np.array([[0.0, 100.0], [100.0, 0.0]]), 1.0, noise_seed=0)
-    array([1, 0])
-    """
-    count, classes = values.shape
-    noise = np.array(
-        [private_generator(noise_seed, f"noise {lambda_:.17g}", q).laplace(0, 1 / lambda_, classes)
-         for q in range(count)]
-    )  # fmt: skip
-    return np.argmax(values + noise.reshape(count, classes), axis=1)
-
-
-def log_posteriors(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log-softmax scores, to which the paper's published code adds its noise.
-
-    They are unbounded below, so the sensitivity is infinite and **no guarantee** holds at
-    any epsilon. Use them for comparison with the paper's figures only.
-    """
-    return np.log(np.maximum(values, 1e-300))
-
 
 DISTANCES = ("euclidean", "cosine")
 SAMPLINGS = ("fresh", "once")

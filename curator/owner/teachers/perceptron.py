@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from ldpsim.curator.learning.loop import optimise
 from ldpsim.curator.learning.perceptron import Perceptron
-from ldpsim.curator.linear.torch_matrix import Dropout
+from ldpsim.curator.linear.dropout import Dropout
 from ldpsim.curator.owner.teachers.sage import SageSettings
 from ldpsim.devices.array_types import IntArray
 

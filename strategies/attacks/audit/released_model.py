@@ -24,7 +24,7 @@ import torch
 from ldpsim.curator.attacks.mechanism_audit import CONFIDENCE, Effort
 from ldpsim.curator.attacks.released_model import InferenceRow, inference_row
 from ldpsim.curator.learning.networks import Network
-from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
 from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.facts import Split

@@ -22,7 +22,7 @@ from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.processor import threads_for
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.owner.graph_owner import GraphOwner
-from ldpsim.curator.nulls.models import known_from_graph
+from ldpsim.curator.nulls.inputs import known_from_graph
 from ldpsim.curator.observer import watched
 from ldpsim.curator.owner.aggregation.sums import HandedLists
 from ldpsim.curator.owner.aggregation.training import Learners

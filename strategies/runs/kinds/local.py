@@ -19,7 +19,7 @@ from ldpsim.curator.device_model import DeviceModelInputs, device_model_inputs
 from ldpsim.curator.methods import Method, Question
 from ldpsim.curator.methods.base import Graph, GraphMethod, LocalMethod, questions_asked
 from ldpsim.curator.methods.references.references import Reference as ReferenceMethod
-from ldpsim.curator.nulls.models import NullEvidence, known_from_graph, known_from_reports
+from ldpsim.curator.nulls.inputs import NullInputs, known_from_graph, known_from_reports
 from ldpsim.curator.observer import watched
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.reports.exclusion import silenced
@@ -78,7 +78,7 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
     repeat, defended, graph = rebuilt(repeat, reports)
     seconds = {"collect": collected.seconds, "reconstruct": time.perf_counter() - started}
     accepted = defended.reports if defended else reports  # without those that a defence excludes
-    evidence = null_evidence(repeat, accepted) if nulls or accepted is not None else None
+    evidence = null_inputs(repeat, accepted) if nulls or accepted is not None else None
     inputs = None if accepted is None or evidence is None else device_model_inputs(accepted, repeat.knowledge, evidence)
     extra: dict[str, Mapping[str, Any]] = {}
     if defended is not None:
@@ -160,7 +160,8 @@ LOCAL = RunKind(plan, work, guarantee, reference, shuffled)
 def _of_one_attribute(repeat: Repeat, others: Others) -> Iterator[tuple[str, Predict]]:
     """Yield the predictions from answers about one attribute alone: about the graph, and about features."""
     setup, method = repeat.setup, cast(Any, repeat.setup.method)
-    methods = {attribute: replace(method, **half) for attribute, half in method.spec.halves.items()}
+    parameters = method.single_attribute_parameters()
+    methods = {attribute: replace(method, **values) for attribute, values in parameters.items()}
     if not setup.budget.volunteers or method in methods.values():  # it is such a method itself
         return
     for attribute, method in methods.items():
@@ -221,12 +222,12 @@ def train_on_graph(repeat: Repeat, graph: Graph) -> TrainedNetwork:
     )
 
 
-def null_evidence(repeat: Repeat, reports: Reports | None) -> NullEvidence:
+def null_inputs(repeat: Repeat, reports: Reports | None) -> NullInputs:
     """Return what the null models may use."""
     setup = repeat.setup
     if reports is not None:
         evidence = known_from_reports(reports, repeat.knowledge, nulls=setup.options.nulls)
-        return replace(evidence, taught_by_validation=setup.method.in_force().learns_from_validation)
+        return replace(evidence, uses_validation_labels=setup.method.in_force().learns_from_validation)
     return known_from_graph(own(setup.population, repeat.split, trust="none"), setup.method.spec.reads)
 
 

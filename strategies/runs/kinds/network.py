@@ -13,7 +13,7 @@ from scipy.special import log_softmax
 from torch import nn
 
 from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
-from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray
 from ldpsim.devices.federated.exchange import kept_sums

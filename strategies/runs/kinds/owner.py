@@ -36,10 +36,12 @@ from numpy.typing import NDArray
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
 from ldpsim.curator.linear.processor import threads_for
 from ldpsim.curator.methods import Question
-from ldpsim.curator.methods.owner.owner import B1, Baseline, LabelAnswers, OwnerMethod, private_graph, sage_settings
+from ldpsim.curator.methods.owner.baselines import B1, Baseline
+from ldpsim.curator.methods.owner.owner import LabelAnswers, OwnerMethod, private_graph, sage_settings
 from ldpsim.curator.owner.privacy.account import Account
-from ldpsim.curator.owner.teachers.answering import Teaching, posteriors, query_order
+from ldpsim.curator.owner.teachers.answering import Teaching, posteriors
 from ldpsim.curator.owner.teachers.graph import PlainGraph, save_array
+from ldpsim.curator.owner.teachers.selection import query_order
 from ldpsim.curator.owner.teachers.student import Student, train_network
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.setting_error import SettingError

@@ -20,9 +20,9 @@ from typing import Any, cast
 import numpy as np
 
 from ldpsim.curator.methods import Question
-from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.curator.methods.federated.silos import Silos
-from ldpsim.curator.nulls.models import known_from_graph
+from ldpsim.curator.nulls.inputs import known_from_graph
 from ldpsim.curator.observer import watched
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.level import Level

@@ -19,7 +19,7 @@ import numpy as np
 from flwr.serverapp import Grid
 
 from ldpsim.curator.draws import derive, private_generator
-from ldpsim.curator.methods.federated.fedavg import Federated
+from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.devices.federated.wire import weights_record
 from ldpsim.devices.network import FloatArray
 from ldpsim.devices.training_task import Task

@@ -12,16 +12,10 @@ from scipy.sparse import csr_array
 from scipy.stats import binom
 
 from ldpsim.curator.defences import DEFENCES, defences_named, defend
-from ldpsim.curator.defences.degree import (
-    clip_degrees,
-    degree_ranges,
-    implausible_degrees,
-    keep_agreed,
-    largest_noise,
-    outside,
-    tails,
-)
+from ldpsim.curator.defences.agreement import keep_agreed
+from ldpsim.curator.defences.degree import clip_degrees, degree_ranges, implausible_degrees, outside
 from ldpsim.curator.defences.duplicates import duplicated, most_likely
+from ldpsim.curator.defences.tails import largest_noise, tails
 from ldpsim.curator.reports.question import Question
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts

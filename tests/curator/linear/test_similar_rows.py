@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator.linear import similar_rows as module
 from ldpsim.curator.linear.array_digest import array_digest
-from ldpsim.curator.linear.similar_rows import LANDMARKS, kernel_rows, landmarks_of, near_rows
+from ldpsim.curator.linear.kernel_rows import LANDMARKS, kernel_rows, landmarks_of
+from ldpsim.curator.linear.similar_rows import near_rows
 
 RNG = np.random.Generator(np.random.PCG64(2))
 

@@ -12,7 +12,7 @@ from scipy.special import log_softmax, logsumexp
 from ldpsim.curator.links.belief_propagation import Beliefs, Pairs, propagate_beliefs
 from ldpsim.curator.links.class_affinity import believed_counts, edge_probability, labelled_counts
 from ldpsim.curator.links.degree_estimates import moments
-from ldpsim.curator.links.link_evidence import LinkEvidence
+from ldpsim.curator.links.link_likelihood import LinkLikelihood
 
 CLASSES = 3
 
@@ -110,9 +110,9 @@ EDGES = {(0, 1), (1, 2), (1, 3)}
 REPORTED = {"all": (True,) * N, "one silent": (True, True, True, False)}
 
 
-def outcomes(reported: tuple[bool, ...], one_end: bool, flip: float = 0.3) -> Iterator[tuple[float, LinkEvidence]]:
+def outcomes(reported: tuple[bool, ...], one_end: bool, flip: float = 0.3) -> Iterator[tuple[float, LinkLikelihood]]:
     """Yield every S that the noise can make, with its probability."""
-    empty = LinkEvidence(PAIRS[0], PAIRS[1], np.array(reported), one_end=one_end, flip=flip)
+    empty = LinkLikelihood(PAIRS[0], PAIRS[1], np.array(reported), one_end=one_end, flip=flip)
     reports = empty.count(*PAIRS)
     edge = np.array([(i, j) in EDGES for i, j in PAIRS.T])
     chance = np.where(edge, empty.hit[reports], empty.false_hit[reports])
@@ -120,7 +120,7 @@ def outcomes(reported: tuple[bool, ...], one_end: bool, flip: float = 0.3) -> It
         found = np.array(inside)
         probability = float(np.prod(np.where(found, chance, 1 - chance)))
         if probability > 0:
-            yield probability, LinkEvidence(*PAIRS[:, found], np.array(reported), one_end=one_end, flip=flip)
+            yield probability, LinkLikelihood(*PAIRS[:, found], np.array(reported), one_end=one_end, flip=flip)
 
 
 @pytest.mark.parametrize("one_end", [False, True])
@@ -169,7 +169,7 @@ def test_believed_counts_and_edges_are_those_of_the_exact_posterior() -> None:
     own[5] = [0, -1, -2]
     _, joint = exact(pairs, people, own, affinity)
     beliefs = run(pairs, people, own, affinity)
-    evidence = LinkEvidence(*TREE, np.ones(6, np.bool_), one_end=False, flip=0.1)
+    evidence = LinkLikelihood(*TREE, np.ones(6, np.bool_), one_end=False, flip=0.1)
     found = believed_counts(evidence, pairs, beliefs, own, affinity, np.ones(6), 0.1)
     total = joint.sum(axis=0) / 0.9**2
     np.testing.assert_allclose(found.edges, total + total.T, rtol=1e-4)

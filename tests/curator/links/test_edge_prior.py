@@ -11,15 +11,15 @@ from scipy.sparse import csr_array
 from ldpsim.curator.links import common_partners as closure
 from ldpsim.curator.links.common_partners import closure_score, common_partners
 from ldpsim.curator.links.edge_prior import Scored, marginal_likelihood, sample_pairs
-from ldpsim.curator.links.link_evidence import PUBLIC_EDGE, LinkEvidence, public_links
+from ldpsim.curator.links.link_likelihood import PUBLIC_EDGE, LinkLikelihood, public_links
 from ldpsim.curator.links.pair_scores import public_scores, reported_scores
 from ldpsim.curator.reports.feature_bits import FlippedFeatures
 
 NOBODY = np.zeros(0, np.int64)
 
 
-def evidence_of(reported: tuple[bool, ...], *, one_end: bool, flip: float = 0.2) -> LinkEvidence:
-    return LinkEvidence(NOBODY, NOBODY, np.array(reported), one_end=one_end, flip=flip)
+def evidence_of(reported: tuple[bool, ...], *, one_end: bool, flip: float = 0.2) -> LinkLikelihood:
+    return LinkLikelihood(NOBODY, NOBODY, np.array(reported), one_end=one_end, flip=flip)
 
 
 @pytest.mark.parametrize("one_end", [False, True])
@@ -40,7 +40,7 @@ def test_partners_are_counted_by_their_reports(reported: tuple[bool, ...], one_e
 def test_the_likelihoods_are_those_of_all_bits(reports: int) -> None:
     """Hit, false hit, strength and resolution from every outcome of a pair's reports."""
     flip = 0.2
-    evidence = LinkEvidence(
+    evidence = LinkLikelihood(
         np.array([0]), np.array([1]), np.array([reports == 2, True]), one_end=reports == 1, flip=flip
     )
     law = {edge: [(1 - flip) if bit == edge else flip for bit in (0, 1)] for edge in (0, 1)}
@@ -65,8 +65,8 @@ def test_a_public_graph_is_certain() -> None:
 FLIP = 0.1
 
 
-def _evidence(left: np.ndarray, right: np.ndarray, n: int, **more: object) -> LinkEvidence:
-    return LinkEvidence(left, right, np.ones(n, np.bool_), one_end=False, flip=FLIP, **more)  # type: ignore[arg-type]
+def _evidence(left: np.ndarray, right: np.ndarray, n: int, **more: object) -> LinkLikelihood:
+    return LinkLikelihood(left, right, np.ones(n, np.bool_), one_end=False, flip=FLIP, **more)  # type: ignore[arg-type]
 
 
 def test_it_is_the_probability_of_the_bits() -> None:
@@ -89,7 +89,7 @@ def test_it_is_the_probability_of_the_bits() -> None:
 def test_a_sampled_pair_stands_for_as_many_as_say_nothing() -> None:
     """The weights add up to the expected number of pairs with zeros alone, over all outcomes."""
     for reports, one_end in ((2, False), (1, True)):
-        evidence = LinkEvidence(
+        evidence = LinkLikelihood(
             np.zeros(0, np.int64), np.zeros(0, np.int64), np.ones(5, np.bool_), one_end=one_end, flip=FLIP
         )
         sample = sample_pairs(evidence, seed=0, size=500)

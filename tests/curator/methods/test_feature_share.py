@@ -13,7 +13,7 @@ FACTS = PublicFacts(n=2700, d=1400, classes=7)
 
 def test_the_share_is_what_the_links_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rule, "MARGIN", 3.0)
-    monkeypatch.setattr(rule, "EVIDENCE", 50.0)
+    monkeypatch.setattr(rule, "LEAST_SIGNAL", 50.0)
     # (ln 2700 + 3) / 2 = 5.45 for links, so 8 leaves 2.55, and 12 leaves 6.55
     assert feature_share(FACTS, 1350, 8.0) == 0.32
     assert feature_share(FACTS, 1350, 12.0) == 0.55

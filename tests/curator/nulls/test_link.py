@@ -10,8 +10,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from ldpsim.curator.nulls import models
+from ldpsim.curator.nulls.inputs import NullInputs, known_from_reports
 from ldpsim.curator.nulls.link import link, rows_of_pairs
-from ldpsim.curator.nulls.models import NullEvidence, graph_alone, graph_learned, known_from_reports
+from ldpsim.curator.nulls.models import graph_alone, graph_learned
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
@@ -30,9 +31,9 @@ LISTED = np.stack(
 SPLIT = Split(np.concatenate([np.arange(12), np.arange(PEOPLE, N)]), np.arange(12, 24), np.arange(24, PEOPLE))
 
 
-def known(edges: IntArray = LISTED, labels: IntArray = LABELS, split: Split = SPLIT, **changed: Any) -> NullEvidence:
+def known(edges: IntArray = LISTED, labels: IntArray = LABELS, split: Split = SPLIT, **changed: Any) -> NullInputs:
     hidden = np.where(np.isin(np.arange(len(labels)), split.labelled), labels, -1)
-    return NullEvidence(LabelEvidence(hidden, 2), split, edges, **changed)
+    return NullInputs(LabelEvidence(hidden, 2), split, edges, **changed)
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +42,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "_network_of_edges", lambda inputs, *_, **__: np.full(len(inputs.labels.labels), -1))
 
 
-def _hops(evidence: NullEvidence) -> list[IntArray]:
+def _hops(evidence: NullInputs) -> list[IntArray]:
     split = evidence.split
     return [scores[0].argmax(axis=1) for scores in link(evidence.edges, evidence.labels, split.train, split.val, None)]
 
@@ -74,7 +75,7 @@ def test_who_is_listed_tells_the_class_where_friends_are_unlike() -> None:
     assert spread is not None and (spread[test] != LABELS[test]).all()
     assert np.array_equal(_hops(known())[0][test], LABELS[test])
     for taught in (False, True):
-        learned = graph_learned(known(taught_by_validation=taught), seed=0)
+        learned = graph_learned(known(uses_validation_labels=taught), seed=0)
         assert learned is not None and np.array_equal(learned[test], LABELS[test])
 
 
@@ -104,10 +105,10 @@ def test_validation_labels_that_teach_do_not_choose_what_has_learned_them_by_hea
     ring = np.stack([ends, ends - ends % 30 + (ends + 1) % 30])
     noisy = labels.copy()
     noisy[split.val[::4]] = 1 - noisy[split.val[::4]]
-    given = known(ring, noisy, split, taught_by_validation=True)
-    fair = graph_alone(replace(given, taught_by_validation=False))
+    given = known(ring, noisy, split, uses_validation_labels=True)
+    fair = graph_alone(replace(given, uses_validation_labels=False))
     assert fair is not None
-    scores = list(link(given.edges, given.labels, split.train, split.val, given.teachers))
+    scores = list(link(given.edges, given.labels, split.train, split.val, given.training_people))
     hits = [[np.sum(each.argmax(axis=1)[split.val] == noisy[split.val]) for each in pair] for pair in scores]
     spread = int(np.sum(fair[split.val] == noisy[split.val]))
     assert max(pair[0] for pair in hits) <= spread < max(pair[1] for pair in hits)  # a fit that saw them is above
@@ -124,7 +125,7 @@ def test_validation_labels_teach_it_where_they_teach_the_method() -> None:
     split = Split(train, val, np.arange(21, 33))
     third = split.test[circle[split.test] == 2]
     for taught in (False, True):
-        learned = graph_learned(known(edges, labels, split, taught_by_validation=taught), seed=0)
+        learned = graph_learned(known(edges, labels, split, uses_validation_labels=taught), seed=0)
         assert learned is not None and (learned[third] == int(taught)).all()
 
 

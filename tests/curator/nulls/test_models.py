@@ -12,18 +12,10 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning import training
-from ldpsim.curator.learning.node_evidence import NodeEvidence
-from ldpsim.curator.nulls import models
-from ldpsim.curator.nulls.models import (
-    NullEvidence,
-    chance,
-    features_alone,
-    graph_alone,
-    graph_learned,
-    known_from_graph,
-    known_from_reports,
-    sampled_people,
-)
+from ldpsim.curator.learning.feature_posterior import FeaturePosterior
+from ldpsim.curator.nulls import inputs, models
+from ldpsim.curator.nulls.inputs import NullInputs, known_from_graph, known_from_reports, sampled_people
+from ldpsim.curator.nulls.models import chance, features_alone, graph_alone, graph_learned
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
@@ -42,11 +34,11 @@ SPLIT = Split(*(np.sort(part) for part in (ORDER[:30], ORDER[30:45], ORDER[45:])
 NOBODY = np.zeros(0, np.int64)
 
 
-def known(split: Split = SPLIT, labels: np.ndarray = TRUTH, **changed: Any) -> NullEvidence:
+def known(split: Split = SPLIT, labels: np.ndarray = TRUTH, **changed: Any) -> NullInputs:
     hidden = np.full(N, -1)
     hidden[split.labelled] = labels[split.labelled]
     given = {"edges": RING, "features": csr_array(WORDS), **changed}
-    return NullEvidence(LabelEvidence(hidden, CLASSES), split, **given)
+    return NullInputs(LabelEvidence(hidden, CLASSES), split, **given)
 
 
 def test_chance_is_the_largest_class_of_the_training_labels() -> None:
@@ -54,7 +46,7 @@ def test_chance_is_the_largest_class_of_the_training_labels() -> None:
     split = Split(np.array([0, 1, 2, 3]), np.array([4, 5, 6]), NOBODY)
     hidden = np.where(np.arange(7) < 4, -1, labels)  # no training label: validation
     for given, largest in ((labels, 1), (hidden, 0), (np.full(7, -1), 0)):  # 1 and 2 are equally large
-        assert chance(NullEvidence(LabelEvidence(given, 3), split)) == largest
+        assert chance(NullInputs(LabelEvidence(given, 3), split)) == largest
 
 
 def test_labels_spread_over_the_known_edges_only() -> None:
@@ -69,8 +61,8 @@ def test_labels_spread_over_the_known_edges_only() -> None:
 def test_validation_labels_teach_where_the_method_learns_from_them_too() -> None:
     """The largest class, the sources of the graph and what ridge regression learns from are those of both."""
     split = Split(np.array([0]), np.array([1, 2, 4, 5]), NOBODY)
-    found = known(split, taught_by_validation=True)
-    assert found.teachers.tolist() == [0, 1, 2, 4, 5] and known(split).teachers.tolist() == [0]
+    found = known(split, uses_validation_labels=True)
+    assert found.training_people.tolist() == [0, 1, 2, 4, 5] and known(split).training_people.tolist() == [0]
     assert chance(found) == 1 and chance(known(split)) == 0  # of 0; 1, 1; 2, 2
     spread = graph_alone(found)
     assert spread is not None and np.array_equal(spread, TRUTH)
@@ -92,7 +84,7 @@ def test_of_the_graph_alone_validation_labels_choose_spreading_or_a_network(monk
     poor = graph_alone(both)
     assert poor is not None and np.mean(found[val] == unlike[val]) >= np.mean(poor[val] == unlike[val])
     # where validation labels teach, spreading is judged by what training labels alone give
-    taught = graph_learned(known(edges=both.edges, taught_by_validation=True), seed=0)
+    taught = graph_learned(known(edges=both.edges, uses_validation_labels=True), seed=0)
     learned = np.mean(found[val] == unlike[val]) > np.mean(poor[val] == unlike[val])
     assert np.array_equal(taught, found) if learned else np.array_equal(taught[val], unlike[val])
     seen: list[Any] = []
@@ -110,7 +102,7 @@ def test_spreading_is_judged_without_the_labels_that_it_knows_by_heart(monkeypat
     Where validation labels teach, it has learned all of them. A network that is right about 6 is better.
     """
     nobody_else = RING[:, np.isin(RING, SPLIT.val).all(axis=0)]
-    given = known(edges=nobody_else, taught_by_validation=True)
+    given = known(edges=nobody_else, uses_validation_labels=True)
     by_heart = graph_alone(given)
     fair = graph_alone(known(edges=nobody_else))
     assert by_heart is not None and np.array_equal(by_heart[SPLIT.val], TRUTH[SPLIT.val])
@@ -166,25 +158,25 @@ def test_the_better_on_validation_is_chosen_and_a_tie_goes_to_ridge(monkeypatch:
         assert np.array_equal(found[SPLIT.test], by_ridge[SPLIT.test]) is ridge_wins
 
 
-@pytest.mark.parametrize("taught_by_validation", [False, True])
+@pytest.mark.parametrize("uses_validation_labels", [False, True])
 @pytest.mark.parametrize("features", [csr_array(WORDS[:, ::6]), (WORDS[:, ::6] - 0.3) * 50])
 def test_of_public_features_the_pool_is_chosen_by_validation_labels_alone(
-    features: Any, taught_by_validation: bool, monkeypatch: pytest.MonkeyPatch
+    features: Any, uses_validation_labels: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pool that is right about validation people wins whatever it says of others; one that is not so does not."""
-    honest = models.node_evidence
+    honest = models.feature_posterior
 
     def pool(right: bool) -> Any:
-        def found(*given: Any, **more: Any) -> NodeEvidence:
+        def found(*given: Any, **more: Any) -> FeaturePosterior:
             classes = np.full(N, 2)
             classes[SPLIT.val] = (TRUTH[SPLIT.val] + (not right)) % CLASSES
             return replace(honest(*given, **more), log_probability=np.eye(CLASSES)[classes])
 
         return found
 
-    given = known(features=features, taught_by_validation=taught_by_validation)
+    given = known(features=features, uses_validation_labels=uses_validation_labels)
     for right in (True, False):
-        monkeypatch.setattr(models, "node_evidence", pool(right))
+        monkeypatch.setattr(models, "feature_posterior", pool(right))
         found = features_alone(given, seed=0)
         assert found is not None and (found[SPLIT.test] == 2).all() is np.bool_(right)
 
@@ -200,7 +192,7 @@ def test_a_label_that_a_model_has_learned_by_heart_does_not_choose_it() -> None:
     truth = (signs.prod(axis=1) > 0).astype(np.int64)
     features = np.concatenate([np.repeat(signs, 20, axis=1), np.eye(n)], axis=1).astype(np.float32)
     labels = LabelEvidence(np.where(np.isin(np.arange(n), split.test), -1, truth), 2)
-    given = NullEvidence(labels, split, None, features, REPORTED, taught_by_validation=True)
+    given = NullInputs(labels, split, None, features, REPORTED, uses_validation_labels=True)
     assert (given.ridge.scores[split.val].argmax(axis=1) == truth[split.val]).all()
     found = features_alone(given, seed=0)
     assert found is not None and np.array_equal(found[split.test], truth[split.test])
@@ -230,7 +222,7 @@ def test_logistic_regression_is_of_the_family_where_features_are_public_or_spars
 
         monkeypatch.setattr(models, "logistic_scores", fit)
         seen.clear()
-        found = features_alone(known(features=features, taught_by_validation=taught, **given), seed=0)
+        found = features_alone(known(features=features, uses_validation_labels=taught, **given), seed=0)
         assert found is not None and (found == 2).all() is np.bool_(is_tried)
         if is_tried:
             ((learned, chosen, others),) = seen
@@ -264,10 +256,10 @@ def test_the_perceptron_sees_no_edge_and_learns_from_training_labels(monkeypatch
     assert (given["settings"].gnn, given["settings"].selection) == ("mlp", "loss")
 
 
-@pytest.mark.parametrize("taught_by_validation", [False, True])
+@pytest.mark.parametrize("uses_validation_labels", [False, True])
 @pytest.mark.parametrize("reported", [frozenset(), REPORTED], ids=["public", "reported"])
 def test_whatever_teaches_the_others_the_perceptron_has_not_seen_the_labels_that_choose_it(
-    taught_by_validation: bool, reported: frozenset[str], monkeypatch: pytest.MonkeyPatch
+    uses_validation_labels: bool, reported: frozenset[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[np.ndarray, np.ndarray]] = []
     honest = training.train
@@ -277,7 +269,7 @@ def test_whatever_teaches_the_others_the_perceptron_has_not_seen_the_labels_that
         return honest(graph, **given)
 
     monkeypatch.setattr(training, "train", watched)
-    features_alone(known(reported=reported, taught_by_validation=taught_by_validation), seed=0)
+    features_alone(known(reported=reported, uses_validation_labels=uses_validation_labels), seed=0)
     assert seen
     assert all(np.array_equal(train, SPLIT.train) and np.array_equal(val, SPLIT.val) for train, val in seen)
 
@@ -313,7 +305,7 @@ def test_a_sample_of_labelled_people_is_never_larger_than_it_may_be(
     most: int, people: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every k-th of 45 people, with the smallest k that leaves so many."""
-    monkeypatch.setattr(models, "MOST_TAUGHT", most)
+    monkeypatch.setattr(inputs, "MOST_TAUGHT", most)
     found = sampled_people(known())
     assert found.tolist() == np.sort(SPLIT.labelled)[::people].tolist() and len(found) <= most
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from ldpsim.curator.evidence.evidence import Evidence
+from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.posterior.block_model import LIKELY
 from ldpsim.curator.posterior.estimate import Estimate, estimate
 from ldpsim.curator.posterior.guarded_answer import POOL, guarded_answer
@@ -17,7 +17,7 @@ from tests.curator.worlds import CLASSES, SPLIT, world
 
 def test_public_labels_are_certain_and_those_of_others_are_nothing() -> None:
     reports, public, labels = world()
-    evidence = Evidence(reports, public)
+    evidence = Knowledge(reports, public)
     own = evidence.own(evidence.train)
     assert np.array_equal(evidence.train, SPLIT.train) and np.array_equal(evidence.val, SPLIT.val)
     assert (own[SPLIT.train].argmax(axis=1) == labels[SPLIT.train]).all() and np.isneginf(own).sum() == 75 * 2
@@ -28,7 +28,7 @@ def test_public_labels_are_certain_and_those_of_others_are_nothing() -> None:
 def test_what_is_public_is_taken_even_if_it_was_reported_too() -> None:
     reports, public, _ = world(public=True, bits=True)
     assert reports.features is not None and public.features is not None
-    evidence, alone = Evidence(reports, public), Evidence(reports.with_arrays(features=None), public)
+    evidence, alone = Knowledge(reports, public), Knowledge(reports.with_arrays(features=None), public)
     assert evidence.bits is None and evidence.scores is not None and alone.scores is not None
     pairs = np.array([1, 2]), np.array([2, 4])
     np.testing.assert_array_equal(evidence.scores(*pairs), alone.scores(*pairs))
@@ -38,7 +38,7 @@ def test_what_is_public_is_taken_even_if_it_was_reported_too() -> None:
 def test_neither_reports_nor_a_graph_is_refused() -> None:
     reports, public, _ = world(public_graph=True, private_labels=True)
     with pytest.raises(ValueError, match="no adjacency"):
-        _ = Evidence(reports, dataclasses.replace(public, edges=None)).links
+        _ = Knowledge(reports, dataclasses.replace(public, edges=None)).links
 
 
 SETTINGS: dict[str, dict] = {
@@ -55,7 +55,7 @@ SETTINGS: dict[str, dict] = {
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_it_reads_whatever_was_asked(setting: dict) -> None:
     reports, public, labels = world(**setting)
-    found = estimate(Evidence(reports, public))
+    found = estimate(Knowledge(reports, public))
     right = (found.answer.log_probability.argmax(axis=1) == labels)[SPLIT.test]
     assert right.mean() > 0.8
     assert (found.probability >= LIKELY).all() and (found.left < found.right).all()
@@ -66,12 +66,12 @@ def test_it_reads_whatever_was_asked(setting: dict) -> None:
 def test_flipping_one_label_has_no_special_effect_on_its_owner() -> None:
     """A validation label moves everybody's exponents. A training label reaches neighbours, not its own row."""
     reports, public, labels = world(epsilon=3.0)
-    before = estimate(Evidence(reports, public))
+    before = estimate(Knowledge(reports, public))
 
     def after(person: int) -> Estimate:
         known = public.labels.copy()
         known[person] = (labels[person] + 1) % CLASSES
-        return estimate(Evidence(reports, dataclasses.replace(public, labels=known)))
+        return estimate(Knowledge(reports, dataclasses.replace(public, labels=known)))
 
     val, train = int(SPLIT.val[3]), int(SPLIT.train[3])
     change = np.abs(np.exp(after(val).answer.log_probability) - np.exp(before.answer.log_probability)).max(axis=1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from ldpsim.devices.mechanisms import gaussian
@@ -62,6 +60,6 @@ def test_deviations_are_as_before_and_never_below_the_exact_curve(
 ) -> None:
     epsilon, delta, shift = given
     found = gaussian.calibrate(epsilon, delta, shift=shift)
-    assert math.isclose(found, before, rel_tol=1e-13)
+    assert found == before  # to the last bit: the noise of a question, and so its fingerprint, follow from it
     assert gaussian.delta_of(epsilon, shift=shift, sigma=found) <= delta
     assert gaussian.delta_of(epsilon, shift=shift, sigma=found * (1 - 2e-13)) > delta

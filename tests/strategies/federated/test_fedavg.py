@@ -8,8 +8,8 @@ import pytest
 from flwr.serverapp.strategy import FedAvg
 
 from ldpsim.curator.methods import Budget
+from ldpsim.curator.methods.federated.dp_fedavg import DPFedAvg
 from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
-from ldpsim.curator.methods.federated.private import DPFedAvg
 from ldpsim.devices.training_task import Task
 from ldpsim.strategies.federated import AdaptiveClipping, FixedClipping, TrainingPlan, private, strategy_for
 

@@ -237,7 +237,7 @@ def test_central_noise_is_that_of_the_replies_that_came() -> None:
     """Flower divides the sum by the replies and the noise by the sample; the mean of few moves more."""
     from flwr.app import ConfigRecord, MetricRecord
 
-    from ldpsim.curator.methods.federated.private import DPFedAvg
+    from ldpsim.curator.methods.federated.dp_fedavg import DPFedAvg
     from ldpsim.devices.federated.wire import weights_record
     from ldpsim.strategies.federated import private
 

@@ -16,7 +16,7 @@ import pytest
 
 from ldpsim.curator.methods import table
 from ldpsim.curator.methods.base import Budget
-from ldpsim.curator.methods.federated.private import DPFedAvg
+from ldpsim.curator.methods.federated.dp_fedavg import DPFedAvg
 from ldpsim.curator.privacy.federated import updates_epsilon
 from tests.strategies.forks import forks
 

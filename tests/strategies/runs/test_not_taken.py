@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.methods import find
-from ldpsim.curator.nulls.models import NullEvidence
+from ldpsim.curator.nulls.inputs import NullInputs
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.facts import Split
 from ldpsim.strategies import RunOptions, simulate
@@ -23,12 +23,12 @@ GRAPH = ("graph_alone", "graph_learned")
 BARS = {*GRAPH, "features_alone"}
 
 
-def evidence(labels: tuple[int, ...] = (0, 1, 0, -1), **given: Any) -> NullEvidence:
-    return NullEvidence(LabelEvidence(np.array(labels), 2), SPLIT, **{"edges": EDGES, "features": FEATURES, **given})
+def evidence(labels: tuple[int, ...] = (0, 1, 0, -1), **given: Any) -> NullInputs:
+    return NullInputs(LabelEvidence(np.array(labels), 2), SPLIT, **{"edges": EDGES, "features": FEATURES, **given})
 
 
 def found(
-    known: NullEvidence | None, *taken: str, verb: str = "reported", volunteers: bool = False, state: Any = "enrolled",
+    known: NullInputs | None, *taken: str, verb: str = "reported", volunteers: bool = False, state: Any = "enrolled",
     bundles: Any = None,
 ) -> dict[str, str]:  # fmt: skip
     method = find({"reported": "hogs", "read": "raw", "public": "gap"}[verb])()

@@ -367,7 +367,7 @@ def test_null_models_that_ask_nobody_and_the_labels_they_learn_from(
     ).record
     assert set(record["verdict"]["ask_nobody"]) == names | {"chance"}
     (known,) = seen
-    assert known.taught_by_validation is taught
+    assert known.uses_validation_labels is taught
 
 
 @pytest.mark.parametrize("given", [

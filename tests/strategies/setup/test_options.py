@@ -22,10 +22,10 @@ from ldpsim.curator.methods import Blink, HoGS
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.feature_share import feature_share
 from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
-from ldpsim.curator.methods.local.links import LPAnd
+from ldpsim.curator.methods.local.lp_and import LPAnd
 from ldpsim.curator.methods.local.lpgnn import LPGNN
 from ldpsim.curator.methods.local.solitude import Solitude
-from ldpsim.curator.methods.owner.owner import PrivGnn
+from ldpsim.curator.methods.owner.privgnn import PrivGnn
 from ldpsim.devices.data.population import Population
 from ldpsim.strategies.attacks.stress.campaign import StressOptions
 from ldpsim.strategies.experiments.match import match

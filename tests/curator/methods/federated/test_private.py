@@ -7,7 +7,8 @@ import math
 import pytest
 
 from ldpsim.curator.methods import Budget
-from ldpsim.curator.methods.federated.private import DPFedAvg, LDPFedAvg
+from ldpsim.curator.methods.federated.dp_fedavg import DPFedAvg
+from ldpsim.curator.methods.federated.ldp_fedavg import LDPFedAvg
 from ldpsim.curator.privacy.federated import Rounds, central_epsilon, noise_multiplier_for, poisson_epsilon
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import gaussian

@@ -17,9 +17,9 @@ from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.methods import Blink, Budget, FPBlink, Graph, HoGS
 from ldpsim.curator.methods.local import hogs
 from ldpsim.curator.methods.local.blink import usable_degrees
-from ldpsim.curator.methods.local.hogs import split_budget
-from ldpsim.curator.nulls import models as null_models
-from ldpsim.curator.nulls.models import known_from_reports
+from ldpsim.curator.methods.local.feature_questions import split_budget
+from ldpsim.curator.nulls import inputs as null_inputs
+from ldpsim.curator.nulls.inputs import known_from_reports
 from ldpsim.curator.reports import estimates
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge
@@ -130,11 +130,11 @@ def test_a_sample_of_very_many_people_teaches_the_device_model_with_null_models_
 ) -> None:
     monkeypatch.setattr(estimates, "LARGE", 0 if packed else 1 << 25)
     reports, public, _ = world(**BITS, silent=(2,))
-    monkeypatch.setattr(null_models, "MOST_TAUGHT", 4)
+    monkeypatch.setattr(null_inputs, "MOST_TAUGHT", 4)
     dense, few = (known_from_reports(reports, public, nulls=nulls) for nulls in (True, False))
     parts = [device_model_inputs(reports, public, known) for known in (dense, few)]
     assert few.features is None and parts[1].features is not None
-    people = null_models.sampled_people(dense)
+    people = null_inputs.sampled_people(dense)
     assert 2 <= len(people) <= 4
     for part in parts:
         np.testing.assert_array_equal(part.sample.features, np.asarray(dense.features)[people])

@@ -12,8 +12,11 @@ from scipy.sparse import csr_array
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import DPRR, Budget, FPLDPGen, LDPGen, LPAnd, Method
 from ldpsim.curator.methods.local import ldpgen
-from ldpsim.curator.methods.local.links import largest_pairs, survival, with_labels
-from ldpsim.curator.nulls.models import graph_alone, known_from_reports
+from ldpsim.curator.methods.local.dprr import survival
+from ldpsim.curator.methods.local.label_questions import with_labels
+from ldpsim.curator.methods.local.ldpgcn import largest_pairs
+from ldpsim.curator.nulls.inputs import known_from_reports
+from ldpsim.curator.nulls.models import graph_alone
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, Degree, GroupDegrees, OneBit, RandomizedResponse

@@ -14,7 +14,8 @@ from scipy.sparse import csr_array
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.propagation import adjacency_matrix
 from ldpsim.curator.methods import LPGNN, Budget, PrivGE, Solitude, UPGNet
-from ldpsim.curator.methods.local.public_graph import deviation_of, shrunk_mean, soft_threshold
+from ldpsim.curator.methods.local.public_graph import deviation_of
+from ldpsim.curator.methods.local.upgnet import shrunk_mean, soft_threshold
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets import load

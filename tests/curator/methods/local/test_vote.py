@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.curator.learning import node_evidence
-from ldpsim.curator.learning.node_evidence import NodeEvidence
+from ldpsim.curator.learning import feature_posterior
+from ldpsim.curator.learning.feature_posterior import FeaturePosterior
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.array_digest import LastAnswers
 from ldpsim.curator.methods import Budget, Question, Vote
@@ -50,11 +50,11 @@ def _first(method: Vote, public: PublicKnowledge, budget: Budget = BUDGET) -> tu
 def constant_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
     """What features say depends on no label here; that a label is not in its own row has tests of its own."""
 
-    def evidence(features: Any, *_: Any, **__: Any) -> NodeEvidence:
+    def evidence(features: Any, *_: Any, **__: Any) -> FeaturePosterior:
         known = EVIDENCE if features is not None else np.full((N, CLASSES), -np.log(CLASSES))
-        return NodeEvidence(known, {}, {})
+        return FeaturePosterior(known, {}, {})
 
-    monkeypatch.setattr(node_evidence, "node_evidence", evidence)
+    monkeypatch.setattr(feature_posterior, "feature_posterior", evidence)
     monkeypatch.setattr(module, "_EVIDENCE", LastAnswers())
 
 

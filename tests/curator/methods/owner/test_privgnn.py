@@ -10,7 +10,10 @@ import torch
 from scipy import stats
 
 from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.methods.owner.owner import B1, B2, LabelAnswers, PateG, PateM, PrivGnn, private_graph, sage_settings
+from ldpsim.curator.methods.owner.baselines import B1, B2
+from ldpsim.curator.methods.owner.owner import LabelAnswers, private_graph, sage_settings
+from ldpsim.curator.methods.owner.pate import PateG, PateM
+from ldpsim.curator.methods.owner.privgnn import PrivGnn
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.owner.privacy.account import LabelRelease, account
 from ldpsim.curator.owner.teachers.graph import PlainGraph

@@ -16,11 +16,8 @@ from ldpsim.curator.owner.privacy.account import (
     account,
     printed_by,
 )
-from ldpsim.curator.owner.privacy.label import (
-    label_epsilon,
-    label_loss,
-    laplace_epsilon,
-)
+from ldpsim.curator.owner.privacy.label import label_epsilon, label_loss
+from ldpsim.curator.owner.privacy.vector import laplace_epsilon
 from ldpsim.devices.mechanisms import round_up
 
 DATA = Path(__file__).with_name("data")

@@ -22,6 +22,8 @@ from ldpsim.curator.owner.privacy.label import (
     label_epsilon,
     label_epsilon_once,
     label_probabilities,
+)
+from ldpsim.curator.owner.privacy.vector import (
     laplace_epsilon,
     laplace_epsilon_once,
     moments_epsilon,

@@ -12,21 +12,12 @@ import torch
 from scipy import stats
 
 from ldpsim.curator.owner.privacy.label import label_probabilities
-from ldpsim.curator.owner.teachers.answering import (
-    SELECTIONS,
-    Teaching,
-    ask_all,
-    log_posteriors,
-    noisy_labels,
-    on_simplex,
-    pagerank,
-    posterior_of,
-    posteriors,
-    query_order,
-)
+from ldpsim.curator.owner.teachers.answering import Teaching, ask_all, on_simplex, posterior_of, posteriors
 from ldpsim.curator.owner.teachers.graph import PlainGraph, save_array
 from ldpsim.curator.owner.teachers.perceptron import perceptron_scores, train_perceptron
+from ldpsim.curator.owner.teachers.release import log_posteriors, noisy_labels
 from ldpsim.curator.owner.teachers.sage import SageSettings, train
+from ldpsim.curator.owner.teachers.selection import SELECTIONS, pagerank, query_order
 from tests.curator.owner.teachers.pyg_reference import edges_of, trained_by_pyg
 
 CLASSES = 3

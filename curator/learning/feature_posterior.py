@@ -1,4 +1,4 @@
-"""Class evidence from a person's features alone: naive Bayes, ridge regression and a perceptron, pooled.
+"""Class distributions from a person's features alone: naive Bayes, ridge regression and a perceptron, pooled.
 
 Components, each (n, classes):
 
@@ -33,9 +33,10 @@ from ldpsim.curator.learning.features_alone import fit_perceptron
 from ldpsim.curator.learning.naive_bayes import naive_bayes
 from ldpsim.curator.learning.pool import fit_pool, joined_pool
 from ldpsim.curator.learning.ridge import PENALTIES, Ridge, ridge
+from ldpsim.curator.linear.kernel_rows import kernel_rows, landmarks_of
 from ldpsim.curator.linear.propagation import smoothed_rows
 from ldpsim.curator.linear.scaling import is_text, standardised_rows, weighted_rows
-from ldpsim.curator.linear.similar_rows import kernel_rows, landmarks_of, near_rows
+from ldpsim.curator.linear.similar_rows import near_rows
 from ldpsim.curator.reports.feature_bits import FlippedFeatures
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray
@@ -50,7 +51,7 @@ _LARGEST, _FREQUENT = 2048, 1024  # rows of a matrix to invert; columns that are
 
 
 @dataclass(frozen=True, eq=False)
-class NodeEvidence:
+class FeaturePosterior:
     """Class probabilities from features alone.
 
     Args:
@@ -64,11 +65,11 @@ class NodeEvidence:
     exponents: Mapping[str, float]
 
 
-def node_evidence(
+def feature_posterior(
     features: Any, labels: LabelEvidence, split: Split, *, bits: FlippedFeatures | None = None, seed: int = 0,
     device: str = "cpu",
-) -> NodeEvidence:  # fmt: skip
-    """Return everybody's class evidence from public features, or from reported bits.
+) -> FeaturePosterior:  # fmt: skip
+    """Return everybody's class distribution from public features, or from reported bits.
 
     Args:
         features: (n, d), CSR or numpy: the public features; None if they are private.
@@ -95,13 +96,13 @@ def node_evidence(
     prior = {name: _PRIOR.get(name, 0.0) for name in components}
     pool = fit_pool(components, labels, val, others=train, prior=prior)
     if features is None or not len(val):
-        return NodeEvidence(pool.log_probability, components, pool.exponents)
+        return FeaturePosterior(pool.log_probability, components, pool.exponents)
     perceptron = fit_perceptron(features, labels, train, val, seed=seed, device=device)
     components["perceptron"] = ln_scores(labels.unbiased(np.exp(perceptron) * labels.whole))
     both = joined_pool(pool, {"perceptron": components["perceptron"]}, labels, val)
     rows = both.log_probability.copy()
     rows[train] = pool.log_probability[train]
-    return NodeEvidence(rows, components, both.exponents)
+    return FeaturePosterior(rows, components, both.exponents)
 
 
 def _near_scores(rows: Any, train: IntArray, labels: LabelEvidence) -> DoubleArray:
@@ -170,6 +171,6 @@ def ln_scores(scores: DoubleArray) -> DoubleArray:
     return np.asarray(np.log(np.maximum(scores, _LEAST_SCORE)))
 
 
-def _shares_alone(n: int, weights: DoubleArray) -> NodeEvidence:
+def _shares_alone(n: int, weights: DoubleArray) -> FeaturePosterior:
     counts = np.maximum(weights.sum(axis=0), 0) + 1
-    return NodeEvidence(np.tile(np.log(counts / counts.sum()), (n, 1)), {}, {})
+    return FeaturePosterior(np.tile(np.log(counts / counts.sum()), (n, 1)), {}, {})

@@ -1,4 +1,4 @@
-"""Evidence of adjacency reports about pairs of people, without an array over all pairs.
+"""Likelihood of adjacency reports about pairs of people, without an array over all pairs.
 
 Randomised response flips a bit with probability p. A pair has r = 0, 1 or 2 reports (both ends report it,
 one end does, or a device is silent). S are the pairs with r >= 1 whose every reported bit is 1. A pair is in S with
@@ -30,7 +30,7 @@ PUBLIC_EDGE = 30.0  # log-odds of a public edge
 
 
 @dataclass(frozen=True, eq=False)
-class LinkEvidence(PairReports):
+class LinkLikelihood(PairReports):
     """Reports about pairs.
 
     Args:
@@ -39,7 +39,7 @@ class LinkEvidence(PairReports):
         flip: p, in [0, 1/2); 0 for a public graph.
 
     >>> everybody = np.ones(3, np.bool_)
-    >>> evidence = LinkEvidence(np.array([0]), np.array([2]), everybody, one_end=False, flip=0.25)
+    >>> evidence = LinkLikelihood(np.array([0]), np.array([2]), everybody, one_end=False, flip=0.25)
     >>> evidence.resolution, evidence.hit.tolist(), evidence.false_hit.tolist()
     (0.5, [0.0, 0.75, 0.5625], [0.0, 0.25, 0.0625])
     """
@@ -112,7 +112,7 @@ class LinkEvidence(PairReports):
         return self.partners @ self.false_hit
 
 
-def public_links(n: int, edges: IntArray) -> LinkEvidence:
+def public_links(n: int, edges: IntArray) -> LinkLikelihood:
     """Return the evidence of a public graph.
 
     Args:
@@ -120,4 +120,4 @@ def public_links(n: int, edges: IntArray) -> LinkEvidence:
         edges: int64 (2, m), each undirected edge once.
     """
     left, right = np.minimum(*edges), np.maximum(*edges)
-    return LinkEvidence(left, right, np.ones(n, np.bool_), one_end=False, flip=0.0)
+    return LinkLikelihood(left, right, np.ones(n, np.bool_), one_end=False, flip=0.0)

@@ -1,6 +1,6 @@
 """All that reports and public knowledge say, in the form that estimators, votes and null models read.
 
-Whatever was asked, there are four kinds of evidence: about a person from the own label (public, or reported), about a
+Whatever was asked, there are four kinds of it: about a person from the own label (public, or reported), about a
 person from features (public, or a reported bit for each), about pairs (adjacency reports, or a public graph), and
 scores of pairs by features. What is public is taken as it is, even if it was reported too. Other reports of
 features, with one budget for the whole vector, say next to nothing about one person and are not read.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ldpsim.curator.links.link_evidence import LinkEvidence, public_links
+from ldpsim.curator.links.link_likelihood import LinkLikelihood, public_links
 from ldpsim.curator.links.pair_scores import Scores, public_scores, reported_scores
 from ldpsim.curator.reports.feature_bits import FlippedFeatures, feature_bits
 from ldpsim.curator.reports.labels import LabelEvidence, label_evidence
@@ -23,12 +23,12 @@ from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicKnowledge
 
 if TYPE_CHECKING:
-    from ldpsim.curator.learning.node_evidence import NodeEvidence
+    from ldpsim.curator.learning.feature_posterior import FeaturePosterior
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """Evidence of a curator; each part is computed when it is first read.
+class Knowledge:
+    """Knowledge of a curator; each part is computed when it is first read.
 
     Args:
         reports: The reports so far; None before anybody has answered.
@@ -61,8 +61,8 @@ class Evidence:
         return agreed_edges(self.reports)
 
     @cached_property
-    def links(self) -> LinkEvidence:
-        """Evidence about pairs.
+    def links(self) -> LinkLikelihood:
+        """Likelihood of pairs.
 
         Raises:
             ValueError: if there is neither a public graph nor a report of neighbour lists under known noise.
@@ -80,16 +80,16 @@ class Evidence:
     @cached_property
     def rows(self) -> Any:
         """(n, d): rows of length 1 of the features or reported bits, None without any."""
-        from ldpsim.curator.learning.node_evidence import unit_rows  # torch is only needed from here on
+        from ldpsim.curator.learning.feature_posterior import unit_rows  # torch is only needed from here on
 
         return unit_rows(self.public.features, self.bits)
 
     @cached_property
-    def people(self) -> NodeEvidence:
-        """Class evidence from features."""
-        from ldpsim.curator.learning.node_evidence import node_evidence
+    def people(self) -> FeaturePosterior:
+        """Class distributions from features."""
+        from ldpsim.curator.learning.feature_posterior import feature_posterior
 
-        return node_evidence(self.public.features, self.labels, self.public.split, bits=self.bits)
+        return feature_posterior(self.public.features, self.labels, self.public.split, bits=self.bits)
 
     @cached_property
     def scores(self) -> Scores | None:
@@ -107,8 +107,8 @@ class Evidence:
         return self.labels.placed(sources, self.labels.estimates(sources))
 
 
-def reported_links(reports: Reports) -> LinkEvidence:
-    """Return the evidence of neighbour lists under known noise; ValueError without any."""
+def reported_links(reports: Reports) -> LinkLikelihood:
+    """Return the likelihood of neighbour lists under known noise; ValueError without any."""
     rows = noisy_rows_of_bits(reports)
     left, right = agreed_edges(reports)
-    return LinkEvidence(left, right, rows.reported, rows.one_end, rows.flip)
+    return LinkLikelihood(left, right, rows.reported, rows.one_end, rows.flip)
