@@ -42,11 +42,11 @@ def show_curve(
         _show(noise, delta, curve)
         if claimed is not None and not passed:
             verdict = "is wrong" if exact else "is below this bound: it is neither proven nor refuted"
-            console().print(f"The claim {claimed:g} {verdict}.")
+            console().print(f"The claim {shown_loss(claimed)} {verdict}.")
         elif passed:
-            console().print(f"The claim {claimed:g} holds.")
+            console().print(f"The claim {shown_loss(claimed)} holds.")
     if passed is False:
-        raise Failure(f"--claims {claimed:g}: epsilon {shown_loss(epsilon)} holds at delta {delta:g}", FAILED)
+        raise Failure(f"--claims {shown_loss(claimed)}: epsilon {shown_loss(epsilon)} holds at delta {delta:g}", FAILED)
 
 
 def _show(noise: OwnNoise, delta: float, curve: list[tuple[float, float]]) -> None:

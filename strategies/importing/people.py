@@ -22,11 +22,11 @@ from ldpsim.strategies.importing.files import Table
 from ldpsim.strategies.importing.options import REFUSE, UNKNOWN, ImportOptions, and_more, in_commas, short
 from ldpsim.strategies.importing.spellings import (
     cases,
-    in_words,
     is_missing,
     is_no_label,
     names_of_one_case,
     of_one_case,
+    spellings_in_words,
     words_for_missing,
 )
 
@@ -248,7 +248,7 @@ def _no_numbers(table: Table, column: str, wrong: Any, empty: bool, options: Imp
     if empty and options.missing == REFUSE:
         more += f", other rows are {words_for_missing(table.cells[column])}"
     if case and kinds <= MOST_CATEGORIES:
-        more += f", {in_words(others)}"
+        more += f", {spellings_in_words(others)}"
     return f"{table.place(wrong.index[0], column)}: {short(text)} is not a number{more}; {remedy}"
 
 
@@ -271,7 +271,7 @@ def _people(
     if options.without_row == REFUSE:
         what = f"{short(people[first])} has no row in {lacking.file}{and_more(int(without.sum()), 'people')}"
         others = {} if options.ignore_case else cases(people[without], list(lacking.names))
-        remedy = f"{in_words(others)}: --ignore-case reads them as one; " if others else ""
+        remedy = f"{spellings_in_words(others)}: --ignore-case reads them as one; " if others else ""
         faults.append(f"{table.place_of(people[first])}: {what}; {remedy}{_WITHOUT_ROW}")
     done = "kept with empty cells" if options.without_row == "keep" else "left out"
     notes.append(f"people without a row of features, {done}: {int(without.sum()):,}")

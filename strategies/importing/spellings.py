@@ -78,7 +78,7 @@ def cases(texts: Iterable[str], stated: Sequence[str] = ()) -> dict[str, str]:
             if kept[text.casefold()] != text and text not in stated}  # fmt: skip
 
 
-def in_words(spellings: dict[str, str]) -> str:
+def spellings_in_words(spellings: dict[str, str]) -> str:
     """Return the words for texts that differ in case alone: ``'A' and 'a' differ in case alone``."""
     other, kept = next(iter(spellings.items()))
     return f"{short(other)} and {short(kept)} differ in case alone{and_more(len(spellings), 'spellings')}"
@@ -109,7 +109,7 @@ def of_one_case(
         return _replaced(texts, others)
     remedy = f"--ignore-case reads them as {short(next(iter(others.values())))}"
     remedy += f", {states} keeps them apart" if not stated else ""
-    faults.append(f"{where}: {in_words(others)}; {remedy}")
+    faults.append(f"{where}: {spellings_in_words(others)}; {remedy}")
     return texts if not stated else _replaced(texts, others)  # what is not stated would be told a second time
 
 
@@ -128,7 +128,7 @@ def names_of_one_case(tables: Sequence[Table], options: ImportOptions, notes: li
     if not others:
         return [*tables]
     if not options.ignore_case:
-        notes.append(f"names of people: {in_words(others)}; --ignore-case reads them as one person")
+        notes.append(f"names of people: {spellings_in_words(others)}; --ignore-case reads them as one person")
         return [*tables]
     notes.append(f"names of people in another case, read as one: {len(others):,} (--ignore-case)")
     return [replace(table, cells=table.cells.assign(**{key: _replaced(table.cells[key], others) for key in table.keys}))

@@ -209,7 +209,8 @@ def test_reports_of_both_stages_are_read_and_kept(tmp_path: Any) -> None:
     (question,) = LDPGen(groups=2).questions(SIX, SPLIT_OF_SIX, SPEND, "c")
     second = dataclasses.replace(question, query=question.query.at_stage(1, tuple(GROUPING.tolist())))
     mechanism = second.query.asks[0].mechanisms[0]
-    answers = {i: {"adjacency": (mechanism.encode(COUNTS[i]),)} for i in range(6)}
+    rows = mechanism.encode(COUNTS, np.arange(6))
+    answers = {i: {"adjacency": (row,)} for i, row in enumerate(rows)}
     reports = Reports.from_bytes(SIX, (second,), answers)
     assert np.array_equal(reports.arrays["group_degrees"], COUNTS) and np.array_equal(reports.grouping, GROUPING)
     assert reports.asks["adjacency"].mechanisms == (mechanism,) and reports.plan == question.query.plan
