@@ -43,9 +43,9 @@ def show_curve(
         if claimed is not None and not passed:
             verdict = "is wrong" if exact else "is below this bound: it is neither proven nor refuted"
             console().print(f"The claim {shown_loss(claimed)} {verdict}.")
-        elif passed:
+        elif claimed is not None:
             console().print(f"The claim {shown_loss(claimed)} holds.")
-    if passed is False:
+    if claimed is not None and passed is False:
         raise Failure(f"--claims {shown_loss(claimed)}: epsilon {shown_loss(epsilon)} holds at delta {delta:g}", FAILED)
 
 

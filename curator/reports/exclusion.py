@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from ldpsim.curator.reports.reports import CATEGORIES, Reports, joined_reports
+from ldpsim.curator.reports.reports import Reports, joined_reports
 from ldpsim.devices.array_types import BoolArray
-from ldpsim.devices.mechanisms.stacked_reports import ones_at
+from ldpsim.devices.mechanisms.stacked_reports import CATEGORIES, ones_at
 
 
 def silenced(reports: Reports, people: BoolArray) -> Reports:

@@ -111,6 +111,8 @@ class Stack:
         ones = np.ones(len(self.owner), self.spread.dtype)
         self.plain_sum = SparseRows(ends, np.arange(len(ones)), ones).matrix(len(ones))
         nothing = np.zeros((len(labels), task.hidden), self.matrix.dtype)
+        self.first: FloatArray
+        self.second: FloatArray
         self.first, self.second = received or (nothing, nothing)
         self.single = len(self.owner) == len(labels) and bool(np.all(np.diff(ends) == 1))
         if not task.of_silos:

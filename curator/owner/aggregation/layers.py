@@ -108,6 +108,7 @@ def made(make: Callable[[], _Network], generator: torch.Generator) -> _Network:
         if isinstance(layer, Layer):
             inputs, outputs = layer.weight.shape
             bound = max(1, inputs) ** -0.5
+            assert layer.bias is not None
             for weight, shape in ((layer.weight.T, (outputs, inputs)), (layer.bias, (outputs,))):
                 weight.data.copy_(torch.empty(shape).uniform_(-bound, bound, generator=generator))
     return network
