@@ -110,10 +110,8 @@ class Stack:
         self.matrix, self.spread = rows.matrix(task.d), spread.matrix(len(self.owner))
         ones = np.ones(len(self.owner), self.spread.dtype)
         self.plain_sum = SparseRows(ends, np.arange(len(ones)), ones).matrix(len(ones))
-        nothing = np.zeros((len(labels), task.hidden), self.matrix.dtype)
-        self.first: FloatArray
-        self.second: FloatArray
-        self.first, self.second = received or (nothing, nothing)
+        nothing: FloatArray = np.zeros((len(labels), task.hidden), self.matrix.dtype)
+        self.first, self.second = (nothing, nothing) if received is None else received
         self.single = len(self.owner) == len(labels) and bool(np.all(np.diff(ends) == 1))
         if not task.of_silos:
             squares = (self.matrix.data * self.matrix.data).astype(np.float64)
@@ -139,7 +137,7 @@ class Stack:
     def with_received(self, received: tuple[FloatArray, FloatArray] | None, variates: FloatArray | None) -> Stack:
         """Return the stack with what the parties were sent in one round; the arguments are those of the class."""
         stack = copy(self)
-        stack.first, stack.second = received or (self.first, self.second)
+        stack.first, stack.second = (self.first, self.second) if received is None else received
         stack.variates = variates
         return stack
 
