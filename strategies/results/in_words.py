@@ -124,7 +124,7 @@ def protection(epsilon: float, delta: float = 0.0) -> Protection:
 def which_epsilon_hides() -> str:
     """Return the sentence that stands before a person is asked for an epsilon, as the guide for deciders has it.
 
-    >>> which_epsilon_hides()[:56]
+    >>> which_epsilon_hides()[:57]
     'Which epsilon hides? 0.4: hidden well (right guess 59.9 %'
     """
     first, *rest = [f"{epsilon:g}: {protection(epsilon).word} ({{}}{guessed(guess(epsilon))})" for epsilon in _EXAMPLES]

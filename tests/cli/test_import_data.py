@@ -6,6 +6,7 @@ import json
 import shlex
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import Result
@@ -48,6 +49,25 @@ def test_summary_and_preview(folder: Path) -> None:
     ):  # fmt: skip
         assert part in words, part
     assert shown.stderr == ""
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_summary_fits_the_terminal(width: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No figure is cut: at 40 columns each row of the table is a list. Many columns are counted, not shown."""
+    monkeypatch.setattr(Screen, "is_terminal", True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    names = ",".join(f"answer_{k}_of_a_long_questionnaire" for k in range(30))
+    rows = "".join(
+        f"p{i},{','.join('01'[(i + k) % 2] for k in range(30))},{'red' if i % 2 else 'blue'}\n" for i in range(60)
+    )
+    (folder / "people.csv").write_text(f"id,{names},label\n{rows}")
+    shown = _import("edges.csv", "people.csv")
+    assert shown.exit_code == 0, shown.output
+    lines = [click.unstyle(line) for line in shown.stdout.splitlines()]
+    assert max(map(len, lines)) <= width and len(lines) <= {80: 36, 40: 64}[width], len(lines)
+    words = " ".join(" ".join(lines).split())
+    assert "answer_0_of_a_l… " in words and "and 22 more" in words and "class" in words
+    assert {80: "0 or 1 0 1 0", 40: "kind 0 or 1, p0 0, p1 1, p2 0"}[width] in words
 
 
 def test_as_json(folder: Path) -> None:
