@@ -101,9 +101,7 @@ def _rates(sums: DoubleArray, n: int, flip: float) -> DoubleArray:
     return np.asarray(np.clip(rates, _LEAST_RATE, 1 - 1e-4))
 
 
-def _odds(
-    sums: DoubleArray, weights: DoubleArray, rates: DoubleArray, flip: float
-) -> tuple[DoubleArray, DoubleArray]:
+def _odds(sums: DoubleArray, weights: DoubleArray, rates: DoubleArray, flip: float) -> tuple[DoubleArray, DoubleArray]:
     """Return ln-odds float64 (d, classes) and, for a row without a one, its ln-likelihood float64 (classes,)."""
     slope = 1 - 2 * flip
     mean = flip + slope * rates
