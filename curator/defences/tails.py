@@ -1,7 +1,7 @@
 """Exact tails of the counts and of the noise that the defences test.
 
 Among k true bits and N - k false ones, each reported as 1 with probability h if it is true and f if it is false, the
-number of ones is the sum of two binomials, Bin(k, h) + Bin(N - k, f). Its law is the convolution of the two.
+number of ones is the sum of two binomials, Bin(k, h) + Bin(N - k, f). Its distribution is the convolution of the two.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ def tails(true: int, false: int, hit: float, false_hit: float) -> tuple[FloatArr
     """float64 (true + false + 1,) each: probabilities of so many ones or more, and of so many or fewer."""
     from scipy.stats import binom  # imported where it is needed: the import takes as long as a small run
 
-    law = np.convolve(binom.pmf(np.arange(true + 1), true, hit), binom.pmf(np.arange(false + 1), false, false_hit))
-    return law[::-1].cumsum()[::-1], law.cumsum()
+    chances = np.convolve(binom.pmf(np.arange(true + 1), true, hit), binom.pmf(np.arange(false + 1), false, false_hit))
+    return chances[::-1].cumsum()[::-1], chances.cumsum()
 
 
 def largest_noise(t: int, s: int, level: float) -> int:

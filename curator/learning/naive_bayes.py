@@ -72,12 +72,12 @@ def naive_bayes(
     scores = np.empty((n, classes))
     for fold in range(-1, count):
         others = own != fold
-        law = _law(sums.sum(axis=0) - (sums[fold] if fold >= 0 else 0), weights[others & valid], rates, flip)
+        odds = _odds(sums.sum(axis=0) - (sums[fold] if fold >= 0 else 0), weights[others & valid], rates, flip)
         shares = np.log(_shares(weights[others]))
         rows = np.flatnonzero(fold_of == fold)
         scores[rows] = shares
         with_bits = rows[has_bits[rows]]
-        scores[with_bits] += _scores(bits, with_bits, *law)
+        scores[with_bits] += _scores(bits, with_bits, *odds)
     return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
 
 
@@ -101,7 +101,7 @@ def _rates(sums: DoubleArray, n: int, flip: float) -> DoubleArray:
     return np.asarray(np.clip(rates, _LEAST_RATE, 1 - 1e-4))
 
 
-def _law(sums: DoubleArray, weights: DoubleArray, rates: DoubleArray, flip: float) -> tuple[DoubleArray, DoubleArray]:
+def _odds(sums: DoubleArray, weights: DoubleArray, rates: DoubleArray, flip: float) -> tuple[DoubleArray, DoubleArray]:
     """Return ln-odds float64 (d, classes) and, for a row without a one, its ln-likelihood float64 (classes,)."""
     slope = 1 - 2 * flip
     mean = flip + slope * rates

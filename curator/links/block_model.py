@@ -6,7 +6,7 @@ expected edges between the groups a and b, the pair of i in a and j in b has
     q_ij = M_ab d_ib d_ja / (D_ab D_ba),   D_ab = the sum of d_ib over i in a
 
 expected edges (twice that inside a group, where both sums count the pair). The number of edges
-is drawn from a Poisson law, and several edges of one pair are one edge, so that
+is drawn from a Poisson distribution, and several edges of one pair are one edge, so that
 
     p_ij = 1 - exp(-q_ij),
 

@@ -1,7 +1,7 @@
 """Affinity of classes: how much more often two classes share an edge than two random people do.
 
 A pair of classes c, c' has N edges among pairs that a graph without classes would give M edges. The rate
-Om_cc' = N / M is a small count over its expectation. It is shrunk, like the rates of a Poisson law under a gamma
+Om_cc' = N / M is a small count over its expectation. It is shrunk, like Poisson rates under a gamma
 prior, to the mean of its own kind, the diagonal or the rest:
 
     Om_cc' = (N + k g) / (M + k),   g = sum N / sum M of the kind,

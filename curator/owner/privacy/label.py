@@ -9,15 +9,15 @@ that noise,
 
 and the exact loss of one label is eps* = ln(A / B). Pr[label j | f] increases in f_j and
 decreases in the rest, so A is its maximum; it is log-concave in f (Prékopa), so its
-minimum over the simplex is at a vertex, B. Every label therefore has the law
+minimum over the simplex is at a vertex, B. Every label therefore has the distribution
 B + (A - B) s with s in the simplex, and every jointly convex divergence between two such
-laws is largest at vertices. Hence P = (A, B, B, ..), Q = (B, A, B, ..) dominate a query:
+distributions is largest at vertices. Hence P = (A, B, B, ..), Q = (B, A, B, ..) dominate a query:
 randomised response over c classes that tells the truth with probability A, which is also
 the highest accuracy that labels of this noise can have.
 
 Removing a person from Poisson-sampled data changes (1 - gamma) Q + gamma P to Q, adding
 one does the reverse. Over n queries only the numbers of labels 1 and 2 matter, a
-trinomial law, so that (epsilon, delta) is a finite sum. One edge that changes is a
+trinomial distribution, so that (epsilon, delta) is a finite sum. One edge that changes is a
 substitution and has a pair of its own (:func:`label_edge_epsilon`).
 
 Where one sample answers every query, as Algorithm 1 of the PrivGnn paper draws it, the queries
@@ -122,20 +122,20 @@ def amplified(epsilon: float, gamma: float) -> float:
 
 
 def _outcomes(
-    queries: int, law: Sequence[float], steps: Sequence[float], forgotten: float
+    queries: int, chances: Sequence[float], steps: Sequence[float], forgotten: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return losses above 0 of the outcomes of all queries, and the outcomes' probabilities, trinomially.
 
     Args:
         queries: n.
-        law: Probabilities of label 1, of label 2, of any other.
+        chances: Probabilities of label 1, of label 2, of any other.
         steps: Loss of label 1 and of label 2; of any other it is 0.
         forgotten: Probability that may be left out.
     """
     # Bernstein: a binomial count leaves mean ± (sqrt(2 v t) + t / 3) with probability 2 e^-t at most.
     t = math.log(8 / forgotten)
     ranges = []
-    for p in law[:2]:
+    for p in chances[:2]:
         reach = math.sqrt(2 * queries * p * (1 - p) * t) + t / 3
         low, high = math.floor(queries * p - reach), math.ceil(queries * p + reach)
         ranges.append(np.arange(max(low, 0), min(high, queries) + 1))
@@ -145,7 +145,7 @@ def _outcomes(
         ones, twos = n1[:, None], ranges[1][None, :]
         rest = np.maximum(queries - ones - twos, 0)
         mass = gammaln(queries + 1) - gammaln(ones + 1) - gammaln(twos + 1) - gammaln(rest + 1)
-        mass += xlogy(ones, law[0]) + xlogy(twos, law[1]) + xlogy(rest, law[2])
+        mass += xlogy(ones, chances[0]) + xlogy(twos, chances[1]) + xlogy(rest, chances[2])
         loss = ones * steps[0] + twos * steps[1]
         cells = (ones + twos <= queries) & (loss > 0) & (mass > rare)
         losses.append(loss[cells])
@@ -153,10 +153,10 @@ def _outcomes(
     return np.concatenate(losses), np.concatenate(masses)
 
 
-def _label_composed(queries: int, law: Sequence[float], steps: Sequence[float], delta: float) -> float:
+def _label_composed(queries: int, chances: Sequence[float], steps: Sequence[float], delta: float) -> float:
     """Return the smallest epsilon, from above, at which the hockey-stick divergence of n queries is at most delta."""
     forgotten = delta * _FORGOTTEN
-    losses, masses = _outcomes(queries, law, steps, forgotten)
+    losses, masses = _outcomes(queries, chances, steps, forgotten)
 
     def needed(epsilon: float) -> float:
         lost = losses > epsilon
@@ -191,9 +191,9 @@ def label_edge_epsilon(*, queries: int, classes: int, lambda_: float, delta: flo
     """Return the epsilon at ``delta`` of the labels of all queries, where one private edge changes.
 
     The edge plays a part only where both its ends are drawn, with probability g = gamma^2.
-    Nobody joins or leaves, so this is a substitution: the two laws of a query are
+    Nobody joins or leaves, so this is a substitution: the two distributions of a query are
     (1 - g) R + g P1 and (1 - g) R + g Q1, and their common part R need be neither P1 nor Q1.
-    With p = B + g (A - B) the laws (p, B, 1 - p - B) and (B, p, 1 - p - B) dominate. Three
+    With p = B + g (A - B) the distributions (p, B, 1 - p - B) and (B, p, 1 - p - B) dominate. Three
     classes attain them (R = e_3, P1 = e_1, Q1 = e_2); for two classes they are an upper bound.
 
     Args:

@@ -261,7 +261,7 @@ def test_noise_of_an_adaptive_round_is_that_of_the_norm_that_clipped_it() -> Non
     """Everybody is clipped, so the next norm is about a tenth smaller: noise for that one would be too small."""
     from flwr.app import ConfigRecord, MetricRecord
 
-    from ldpsim.curator.methods.federated.private import DPFedAvg
+    from ldpsim.curator.methods.federated.dp_fedavg import DPFedAvg
     from ldpsim.devices.federated.wire import weights_record
     from ldpsim.strategies.federated import AdaptiveClipping, private
 
