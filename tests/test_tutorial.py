@@ -11,15 +11,22 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
+from ldpsim.curator.attacks.examples import Example
+from ldpsim.curator.attacks.mechanism_audit import Effort, audit_mechanism
 from ldpsim.devices.data.population import Record
+from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR
+from ldpsim.devices.mechanisms.categories import OneCategory
+from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.mechanism import one_report, one_value
+from ldpsim.devices.noise import Noise
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
@@ -109,3 +116,57 @@ def test_its_mechanism_loses_what_it_says(monkeypatch: pytest.MonkeyPatch) -> No
     assert mechanism.encode(np.array(reports), np.zeros(4, int)) == [bytes([answer]) for answer in range(4)]
     with pytest.raises(ValueError, match="not below 4"):
         one_report(mechanism, bytes([4]), 0)
+
+
+@dataclass(frozen=True)
+class TwoLies(OneCategory):
+    """A k-ary randomiser with two lies, by the page's table alone: the next category, or any other one.
+
+    Truth 1 - l; the next category l / 2; each of the k - 2 others l / (2 (k - 2)).
+    """
+
+    lie: int
+    categories: int
+    name, version = "two_lies", 1
+    loss_is_tight = True
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, *, categories: int) -> TwoLies:
+        return cls(probability_threshold(epsilon, 2 * (categories - 2)), categories)
+
+    def draw(self, values: np.ndarray, noise: Noise) -> np.ndarray:
+        truth, k = self.category(values), self.categories
+        lies, near = noise.bernoulli(self.lie, 1)[:, 0], noise.bernoulli(ONE // 2, 1)[:, 0]
+        far = noise.uniform_integers(k - 2, 1)[:, 0]
+        return np.where(lies, np.where(near, truth + 1, truth + 2 + far) % k, truth)
+
+    def log_probability(self, report: int, value: int) -> float:
+        ahead, lie = (report - self.category(value)) % self.categories, self.lie / ONE
+        return math.log(1 - lie if ahead == 0 else lie / 2 if ahead == 1 else lie / 2 / (self.categories - 2))
+
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        others = self.categories - 2  # truth, near and far lies are as (1 - l) 2 (k - 2), l (k - 2) and l
+        return 0.0 if changed == 0 else log_ratio(max((ONE - self.lie) * 2, self.lie) * others, self.lie)
+
+
+class OneLie(TwoLies):
+    """It forgets that the other lies are the rarer ones."""
+
+    def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
+        return 0.0 if changed == 0 else log_ratio((ONE - self.lie) * 2, self.lie)
+
+
+def test_a_randomiser_with_two_lies_passes_its_audit_and_a_wrong_loss_fails() -> None:
+    four = PublicFacts(4, 2, 4)
+    for kind, passed in ((TwoLies, True), (OneLie, False)):
+        instances = [Example(kind.from_epsilon(epsilon, categories=4), four) for epsilon in (1.0, 3.0)]
+        rows = {row.level: row for row in audit_mechanism(kind, Effort(2000), stream=Noise, instances=instances)}
+        assert rows.keys() == {"bit", "vector", "law"} and rows["law"].passed
+        assert rows["vector"].passed is rows["bit"].passed is passed
+        assert "walked through" in rows["vector"].detail
+    made = TwoLies.from_epsilon(2.0, categories=5)
+    table = np.exp([[made.log_probability(report, value) for report in range(5)] for value in range(5)])
+    estimates = np.array([made.estimate(report) for report in range(5)])
+    np.testing.assert_allclose(table.sum(axis=1), 1)
+    np.testing.assert_allclose(table @ estimates, np.eye(5), atol=1e-12)
+    assert made.loss().vector == pytest.approx(2.0, abs=2e-9) == np.log(table.max(axis=0) / table.min(axis=0)).max()
