@@ -330,7 +330,7 @@ def _curve(
     claims: float | None, *, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     from ldpsim.cli.own_noise import show_curve
-    from ldpsim.curator.attacks.own_noise import GAUSSIAN, LAPLACE, OwnNoise
+    from ldpsim.curator.own_noise import GAUSSIAN, LAPLACE, OwnNoise
 
     law, scale = (LAPLACE, laplace) if gaussian is None else (GAUSSIAN, gaussian)
     assert scale is not None

@@ -10,7 +10,7 @@ from ldpsim.cli.words import count
 from ldpsim.curator.shown import shown_loss
 
 if TYPE_CHECKING:
-    from ldpsim.curator.attacks.own_noise import OwnNoise
+    from ldpsim.curator.own_noise import OwnNoise
 
 _DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 

@@ -35,6 +35,7 @@ from ldpsim.curator.nulls.inputs import NullInputs, estimated, is_sampled, sampl
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.sum_model import NoisySum, mixed_model
 from ldpsim.curator.votes.knowledge import homophily_of_votes
 from ldpsim.curator.votes.own_model import SCALE, OwnModel, own_model, published
 from ldpsim.curator.votes.volunteer_knowledge import ASSUMED, volunteer_knowledge
@@ -59,6 +60,7 @@ class DeviceModelInputs:
         friends: How the classes of friends go together.
         public_friends: The same where no report is read.
         reports: Reports of features of the sampled people, where ``evidence`` has no features of very many people.
+        noisy_sum: A sum of other people's features and labels, where there is one: nothing else is known of them.
     """
 
     evidence: NullInputs = field(repr=False)
@@ -67,6 +69,7 @@ class DeviceModelInputs:
     friends: FriendAffinity
     public_friends: FriendAffinity
     reports: Reports | None = field(default=None, repr=False)
+    noisy_sum: NoisySum | None = field(default=None, repr=False)
 
     @cached_property
     def sample(self) -> NullInputs:
@@ -95,12 +98,17 @@ class DeviceModelInputs:
             predictions: int64 (n,): classes by the method.
             calibrated: Whether the distributions need no temperature.
         """
-        if log_probability is None:
+        if self.noisy_sum is not None:
+            table = np.zeros((self.facts.n, self.facts.classes))
+        elif log_probability is None:
             table = _by_class(predictions, self.evidence)
         else:
             rows = np.asarray(log_probability, np.float64)
             table = softmax(rows if calibrated else _tempered(rows, self.evidence), axis=1)
         own = self.features
+        if own is not None and self.noisy_sum is not None:
+            people = self.evidence.labels.with_label(np.sort(self.evidence.split.labelled))
+            own = mixed_model(own, self.evidence.features[people], self.evidence.labels.of(people), self.noisy_sum)
         if own is not None and self.evidence.volunteered:
             own = own.with_shares(self._labelled_shares, self.shares)
         return self._with_table(table, own, self.shares, self.friends)
@@ -167,10 +175,13 @@ def device_model_inputs(reports: Reports, public: PublicKnowledge, evidence: Nul
         friends = FriendAffinity.of_homophily(knowledge.homophily, shares, source)
     elif friends.source == "assumed" and (homophily := homophily_of_votes(reports, public, shares)) is not None:
         friends = FriendAffinity.of_homophily(homophily, shares, "votes of labelled people")
-    own = None
+    own, noisy = None, NoisySum.of(reports)
+    if noisy is not None:
+        shares = noisy.shares
+        friends = FriendAffinity.of_homophily(friends.homophily, shares, friends.source)
     if is_sampled(public.split) and tell_features(reports, public):
         own = reports.of_people(sampled_people(evidence), "features")
-    return DeviceModelInputs(evidence, public.facts, shares, friends, public_friends, own)
+    return DeviceModelInputs(evidence, public.facts, shares, friends, public_friends, own, noisy)
 
 
 def _of_people(evidence: NullInputs, people: IntArray, features: Any) -> NullInputs:

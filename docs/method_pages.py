@@ -42,6 +42,7 @@ from ldpsim.strategies.setup.option_spec import declared
 
 FOLDER = Path(__file__).parent / "methods"
 PEOPLE = 3000
+VOLUNTEERS = 0.1  # of a method that needs some
 QUERIES = {"queries": "500"}  # the default of an owner asks about more public nodes than so few people have
 _SECTION = re.compile(r"^(Args|Raises|Returns):$", re.MULTILINE)
 
@@ -163,7 +164,8 @@ def people() -> Population:
 def default_guarantee(name: str) -> tuple[Guarantee, str]:
     """Return the guarantee of a method's default question to 3,000 people, and what the question spends in words."""
     given = QUERIES if issubclass(find(name), LabelAnswers) else {}
-    setup = prepare(RunOptions(method=name, clients=PEOPLE, settings=given), population=people())
+    volunteers = VOLUNTEERS if find(name).spec.needs_volunteers else None
+    setup = prepare(RunOptions(method=name, clients=PEOPLE, settings=given, volunteers=volunteers), population=people())
     guarantee = guarantee_before(setup)
     spent = ""
     if isinstance(setup.method, LabelAnswers):
@@ -190,6 +192,7 @@ def example(name: str) -> str:
     if issubclass(kind, LabelAnswers):
         short = {"queries": "10", **short}
     given = f", settings={short}" if short and kind().in_force().trains_network else ""
+    given += f", volunteers={VOLUNTEERS:g}" if kind.spec.needs_volunteers else ""
     return "\n".join((
         ">>> from ldpsim.strategies import RunOptions, simulate",
         f'>>> options = RunOptions(method="{name}", clients=100{given}, nulls=False, reference=False)',
@@ -239,7 +242,8 @@ def page(name: str) -> str:
         f"# `{name}`",
         f"{kind.spec.paper}" + (f" ([paper]({link}))." if link else "."),
         f"Trust: {guarantee.trust}. Trusted: {kind.spec.trusted}. Private: {private}. Mechanisms: {mechanisms}.",
-        f"```sh\nldpsim run --method {name}{' --set queries=500' if issubclass(kind, LabelAnswers) else ''}\n```",
+        f"```sh\nldpsim run --method {name}{' --set queries=500' if issubclass(kind, LabelAnswers) else ''}"
+        f"{f' --volunteers {VOLUNTEERS:g}' if kind.spec.needs_volunteers else ''}\n```",
         f"```{{eval-rst}}\n{chr(10).join(structured(about(kind).splitlines()))}\n```",
         "## What holds",
         f"For the default question ({PEOPLE:,} people of `generated`{spent}). "

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -24,9 +24,9 @@ from ldpsim.curator.attacks.drawn_rounds import drawn_rounds, every_stage
 from ldpsim.curator.attacks.examples import Example, Person, person_with, with_attribute
 from ldpsim.curator.attacks.laws import NotWalkable
 from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, Pair, Stream, largest_loss, largest_ratio, laws_of
-from ldpsim.curator.attacks.own_noise import GAUSSIAN, OwnNoise
 from ldpsim.curator.methods import Budget, Method, OwnerMethod, Question
 from ldpsim.curator.methods.base import LocalMethod, questions_asked
+from ldpsim.curator.own_noise import GAUSSIAN, OwnNoise
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.curator.reports.question import stages_of
@@ -40,6 +40,7 @@ CLASSES = (2, 6)
 BUDGETS = (
     Budget(epsilon=2.0), Budget(epsilon=2.0, eps_labels=1.0, private_labels=True),
     Budget(epsilon=2.0, eps_adjacency=1.0, eps_features=1.0, eps_labels=1.0), Budget(epsilon=2.0, public_features=True),
+    Budget(epsilon=2.0, volunteers=True),
 )  # fmt: skip
 _Part = tuple[int, tuple[str, ...], int | None]  # device, attributes, entry; None: all of each attribute
 _LIST = ("adjacency",)
@@ -60,7 +61,9 @@ def audit_method(
         of_run: The method with its parameters, and its budget. None: the defaults, and the first of small budgets that
             the method can ask with. An owner's labels are audited at one small setting, whatever is asked.
     """
-    method, budgets = (kind(), BUDGETS) if of_run is None else (of_run[0], (of_run[1],))
+    method, budgets = kind(), BUDGETS
+    if of_run is not None:
+        method, budgets = of_run[0], (of_run[1], replace(of_run[1], volunteers=True))
     name = kind.spec.name
     if isinstance(method, OwnerMethod):
         from ldpsim.curator.attacks.owner_audit import audit_owner  # it takes as long as a small run: scipy.stats
@@ -82,7 +85,7 @@ def audit_method(
     bounded = [level for level, entry in guarantee.holds.items() if entry.status == "bounded"]
     if not bounded:
         return [effort.nothing_claimed(name, "user", "everything is unprotected or not asked: nothing is claimed")]
-    if not questions:
+    if not questions or hasattr(method, "gaussian_composition"):
         return [_in_rounds(method, facts, guarantee, level, budget, effort) for level in bounded]
     asked = [every_stage(questions)]
     if isinstance(method, LocalMethod) and (method.spec.in_batches or stages_of(questions) > 1):
@@ -97,9 +100,9 @@ def audit_method(
 def _in_rounds(
     method: Any, facts: PublicFacts, guarantee: Guarantee, name: str, budget: Budget, effort: Effort
 ) -> AuditRow:
-    """Audit a method without questions by its own ``gaussian_composition(facts, budget)``.
+    """Audit a method that adds Gaussian noise by its own ``gaussian_composition(facts, budget)``.
 
-    That is (shift, sigma, times): every answer moves by ``shift`` at most in the L2 norm, has
+    That is (shift, sigma, times), or one for each level: every answer moves by ``shift`` at most in the L2 norm, has
     Gaussian noise of deviation ``sigma``, and there are ``times`` of them. Together they are
     one Gaussian mechanism, whose curve is exact.
     """
@@ -107,7 +110,8 @@ def _in_rounds(
     assert level.value is not None
     exact, how = None, "asks no questions, and says nothing of its noise: give it gaussian_composition()"
     if own is not None and level.delta > 0:
-        shift, sigma, times = own(facts, budget)
+        made = own(facts, budget)
+        shift, sigma, times = made[name] if isinstance(made, Mapping) else made
         exact = OwnNoise(law=GAUSSIAN, scale=sigma, sensitivity=shift, rounds=times).epsilon(level.delta)
         how = f"{times} Gaussian answers, delta {level.delta:g}"
     passed = exact is not None and exact <= level.value + _ROUNDING
@@ -121,7 +125,8 @@ def _setting(
     why = ""
     for classes, (n, d), budget in itertools.product(CLASSES, SIZES, budgets):
         facts = PublicFacts(n, d, classes)
-        split = Split(*np.split(np.arange(n), [n // 2, n // 2 + n // 4]))
+        train, val, test = np.split(np.arange(n), [n // 2, n // 2 + n // 4])
+        split = Split(train[:1], val, test, ordinary=train[1:]) if budget.volunteers else Split(train, val, test)
         try:
             questions = questions_asked(method, facts, split, budget, "audit")
             return facts, split, questions, method.guarantee(facts, questions, budget), budget

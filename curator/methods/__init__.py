@@ -36,6 +36,7 @@ BUILT_IN: dict[str, str] = {
     "fp-ldpgen": "local.feature_perturbation.FPLDPGen",
     "sbp": "local.sbp.SBP",
     "vote": "local.vote.Vote",
+    "secure-sum": "local.secure_sum.SecureSum",
     "lp-and": "local.lp_and.LPAnd",
     "noisy": "local.hogs.Noisy",
     "mlp": "references.references.MLP",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Grid = Mapping[str, tuple[Any, ...]]  # parameter -> values
 NO_NETWORK = "none"  # in the place of a network's name, for a method that predicts without one
 TRUSTED = ("nobody", "friends", "shuffler", "sum", "server", "owner")  # from the least trust to the most
+SIMULATED_ONLY = ("friends", "shuffler", "sum")  # parties that no deployment has
 TRAINING_GRID: Grid = {"lr": (0.01, 0.1), "weight_decay": (1e-3, 1e-4, 1e-5), "gnn_dropout": (0.1, 0.5)}
 
 
@@ -45,6 +46,7 @@ class MethodSpec:
         public_features: Whether features are public with and without ``--public-features``.
         asks_labels: Whether devices are asked for labels with and without ``--private-labels``.
         asks_volunteers: Whether volunteers answer in clear, once; otherwise their label is public.
+        needs_volunteers: Whether it asks nobody without volunteers.
         auto_share: Whether features may go unasked, and ``--feature-share auto`` is the default.
         reads: Attributes of the true records that it reads in place of reports.
         in_batches: Whether people are asked in batches, and the questions of a batch follow from earlier reports.
@@ -76,6 +78,7 @@ class MethodSpec:
     public_features: bool = False
     asks_labels: bool = False
     asks_volunteers: bool = False
+    needs_volunteers: bool = False
     auto_share: bool = False
     reads: tuple[str, ...] = ()
     in_batches: bool = False

@@ -53,6 +53,7 @@ class Mechanism:
     reads: ClassVar[tuple[str, ...]]  # attributes that the report depends on, the one that it is asked under first
     reporting: Reporting = "both"  # the ends of a pair that report it; "both" reads the whole neighbour list
     in_clear: ClassVar[bool] = False  # the report is the value
+    summed: ClassVar[bool] = False  # a party adds the reports, and nobody else sees one
     loss_is_tight: ClassVar[bool] = False  # some inputs attain its losses, of an entry and of the whole
 
     @property

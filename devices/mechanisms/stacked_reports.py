@@ -67,9 +67,32 @@ class ReportStack:
         return self._stack.done()
 
 
+class Adder(ReportStack):
+    """The party that adds: it takes contributions and returns their sum. It keeps no contribution."""
+
+    def _take(self, rows: DataOf) -> None:
+        devices = np.fromiter(rows, np.int64, len(rows))
+        added = self._mechanism.decode(list(rows.values()), devices).sum(axis=0, dtype=np.int64)
+        self._sum = added if self._sum is None else self._sum + added
+
+    _sum: NDArray[np.int64] | None = None
+
+    def done(self) -> NDArray[np.int64]:
+        """Return the sum, of the shape of one contribution."""
+        if self._sum is None:
+            self._take({})
+        assert self._sum is not None
+        return self._sum
+
+
+def stack_of(mechanism: Mechanism, n: int) -> ReportStack:
+    """Return what takes the reports of a mechanism: the party that adds, where they are summed."""
+    return (Adder if mechanism.summed else ReportStack)(mechanism, n)
+
+
 def stacked(mechanism: Mechanism, n: int, rows: DataOf) -> Any:
     """Return these reports as one array; ValueError naming the device, for bytes that are no report."""
-    stack = ReportStack(mechanism, n)
+    stack = stack_of(mechanism, n)
     stack.add(rows)
     for device, error in stack.wrong.items():
         raise ValueError(f"device {device}: {error}") from error

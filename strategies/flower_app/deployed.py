@@ -300,6 +300,7 @@ def _settings_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Setting
     A network of a person's own is not imported: terms are signed without it.
     """
     from ldpsim.curator.methods import find
+    from ldpsim.curator.methods.spec import SIMULATED_ONLY
     from ldpsim.strategies.setup.feature_share import divided
     from ldpsim.strategies.setup.read_options import check_read
     from ldpsim.strategies.setup.run_setup import budget_of
@@ -308,6 +309,8 @@ def _settings_of(config: Mapping[str, Any], public: PublicFile) -> tuple[Setting
     kind = find(_method_name(config))
     if kind.spec.reads:
         raise ValueError(f"--method {kind.spec.name}: a reference asks no device and needs raw data")
+    if kind.spec.trusted in SIMULATED_ONLY:
+        raise ValueError(f"--method {kind.spec.name}: it trusts a {kind.spec.trusted}, which is simulated only")
     if kind.spec.public_features:
         raise ValueError(f"--method {kind.spec.name}: its features are public, and the file of public facts holds none")
     if kind.spec.public_graph:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ldpsim.curator.methods.spec import SIMULATED_ONLY
 from ldpsim.curator.options import BUDGET, NETWORK
 from ldpsim.curator.privacy.levels import level_term
 from ldpsim.strategies.results.levels_of_results import held, loss_in_column
@@ -54,6 +55,8 @@ def undeployable(setup: Setup) -> str:
     spec, specs = setup.method.in_force(), declared(RunOptions)
     if spec.trained_by != "curator" or spec.reads:
         return f"{spec.name} does not ask devices for one private report"
+    if spec.trusted in SIMULATED_ONLY:
+        return f"{spec.name} trusts a {spec.trusted}, which is simulated only"
     if spec.public_graph or spec.public_features:
         return f"the {'edges' if spec.public_graph else 'features'} of {spec.name} are public"
     if setup.options.volunteers is not None and not spec.asks_volunteers:

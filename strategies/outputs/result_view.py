@@ -15,6 +15,7 @@ from typing import Any
 
 from ldpsim.curator.privacy.level import VOLUNTEERS
 from ldpsim.curator.privacy.levels import LEVELS
+from ldpsim.curator.shown import rounded_up
 from ldpsim.strategies.foreign_text import text
 from ldpsim.strategies.group_accuracy.group_rows import group_rows, words_of_groups
 from ldpsim.strategies.outputs.groups import Group, groups_of
@@ -200,6 +201,10 @@ def _privacy(record: Mapping[str, Any]) -> Iterator[ViewRow]:
         share_of_all = record["config"].get("volunteers")
         who = f"{100 * share_of_all:g} % of the people: " if share_of_all else ""
         yield ViewRow("volunteers", (IN_CLEAR, ""), f"{who}label and features", "bad")
+    if record["privacy"].get("trusted") == "sum":
+        figures = holds["user"]["figures"]
+        half = f"half of {figures['honest']:,} honest: epsilon {rounded_up(figures['fewer_50'], 2)}"
+        yield ViewRow("the party that adds", (IN_CLEAR, ""), half, "bad")
     yield ViewRow("", words=_claim(record))
     if (total := of_repeats(record)) is not None:
         yield ViewRow("", words=text(total.text), tone="open")

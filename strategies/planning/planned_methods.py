@@ -23,6 +23,8 @@ def asks_of(method: str, *, volunteers: bool = False, labels: bool = False) -> s
         labels: Whether others are asked for their label.
     """
     spec = find(method).spec
+    if spec.trusted == "sum":
+        return "features and label, for a sum"
     if spec.asks_volunteers:
         of = f"list and features{', or the label' if labels else ''}" if volunteers else "the neighbours' classes"
         return f"one vote on {of}"

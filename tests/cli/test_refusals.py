@@ -301,6 +301,7 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--on-requery answer", "one of refuse, replay"),
         ("--epsilon 0", "a number above 0"),
         ("--method raw", "asks no device"),
+        ("--method secure-sum", "it trusts a sum, which is simulated only"),
         ("--cap life=1", "level must be"),
     ],
 }  # fmt: skip

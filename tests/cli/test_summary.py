@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ldpsim.cli.output import console
 from ldpsim.cli.summary import first_screen, summary
-from ldpsim.curator.methods import BUILT_IN
+from ldpsim.curator.methods import BUILT_IN, find
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.devices.datasets.generated import generate
@@ -95,6 +95,20 @@ def test_what_a_person_reads_first(with_nulls: dict[str, Any], width: int) -> No
     assert max(map(len, printed(first_screen(with_nulls, folder=None), width))) <= width
 
 
+def test_a_sum_says_who_is_trusted_and_what_fewer_honest_people_mean(record: dict[str, Any]) -> None:
+    record["privacy"]["trusted"] = "sum"
+    record["privacy"]["holds"]["user"]["figures"] = {
+        "honest": 1584,
+        "fewer_10": 4.2517,
+        "fewer_30": 4.92,
+        "fewer_50": 6.0,
+    }
+    text = said(record)
+    assert "the party that adds in clear half of 1,584 honest: epsilon 6" in text
+    record["privacy"]["trusted"] = "nobody"
+    assert "the party that adds" not in said(record)
+
+
 INTERVAL = {"value": 0.02, "low": -0.01, "high": 0.05}
 
 
@@ -168,13 +182,15 @@ def first_lines(record: Mapping[str, Any], width: int) -> list[str]:
     ("method", "chance"), [*((method, False) for method in sorted(BUILT_IN)), ("hogs", True), ("vote", True)]
 )
 def test_it_is_short_for_every_method(with_nulls: dict[str, Any], method: str, chance: bool) -> None:
-    found = guarantee_before(prepare(RunOptions(method=method, clients=len(PEOPLE)), population=PEOPLE))
+    volunteers = 0.2 if find(method).spec.needs_volunteers else None
+    options = RunOptions(method=method, clients=len(PEOPLE), volunteers=volunteers)
+    found = guarantee_before(prepare(options, population=PEOPLE))
     accuracy = {**with_nulls["accuracy"], "per_repeat": [0.6] * 10, "std": 0.0141}
     with_nulls["verdict"]["above_chance"] = not chance
     record = {**with_nulls, "method": method, "accuracy": accuracy}
     devices = {"device_alone": {"test": 0.672, "std": None}, "device_features": {"test": 0.55, "std": None}}
     record["nulls"] = {**with_nulls["nulls"], **devices}
-    record["privacy"] = {**with_nulls["privacy"], **found.to_dict()}
+    record["privacy"] = {**with_nulls["privacy"], **found.to_dict(), "trusted": find(method).spec.trusted}
     lines = first_lines(record, 80)
     assert len(lines) <= LINES, "\n".join(lines)
     for width in (40, 80, 120):

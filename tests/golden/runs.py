@@ -137,6 +137,7 @@ RUNS: dict[str, Golden] = {
     "sbp-of-rgnn": _answered("sbp", settings={"asks": "rgnn"}),
     "vote": _answered("vote", public_features=True),
     "vote-volunteers": _answered("vote", volunteers=0.2),
+    "secure-sum": _answered("secure-sum", volunteers=0.2),
     "vote-batches": _answered("vote", settings={"batches": "3"}, **_LABELS),
     "rr": _local("rr"),
     "symrr": _local("symrr"),

@@ -164,7 +164,15 @@ def test_estimates_are_unbiased_with_the_stated_variance(case: Case) -> None:
 
 
 def test_each_mechanism_has_a_case_or_a_test_of_its_own() -> None:
-    own = {"degree", "group_degrees", "analytic_gaussian", "clear_adjacency", "clear_features", "clear_label"}
+    own = {
+        "degree",
+        "group_degrees",
+        "analytic_gaussian",
+        "clear_adjacency",
+        "clear_features",
+        "clear_label",
+        "sum_share",
+    }
     assert {case.mechanism.name for case in CASES} | own == set(mechanisms.BUILT_IN)
 
 

@@ -86,6 +86,7 @@ def test_a_comparison_at_equal_loss_writes_the_budget_that_it_found(tmp_path: Pa
     ({"method": "rr"}, "the features of rr are public"),
     ({"method": "raw"}, "raw does not ask devices for one private report"),
     ({"method": "fedavg-mlp", "settings": {}}, "fedavg-mlp does not ask devices for one private report"),
+    ({"method": "secure-sum", "volunteers": 0.3, "settings": {}}, "secure-sum trusts a sum, which is simulated only"),
     ({"volunteers": 0.3}, "hogs does not ask volunteers"),
     ({"method": "vote", "volunteers": 0.3, "settings": {}}, ""),
 ])  # fmt: skip

@@ -49,12 +49,18 @@ def test_it_says_what_it_is(name: str) -> None:
         return
     assert kind.spec.trust == "untrusted curator"
     given = {"feature_share": 0.3} if spec.auto_share else {}  # so few people are asked for no features by default
-    setup = prepare(RunOptions(method=name, settings=SETTINGS.get(name, {}), clients=60, out=None, **given))
+    volunteers = 0.3 if spec.needs_volunteers else None
+    setup = prepare(RunOptions(method=name, settings=SETTINGS.get(name, {}), clients=60, out=None,
+                               volunteers=volunteers, **given))  # fmt: skip
     facts = setup.population.facts
-    split = make_split("random", setup.population, 0)
+    split = make_split("random", setup.population, 0, volunteers=volunteers)
     questions = setup.settings.method.questions(facts, split, setup.budget, "c")
     stages = [stage for question in questions for stage in question.query.plan]
-    asked = {ask.attribute: {m.name for m in ask.mechanisms} for stage in stages for ask in stage}
+    asked = {
+        ask.attribute: {m.name for m in ask.mechanisms if not volunteers or not m.in_clear}
+        for stage in stages
+        for ask in stage
+    }
     assert set(asked) == set(kind.spec.private)
     assert set().union(*asked.values()) <= set(kind.spec.mechanisms)
 
@@ -134,7 +140,8 @@ def runs() -> list[tuple[str, str]]:
         if kind.spec.reads:
             continue
         unread = {words: read_alone(RunOptions(method=name, **more))[1] for words, more in GIVEN.items()}
-        rows = [words for words, more in GIVEN.items() if not set(more) & set(unread[words])]
+        rows = [words for words, more in GIVEN.items() if not set(more) & set(unread[words])
+                and (more.get("volunteers") or not kind.spec.needs_volunteers)]  # fmt: skip
         found += [(name, words) for words in dict.fromkeys((*rows[:1], *rows[-1:]))]
     return found
 

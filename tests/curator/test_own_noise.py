@@ -11,7 +11,7 @@ from dp_accounting import pld
 from scipy.integrate import quad
 from scipy.stats import laplace, norm
 
-from ldpsim.curator.attacks.own_noise import OwnNoise
+from ldpsim.curator.own_noise import OwnNoise
 
 
 @pytest.mark.parametrize("rounds", [1, 10, 1000])

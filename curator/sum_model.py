@@ -1,0 +1,110 @@
+"""The model of own features from a noisy sum of other people's features and labels, mixed with that of volunteers.
+
+The sum S = sum of u (e_y - pi)^T (:mod:`ldpsim.devices.mechanisms.sum_share`) over N people has, in the row of the
+constant b, b (N_y - N pi_y): the shares of the classes are pi + S_b / (b N). The other rows, over a N, are the
+covariances of features and classes. Divided by the shares they are how far a class's mean is from the mean of all, and
+with the variances s_k^2 of the volunteers' features
+
+    w_ky = covariance_ky / (share_y (s_k^2 + lambda mean s^2))
+
+are weights of a linear model. Where s_k^2 is small the noise of the sum counts most, and lambda weakens such features.
+The exponents of both models, and lambda, have the smallest negative log-likelihood of the volunteers' labels: no
+volunteer is in the sum, and what the model of volunteers says of one is by a fit without the own label.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.special import log_softmax
+
+from ldpsim.curator.learning.pool import fit_pool
+from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.votes.own_model import OwnModel, published
+from ldpsim.devices.array_types import DoubleArray
+from ldpsim.devices.mechanisms import SumShare
+from ldpsim.devices.mechanisms.feature_model import MOST_LEVELS, UNIT
+from ldpsim.devices.mechanisms.sum_share import CONSTANT, STEPS
+
+_LAMBDAS = (0.1, 1.0, 10.0, 100.0)
+_LEAST_SHARE = 1e-3
+_PRIOR = {"own": 1.0, "sum": 0.0}  # exponents before a label is seen
+
+
+@dataclass(frozen=True, eq=False)
+class NoisySum:
+    """A sum of shares, as the party that adds shows it.
+
+    Args:
+        total: float64 (d + 1, classes): S with its noise.
+        contributors: N, the number of shares in it.
+        mechanism: The mechanism of the shares.
+    """
+
+    total: DoubleArray = field(repr=False)
+    contributors: int
+    mechanism: SumShare
+
+    @staticmethod
+    def of(reports: Reports) -> NoisySum | None:
+        """Return the sum of the reports; None where nobody contributed to one."""
+        parts = reports.of_field("sums")
+        if not parts:
+            return None
+        (part,) = parts
+        mechanism, number = part.source("sums"), int(np.count_nonzero(part.answered))
+        assert isinstance(mechanism, SumShare)
+        return NoisySum(part.needed("sums") / STEPS, number, mechanism) if number else None
+
+    @property
+    def shares(self) -> DoubleArray:
+        """float64 (classes,): shares of the classes among the contributors, above 0."""
+        shares = self.mechanism.pi + self.total[-1] / (CONSTANT * self.contributors)
+        shares = np.maximum(shares, _LEAST_SHARE)
+        return np.asarray(shares / shares.sum())
+
+    @property
+    def covariances(self) -> DoubleArray:
+        """float64 (d, classes): of features and classes."""
+        return np.asarray(self.total[:-1] / (np.sqrt(1 - CONSTANT**2) * self.contributors))
+
+
+def mixed_model(own: OwnModel, features: Any, labels: LabelEvidence, noisy: NoisySum) -> OwnModel:
+    """Return the model of volunteers mixed with that of the sum.
+
+    Args:
+        own: The model of the volunteers.
+        features: (m, d): their features in clear, CSR or numpy.
+        labels: Their labels.
+        noisy: The sum.
+    """
+    mechanism = noisy.mechanism
+    rows = mechanism.rows_of(features.toarray() if issparse(features) else np.asarray(features))
+    people, means, variances = np.arange(len(rows)), rows.mean(axis=0), rows.var(axis=0)
+    each = noisy.covariances / noisy.shares
+    best: tuple[float, OwnModel] = (np.inf, own)
+    for strength in _LAMBDAS:
+        weights = each / (variances + strength * variances.mean() + 1e-12)[:, None]
+        weights -= weights.mean(axis=1, keepdims=True)
+        scores = (rows - means) @ weights
+        size = float(scores.std()) or 1.0
+        pool = fit_pool({"own": own.log_probability, "sum": scores / size}, labels, people, prior=_PRIOR)
+        loss = -float(np.sum(labels.probabilities(people) * log_softmax(pool.log_probability, axis=1)))
+        if loss < best[0]:
+            added = pool.exponents["sum"] / size * weights
+            best = loss, _published(own, pool.exponents["own"], added, means, mechanism, pool.log_probability)
+    return best[1]
+
+
+def _published(
+    own: OwnModel, exponent: float, weights: DoubleArray, means: DoubleArray, mechanism: SumShare, said: DoubleArray
+) -> OwnModel:
+    """Return both models as one, in the levels of features in which the volunteers' model reads them."""
+    per_level = 1.0 if mechanism.words else 1.0 / (MOST_LEVELS * mechanism.radius)
+    constants = exponent * own.model.means / UNIT - means @ weights
+    both = exponent * own.model.weights / UNIT + per_level * weights
+    return OwnModel(published(both, constants - constants.mean()), own.levels, said)
