@@ -283,11 +283,6 @@ class Device:
         """The file in which its answers are entered; LedgerDamaged where it cannot be opened."""
         return self._state.ledger(self.index)
 
-    @property
-    def mode(self) -> str:
-        """The mode that the device was enrolled for."""
-        return self._state.policy.mode
-
     def answer(self, question: bytes | Query) -> Report | Refusal:
         """Answer a question; the release is committed when this returns."""
         return answer(self._state, [self.index], question)[0]

@@ -241,13 +241,11 @@ class Fleet:
         """Answer questions of a training; the answers of a ledger's devices to one of them share a commit."""
         parts = []
         for group in questions.groups:
-            devices = [self._of_node(node) for node in group.nodes]
-            for _, places in groupby(range(len(devices)), key=lambda place: devices[place] // self.state.shard):
-                members = list(places)
-                self._keep_open(devices[members[0]] // self.state.shard)
-                nodes = group.among([group.nodes[place] for place in members])
-                parts += answer_round(self.state, [devices[place] for place in members], nodes, self.state.received,
-                                      self._inputs)  # fmt: skip
+            devices = zip(map(self._of_node, group.nodes), group.nodes, strict=True)
+            for shard, pairs in groupby(devices, key=lambda pair: pair[0] // self.state.shard):
+                own, nodes = zip(*pairs, strict=True)
+                self._keep_open(shard)
+                parts += answer_round(self.state, own, group.among(nodes), self.state.received, self._inputs)
         return RoundAnswers(parts)
 
 
