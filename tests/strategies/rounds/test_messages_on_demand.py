@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ldpsim.devices.client_app import app
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.federated import participation
 from ldpsim.devices.federated.messages import RoundAnswers, RoundQuestions
 from ldpsim.devices.federated.wire import WEIGHTS, round_content, weights_record
 from ldpsim.devices.network import FloatArray
@@ -104,6 +106,29 @@ def test_a_single_device_is_a_batch_of_one(state: State, monkeypatch: pytest.Mon
     assert batches == [list(range(PEOPLE)), [3]]
     weights = [reply.content.array_records["arrays"][WEIGHTS].numpy() for reply in (list(together)[3], alone)]
     assert np.array_equal(weights[0], weights[1])
+
+
+def test_inputs_are_read_once_a_training(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are read again for other devices, for another training, and for weights of another type."""
+    reads: list[int] = []
+
+    def stack(records: Any, *more: Any) -> Any:
+        reads.append(len(records))
+        return real(records, *more)
+
+    real = participation.stack_of
+    monkeypatch.setattr(participation, "stack_of", stack)
+    grid = LocalGrid(state.folder, PEOPLE)
+    for number in range(1, 4):
+        grid.send_and_receive(asked(number, range(PEOPLE)))
+    assert reads == [PEOPLE]
+    grid.send_and_receive(asked(4, range(5)))
+    grid.send_and_receive(asked(5, range(5)))
+    config = ConfigRecord({"task": replace(TASK, collection="second").to_bytes()})
+    wide = weights_record(TASK.shape.initial(3, np.float64))
+    for arrays in (weights_record(TASK.shape.initial(3)), wide):
+        grid.send_and_receive([Message(round_content(arrays, config), 1, MessageType.TRAIN)])
+    assert reads == [PEOPLE, 5, 1, 1]
 
 
 class EachAlone(DirectGrid):
