@@ -32,6 +32,7 @@ from ldpsim.strategies.importing.headings import (
     key_columns,
     likely_keys,
     separator,
+    with_headings,
     without_nameless,
 )  # fmt: skip
 from ldpsim.strategies.importing.options import REFUSE, ImportOptions, and_more
@@ -138,6 +139,7 @@ def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: li
         return []
     cells = cells.set_axis(header, axis=1).set_axis(range(skipped + 2, len(cells) + skipped + 2))
     cells = cells[(cells != "").any(axis=1)]
+    options = with_headings(options, header)
     keys = key_columns(header, options)
     if keys is None and is_data(header, cells):
         faults.append(
@@ -263,6 +265,7 @@ def _read_graph(path: Path, options: ImportOptions, faults: list[str], notes: li
         check_growth(what, len(names) * len(columns), path.stat().st_size)
     except ValueError as error:
         raise ValueError(f"{error}; an .npz takes such features (indptr, indices, values, num_features)") from None
+    options = with_headings(options, columns)
     cells = pd.DataFrame([{**graph.defaults, **own} for own in graph.nodes.values()], names, columns, dtype=object)
     label = next((name for name in ([options.label] if options.label else LABELS)
                   if name in cells and name not in options.ignore), None)  # fmt: skip

@@ -26,6 +26,7 @@ from ldpsim.strategies.importing.vaults import names_of_people, write_vaults
 
 _TEXTS = (*EDGE_LISTS, ".adjlist", ".csv", *GRAPHS)
 _ARRAYS = (".npz", ".pt", ".pth")
+_SHEETS = (".xlsx", ".xls", ".ods")
 _PICKLES = (".gpickle", ".pickle", ".pkl", ".p")
 
 
@@ -109,6 +110,8 @@ def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str],
         if end in _PICKLES:
             remedy = "write the graph as GraphML where you made it: networkx.write_graphml(graph, 'graph.graphml')"
             unread.append(f"{path}: a pickle runs code when it is opened, so it is not read; {remedy}")
+        elif end in _SHEETS:
+            unread.append(f"{path}: a spreadsheet is not read; save each sheet as CSV in UTF-8")
         elif end not in (*_TEXTS, *_ARRAYS):
             unread.append(f"{path}: the form of this file is not known; accepted are {FORMS}")
         elif not path.is_file():

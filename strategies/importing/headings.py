@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ldpsim.strategies.importing.options import ImportOptions
@@ -56,6 +57,23 @@ def key_columns(header: Sequence[str], options: ImportOptions) -> tuple[str, ...
         if len(found) == len(names):
             return found
     return None
+
+
+def with_headings(options: ImportOptions, header: Sequence[str]) -> ImportOptions:
+    """Return options whose ``label``, ``ignore`` and ``one_hot`` name columns in the case of the headings.
+
+    >>> with_headings(ImportOptions(label="CLUB", one_hot=("city=Rome",)), ["Club", "City"]).one_hot
+    ('City=Rome',)
+    """
+
+    def heading(name: str) -> str:
+        return column_of(name, header) or name
+
+    names = [text.partition("=") for text in options.one_hot]
+    return replace(
+        options, label=options.label and heading(options.label), ignore=tuple(map(heading, options.ignore)),
+        one_hot=tuple(f"{heading(name)}{equals}{values}" for name, equals, values in names),
+    )  # fmt: skip
 
 
 def likely_keys(cells: Any) -> tuple[tuple[str, ...], str]:

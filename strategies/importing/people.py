@@ -19,6 +19,7 @@ from scipy.sparse import csr_array, hstack
 from ldpsim.devices.array_types import check_growth
 from ldpsim.devices.datasets.array_layouts import PARTS, is_whole, numbered, text_array
 from ldpsim.strategies.importing.files import Table
+from ldpsim.strategies.importing.headings import with_headings
 from ldpsim.strategies.importing.options import REFUSE, UNKNOWN, ImportOptions, and_more, in_commas, short
 from ldpsim.strategies.importing.spellings import (
     cases,
@@ -53,6 +54,7 @@ class ImportedGraph:
         ids: Names of the people, or None where they are numbered.
         columns: Names of the features, or empty.
         sources: Column of the files of each feature, or empty; a column of text is several features.
+        texts: Columns of text among these.
         places: Returns the words for a person's feature in the files; None for ``row`` and the number.
         directed: Whether a file says that direction counts.
     """
@@ -63,6 +65,7 @@ class ImportedGraph:
     ids: list[str] | None = None
     columns: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     places: Callable[[int, int], str] | None = field(default=None, repr=False)
     directed: bool = False
 
@@ -84,6 +87,7 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
         files = f": {', '.join(table.file for table in listed)} lists people" if listed else ""
         faults.append(f"no edges{files}; add an edge list, or a CSV with the columns source and target")
     there = [name for table in listed for name in table.cells]
+    options = with_headings(options, there)
     choices = {"--label": [options.label], "--ignore": options.ignore, "--one-hot": options.categories}
     faults += [f"{option} {name}: no such column; there are {', '.join(there) or 'none'}"
                for option, names in choices.items() for name in names if name not in (None, *there)]  # fmt: skip
@@ -130,7 +134,8 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
 
     return ImportedGraph(
         file, arrays, bool(options.class_names), list(wide.index),
-        tuple(name for _, name in columns), tuple(str(name) for name, _ in columns), place,
+        tuple(name for _, name in columns), tuple(str(name) for name, _ in columns),
+        tuple(options.categories), place,
         any(table.directed for table in edges),
     )  # fmt: skip
 
@@ -159,7 +164,7 @@ def check_table_cells(tables: Sequence[Table], options: ImportOptions, faults: l
     """Add the faults of each table alone, where another file is not read, so that nothing can be joined."""
     for table in tables:
         if not table.of_edges:
-            _by_name(table, options, faults, notes)
+            _by_name(table, with_headings(options, list(table.cells)), faults, notes)
 
 
 def _by_name(table: Table, options: ImportOptions, faults: list[str], notes: list[str]) -> tuple[Table, Any]:

@@ -58,7 +58,7 @@ def summary(
         "largest_class": largest,
         "without_label": unlabelled,
         "features": facts.d,
-        "read": _read(graph, population, options),
+        "read": _read(graph, population),
         "left_out": list(notes),
         "homophily": population.homophily if np.isfinite(population.homophily) else None,
         "masks": {"found": masks, "kept": split is not None},
@@ -77,7 +77,7 @@ def summary(
     }  # fmt: skip
 
 
-def _read(graph: ImportedGraph, population: Population, options: ImportOptions) -> dict[str, Any]:
+def _read(graph: ImportedGraph, population: Population) -> dict[str, Any]:
     """Return the first people and the columns of their features, each with its kind and the values of these people.
 
     Values are those of the files, with what was put into empty cells, and before ``--scale``.
@@ -86,13 +86,13 @@ def _read(graph: ImportedGraph, population: Population, options: ImportOptions) 
     rows = range(min(_ROWS, n))
     matrix = csr_array((np.asarray(a["values"], np.float64), a["indices"], a["indptr"]), shape=(n, d))
     names = graph.columns or tuple(map(str, range(min(d, MOST_COLUMNS))))
-    sources = [source if source in options.categories else name
+    sources = [source if source in graph.texts else name
                for source, name in zip(graph.sources or names, names, strict=True)]  # fmt: skip
     every = dict.fromkeys(sources)
     columns = []
     for source in list(every)[:MOST_COLUMNS]:
         here = [place for place, name in enumerate(sources) if name == source]
-        if source in options.categories:
+        if source in graph.texts:
             values = [names[place].removeprefix(f"{source}=") for place in here]
             kind, first = _kind_of_values(len(values)), [_value(row, values) for row in matrix[rows][:, here].toarray()]
         else:

@@ -106,6 +106,22 @@ def test_names_of_people_in_another_case(tmp_path: Path) -> None:
     assert alone.ids == ["Ann", "ann", "bob"] and "'ann' and 'Ann' differ in case alone" in told[0]
 
 
+def test_options_name_columns_in_any_case(tmp_path: Path) -> None:
+    people = PEOPLE.replace("id,plan,age,label", "ID,Plan,Age,Club")
+    texts = {"e.csv": EDGES, "p.csv": people}
+    options: dict[str, Any] = {"missing": "unknown", "ignore_case": True}
+    graph, notes = read(tmp_path, texts, label="club", one_hot=("PLAN=Gold",), ignore=("age",), **options)
+    assert graph.columns == ("Plan=Gold", "Plan=unknown") and graph.texts == ("Plan",)
+    assert graph.arrays["class_names"].tolist() == ["new", "regular"] and "p.csv: not read: Age (--ignore)" in notes
+    gml = 'graph [ node [ id 0 label "a" Smokes 1 Club "x" ] node [ id 1 label "b" Smokes 0 Club "y" ] ]'
+    graph, _ = read(tmp_path, {"g.gml": gml}, label="CLUB", ignore=("smokes",))
+    assert graph.columns == () and graph.arrays["class_names"].tolist() == ["x", "y"]
+
+
+def test_a_spreadsheet_is_saved_as_csv(tmp_path: Path) -> None:
+    assert "a spreadsheet is not read; save each sheet as CSV" in _faults(tmp_path, {"a.xlsx": ""})[0]
+
+
 def test_rows_without_a_name_are_counted(tmp_path: Path) -> None:
     texts = {"e.csv": "source,target\na,b\na,\n,b\n", "p.csv": "id,f\na,0\nb,1\n,1\n"}
     _, notes = read(tmp_path, texts, missing="zero")
