@@ -211,7 +211,7 @@ def read_batch_columns(message: Message, devices: IntArray, query: Query) -> Rep
         return None
     data, bounds, statuses = batch
     if len(data) > len(devices) * most_bytes(query):
-        return None  # somebody lies: the reports are read one by one
+        return None  # an oversized reply: each report is decoded separately to find the invalid one
     octets, at = np.frombuffer(data, np.uint8), bounds[:-1]
     parts: dict[str, list[list[bytes]]] = {}
     try:

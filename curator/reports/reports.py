@@ -33,8 +33,8 @@ FORMAT = 1
 class Reports:
     """Reports of all devices.
 
-    Each mechanism names the array that its reports fill (``Mechanism.field``) and makes it
-    (``Mechanism.stacker``). Rows of silent devices are zero, -1 in ``labels``.
+    Each mechanism names the array that its reports fill (``Mechanism.field``), and makes their rows of it
+    (``Mechanism.rows``). Rows of silent devices are zero, -1 in ``labels``.
 
     Args:
         facts: Sizes, ranges and domains.
