@@ -332,9 +332,9 @@ def _curve(
     from ldpsim.cli.own_noise import show_curve
     from ldpsim.curator.own_noise import GAUSSIAN, LAPLACE, OwnNoise
 
-    law, scale = (LAPLACE, laplace) if gaussian is None else (GAUSSIAN, gaussian)
+    distribution, scale = (LAPLACE, laplace) if gaussian is None else (GAUSSIAN, gaussian)
     assert scale is not None
-    noise = OwnNoise(law=law, scale=scale, sensitivity=1.0 if sensitivity is None else sensitivity,
+    noise = OwnNoise(distribution=distribution, scale=scale, sensitivity=1.0 if sensitivity is None else sensitivity,
                      rounds=1 if rounds is None else rounds)  # fmt: skip
     show_curve(noise, delta, claims, as_json=as_json, quiet=quiet)
 

@@ -29,27 +29,27 @@ class OwnNoise:
     """Noise in rounds.
 
     Args:
-        law: ``gaussian`` or ``laplace``.
+        distribution: ``gaussian`` or ``laplace``.
         scale: Deviation sigma of Gaussian noise, b of Laplace noise.
         sensitivity: D, L2 for Gaussian and L1 for Laplace noise.
         rounds: T.
 
     Raises:
-        ValueError: for another law, or numbers outside their range.
+        ValueError: for another distribution, or numbers outside their range.
 
-    >>> OwnNoise(law="laplace", scale=2.0, sensitivity=1.0, rounds=3).epsilon(0.0)
+    >>> OwnNoise(distribution="laplace", scale=2.0, sensitivity=1.0, rounds=3).epsilon(0.0)
     1.5
     """
 
-    law: str
+    distribution: str
     scale: float
     sensitivity: float = 1.0
     rounds: int = 1
 
     def __post_init__(self) -> None:
-        if self.law not in _LEAST_DELTA:
-            raise ValueError(f"{self.law}: the noise is {GAUSSIAN} or {LAPLACE}")
-        for option, value in ((f"--{self.law}", self.scale), ("--sensitivity", self.sensitivity)):
+        if self.distribution not in _LEAST_DELTA:
+            raise ValueError(f"{self.distribution}: the noise is {GAUSSIAN} or {LAPLACE}")
+        for option, value in ((f"--{self.distribution}", self.scale), ("--sensitivity", self.sensitivity)):
             if not 1e-6 <= value <= 1e6:
                 raise ValueError(f"{option} {value:g}: must lie between 1e-6 and 1e6")
         if not 1 <= self.rounds <= MOST_ROUNDS:
@@ -57,7 +57,7 @@ class OwnNoise:
 
     def exact(self, delta: float) -> bool:
         """Whether :meth:`epsilon` is the exact one at this delta, and not a bound from above."""
-        return self.law == GAUSSIAN or self.rounds == 1 or delta == 0
+        return self.distribution == GAUSSIAN or self.rounds == 1 or delta == 0
 
     def epsilon(self, delta: float) -> float:
         """Return the epsilon that holds at this delta, rounded up.
@@ -65,11 +65,11 @@ class OwnNoise:
         Raises:
             ValueError: for a delta at which no epsilon holds, or that the grid does not resolve.
         """
-        least = _LEAST_DELTA[self.law]
-        if not (least <= delta < 1 or delta == 0 and self.law == LAPLACE):
-            or_0 = "be 0 or " if self.law == LAPLACE else ""
-            raise ValueError(f"--delta {delta:g}: must {or_0}lie between {least:g} and 1 for {self.law} noise")
-        if self.law == GAUSSIAN:
+        least = _LEAST_DELTA[self.distribution]
+        if not (least <= delta < 1 or delta == 0 and self.distribution == LAPLACE):
+            or_0 = "be 0 or " if self.distribution == LAPLACE else ""
+            raise ValueError(f"--delta {delta:g}: must {or_0}lie between {least:g} and 1 for {self.distribution} noise")
+        if self.distribution == GAUSSIAN:
             return gaussian.printed_epsilon(delta, shift=self.sensitivity * math.sqrt(self.rounds), sigma=self.scale)
         loss = self.sensitivity / self.scale
         if self.rounds == 1 or delta == 0:

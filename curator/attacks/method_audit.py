@@ -112,7 +112,7 @@ def _in_rounds(
     if own is not None and level.delta > 0:
         made = own(facts, budget)
         shift, sigma, times = made[name] if isinstance(made, Mapping) else made
-        exact = OwnNoise(law=GAUSSIAN, scale=sigma, sensitivity=shift, rounds=times).epsilon(level.delta)
+        exact = OwnNoise(distribution=GAUSSIAN, scale=sigma, sensitivity=shift, rounds=times).epsilon(level.delta)
         how = f"{times} Gaussian answers, delta {level.delta:g}"
     passed = exact is not None and exact <= level.value + _ROUNDING
     return AuditRow(method.spec.name, name, level.value, exact, None, effort.confidence, 0, passed, how)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ldpsim.curator.reports.question import Question
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms.stacked_reports import ReportStack, stack_of
+from ldpsim.devices.mechanisms.stacked_reports import ReportStack, report_stack
 from ldpsim.devices.query import Ask
 
 # Device -> attribute -> the bytes of each mechanism's report.
@@ -49,7 +49,7 @@ class Decoder:
         self.plan = _whole_plan(questions)
         self.grouping = _grouping(questions)
         mechanisms = [mechanism for ask in self.asks.values() for mechanism in ask.mechanisms]
-        self._stacks: dict[str, ReportStack] = {each.field: stack_of(each, facts.n) for each in mechanisms}
+        self._stacks: dict[str, ReportStack] = {each.field: report_stack(each, facts.n) for each in mechanisms}
         if len(self._stacks) < len(mechanisms):
             raise ValueError("two mechanisms of one collection fill one field")
 

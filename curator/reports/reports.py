@@ -23,7 +23,7 @@ from ldpsim.devices.array_types import BoolArray, IntArray, check_rows, checked_
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRRFS, Mechanism
 from ldpsim.devices.mechanisms.noisy_steps import NoisySteps
-from ldpsim.devices.mechanisms.stacked_reports import CATEGORIES, ones_at, stack_of
+from ldpsim.devices.mechanisms.stacked_reports import CATEGORIES, ones_at, report_stack
 from ldpsim.devices.query import Ask, Query
 
 FORMAT = 1
@@ -311,7 +311,7 @@ def _reports_of(mechanism: Mechanism, files: Mapping[str, NDArray], facts: Publi
     Raises:
         ValueError: for arrays that no reports make.
     """
-    name, nothing = mechanism.field, stack_of(mechanism, facts.n).done()
+    name, nothing = mechanism.field, report_stack(mechanism, facts.n).done()
     if issparse(nothing):
         starts, columns, values = (files.get(f"{name}_{part}") for part in _SPARSE)
         if starts is None or columns is None or (np.bool_ if values is None else values.dtype) != nothing.dtype:

@@ -85,14 +85,14 @@ class Adder(ReportStack):
         return self._sum
 
 
-def stack_of(mechanism: Mechanism, n: int) -> ReportStack:
+def report_stack(mechanism: Mechanism, n: int) -> ReportStack:
     """Return what takes the reports of a mechanism: the party that adds, where they are summed."""
     return (Adder if mechanism.summed else ReportStack)(mechanism, n)
 
 
 def stacked(mechanism: Mechanism, n: int, rows: DataOf) -> Any:
     """Return these reports as one array; ValueError naming the device, for bytes that are no report."""
-    stack = stack_of(mechanism, n)
+    stack = report_stack(mechanism, n)
     stack.add(rows)
     for device, error in stack.wrong.items():
         raise ValueError(f"device {device}: {error}") from error

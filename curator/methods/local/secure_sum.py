@@ -40,6 +40,7 @@ from ldpsim.curator.privacy.guarantee import Claim, Guarantee
 from ldpsim.curator.privacy.level import VOLUNTEERS, Level
 from ldpsim.curator.privacy.levels import by_attribute
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.shown import shown_loss
 from ldpsim.curator.sum_model import NoisySum
@@ -80,41 +81,38 @@ class SecureSum(LocalMethod):
 
     spec = MethodSpec(
         name="secure-sum", paper="this project: one contribution to a sum under noise", trusts="sum",
-        private=("features", "label"), mechanisms=("sum_share",), in_batches=True, rebuilds_graph=False,
+        private=("features", "label"), mechanisms=("sum_share",), in_batches=True,
         trains_network=False, learns_from_validation=True, asks_volunteers=True, needs_volunteers=True,
         search_grid=({},),
         options=o.SPLIT | (o.REPORTS - {"defence", "false_alarm"}) | o.NETWORK | {"epsilon"},
     )  # fmt: skip
 
-    def questions(
-        self, facts: PublicFacts, split: Split, budget: Budget, collection: str,
-        so_far: tuple[PublicKnowledge, Reports | None] | None = None,
-    ) -> tuple[Question, ...]:  # fmt: skip
-        """Ask volunteers in clear, and then everybody else who knows her label for a contribution."""
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Return questions for accounting: to volunteers, and about a contribution with equal shares of the classes."""
         if not budget.volunteers:
             raise ValueError("--volunteers is needed: secure-sum takes the shares of the classes from volunteers")
         if not len(split.ordinary):
             raise ValueError("--volunteers: nobody else knows a label, so that there is nothing to add")
-        features = ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
-        asks = (Ask("features", (features,)), Ask("label", (ClearLabel(facts.classes),)))
-        in_clear = Question(Query(collection, (asks,)), split.labelled)
-        if so_far is None:
-            share = self._share(facts, budget, len(split.ordinary), np.ones(facts.classes), words=True, radius=1.0)
-            return in_clear, self._contributions(share, split, collection, part=1)
-        earlier = so_far[1]
-        if earlier is None:
-            return (in_clear,)
-        if earlier.recipients["features"][split.ordinary].any():
-            return ()
-        people = split.labelled[earlier.needed("labels")[split.labelled] >= 0]
-        rows = earlier.needed("features")[people]
-        counts = np.bincount(earlier.needed("labels")[people], minlength=facts.classes) + 1.0
+        share = self._share(facts, budget, len(split.ordinary), np.ones(facts.classes), words=True, radius=1.0)
+        return self._in_clear(facts, split, collection), self._contributions(share, split, collection, part=1)
+
+    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+        """Yield the question to volunteers, and then that about a contribution, which follows from their records."""
+        facts, split = public.facts, public.split
+        reports = yield (self._in_clear(facts, split, collection),)
+        people = split.labelled[reports.needed("labels")[split.labelled] >= 0]
+        rows = reports.needed("features")[people]
+        counts = np.bincount(reports.needed("labels")[people], minlength=facts.classes) + 1.0
         words, radius = is_text(rows), 1.0
         if not words:  # the longest volunteer
             lengths = np.linalg.norm(in_unit_range(rows.toarray(), facts.feature_low, facts.feature_high), axis=1)
-            radius = max(1e-6, float(lengths.max()))
+            radius = max(1e-6, float(lengths.max(initial=0)))
         share = self._share(facts, budget, len(split.ordinary), counts, words=words, radius=radius)
-        return (self._contributions(share, split, collection, part=0),)
+        yield (self._contributions(share, split, collection, part=0),)
+
+    def rebuilds_graph(self) -> bool:
+        """As :meth:`GraphMethod.rebuilds_graph`; a sum names no neighbour."""
+        return False
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return a graph without edges or features, with the class shares."""
@@ -197,6 +195,11 @@ class SecureSum(LocalMethod):
             high=facts.feature_high, words=words, radius=radius, shares=counts,
         )  # fmt: skip
 
+    def _in_clear(self, facts: PublicFacts, split: Split, collection: str) -> Question:
+        features = ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
+        asks = (Ask("features", (features,)), Ask("label", (ClearLabel(facts.classes),)))
+        return Question(Query(collection, (asks,)), split.labelled)
+
     def _contributions(self, share: SumShare, split: Split, collection: str, *, part: int) -> Question:
         return Question(Query(collection, ((Ask("features", (share,)),),)), split.ordinary, part=part)
 
@@ -210,5 +213,9 @@ def epsilons(share: SumShare, changed: str = "record", *, rounds: int = 1) -> di
         rounds: Number of sums, each under fresh noise.
     """
     left = {less: max(1, math.floor(share.honest * (1 - less) + 1e-9)) for less in (0.0, *FEWER)}
-    return {less: OwnNoise(law=GAUSSIAN, scale=share.sum_deviation(number) / share.shift(changed), rounds=rounds
-                           ).epsilon(share.delta) for less, number in left.items()}  # fmt: skip
+
+    def epsilon(honest: int) -> float:
+        scale = share.sum_deviation(honest) / share.shift(changed)
+        return OwnNoise(distribution=GAUSSIAN, scale=scale, rounds=rounds).epsilon(share.delta)
+
+    return {less: epsilon(number) for less, number in left.items()}

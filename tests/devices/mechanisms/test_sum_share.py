@@ -14,7 +14,7 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import SumShare, gaussian
 from ldpsim.devices.mechanisms.mechanism import one_report, one_value
 from ldpsim.devices.mechanisms.noisy_steps import UNIT
-from ldpsim.devices.mechanisms.stacked_reports import Adder, stack_of
+from ldpsim.devices.mechanisms.stacked_reports import Adder, report_stack
 from ldpsim.devices.mechanisms.sum_share import CONSTANT, STEPS
 from ldpsim.devices.noise import Noise
 
@@ -106,7 +106,7 @@ def test_the_adder_shows_the_sum_alone() -> None:
     mechanism = share([1, 1], d=2)
     reports = [np.arange(6).reshape(3, 2) * (place + 1) for place in range(4)]
     data = mechanism.encode(np.array(reports), np.arange(4))
-    adder = stack_of(mechanism, 9)
+    adder = report_stack(mechanism, 9)
     assert isinstance(adder, Adder)
     adder.add(dict(enumerate(data[:2])))
     adder.add({5: b"short", 7: data[2]})
