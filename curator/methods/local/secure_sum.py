@@ -80,8 +80,8 @@ class SecureSum(LocalMethod):
 
     spec = MethodSpec(
         name="secure-sum", paper="this project: one contribution to a sum under noise", trusts="sum",
-        private=("features", "label"), mechanisms=("sum_share",), in_batches=True, rebuilds_graph=False,
-        trains_network=False, learns_from_validation=True, asks_volunteers=True, needs_volunteers=True,
+        private=("features", "label"), mechanisms=("sum_share",), in_batches=True, trains_network=False,
+        learns_from_validation=True, asks_volunteers=True, needs_volunteers=True,
         search_grid=({},),
         options=o.SPLIT | (o.REPORTS - {"defence", "false_alarm"}) | o.NETWORK | {"epsilon"},
     )  # fmt: skip
@@ -115,6 +115,10 @@ class SecureSum(LocalMethod):
             radius = max(1e-6, float(lengths.max()))
         share = self._share(facts, budget, len(split.ordinary), counts, words=words, radius=radius)
         return (self._contributions(share, split, collection, part=0),)
+
+    def rebuilds_graph(self) -> bool:
+        """As :meth:`LocalMethod.rebuilds_graph`; nothing counts the list."""
+        return False
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return a graph without edges or features, with the class shares."""
