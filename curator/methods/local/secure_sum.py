@@ -40,6 +40,7 @@ from ldpsim.curator.privacy.guarantee import Claim, Guarantee
 from ldpsim.curator.privacy.level import VOLUNTEERS, Level
 from ldpsim.curator.privacy.levels import by_attribute
 from ldpsim.curator.reports.reports import Reports
+from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.shown import shown_loss
 from ldpsim.curator.sum_model import NoisySum
@@ -86,35 +87,27 @@ class SecureSum(LocalMethod):
         options=o.SPLIT | (o.REPORTS - {"defence", "false_alarm"}) | o.NETWORK | {"epsilon"},
     )  # fmt: skip
 
-    def questions(
-        self, facts: PublicFacts, split: Split, budget: Budget, collection: str,
-        so_far: tuple[PublicKnowledge, Reports | None] | None = None,
-    ) -> tuple[Question, ...]:  # fmt: skip
-        """Ask volunteers in clear, and then everybody else who knows her label for a contribution."""
-        if not budget.volunteers:
-            raise ValueError("--volunteers is needed: secure-sum takes the shares of the classes from volunteers")
-        if not len(split.ordinary):
-            raise ValueError("--volunteers: nobody else knows a label, so that there is nothing to add")
-        features = ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
-        asks = (Ask("features", (features,)), Ask("label", (ClearLabel(facts.classes),)))
-        in_clear = Question(Query(collection, (asks,)), split.labelled)
-        if so_far is None:
-            share = self._share(facts, budget, len(split.ordinary), np.ones(facts.classes), words=True, radius=1.0)
-            return in_clear, self._contributions(share, split, collection, part=1)
-        earlier = so_far[1]
-        if earlier is None:
-            return (in_clear,)
-        if earlier.recipients["features"][split.ordinary].any():
-            return ()
-        people = split.labelled[earlier.needed("labels")[split.labelled] >= 0]
-        rows = earlier.needed("features")[people]
-        counts = np.bincount(earlier.needed("labels")[people], minlength=facts.classes) + 1.0
+    def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
+        """Return questions for accounting: to volunteers in clear, and to everybody else who knows her label."""
+        self._check(split, budget)
+        share = self._share(facts, budget, len(split.ordinary), np.ones(facts.classes), words=True, radius=1.0)
+        in_clear = self._in_clear(facts, split, collection)
+        return in_clear, self._contributions(share, split, collection, part=1)
+
+    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+        """Yield the question to volunteers, and then that for contributions."""
+        facts, split = public.facts, public.split
+        self._check(split, budget)
+        reports = yield (self._in_clear(facts, split, collection),)
+        people = split.labelled[reports.needed("labels")[split.labelled] >= 0]
+        rows = reports.needed("features")[people]
+        counts = np.bincount(reports.needed("labels")[people], minlength=facts.classes) + 1.0
         words, radius = is_text(rows), 1.0
         if not words:  # the longest volunteer
             lengths = np.linalg.norm(in_unit_range(rows.toarray(), facts.feature_low, facts.feature_high), axis=1)
             radius = max(1e-6, float(lengths.max()))
         share = self._share(facts, budget, len(split.ordinary), counts, words=words, radius=radius)
-        return (self._contributions(share, split, collection, part=0),)
+        yield (self._contributions(share, split, collection, part=0),)
 
     def rebuilds_graph(self) -> bool:
         """As :meth:`LocalMethod.rebuilds_graph`; nothing counts the list."""
@@ -189,6 +182,17 @@ class SecureSum(LocalMethod):
         changed = {**_CHANGED, "user": "record", "node": "record"}
         sigma = share.sum_deviation(share.honest)
         return {level: (1.0, sigma / share.shift(part), 1) for level, part in changed.items()}
+
+    def _check(self, split: Split, budget: Budget) -> None:
+        if not budget.volunteers:
+            raise ValueError("--volunteers is needed: secure-sum takes the shares of the classes from volunteers")
+        if not len(split.ordinary):
+            raise ValueError("--volunteers: nobody else knows a label, so that there is nothing to add")
+
+    def _in_clear(self, facts: PublicFacts, split: Split, collection: str) -> Question:
+        features = ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
+        asks = (Ask("features", (features,)), Ask("label", (ClearLabel(facts.classes),)))
+        return Question(Query(collection, (asks,)), split.labelled)
 
     def _share(
         self, facts: PublicFacts, budget: Budget, asked: int, counts: DoubleArray, *, words: bool, radius: float
