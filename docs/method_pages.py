@@ -99,7 +99,7 @@ def settings_table(kind: type[Method]) -> Iterator[str]:
         beside = " and ".join(map(beside_words, entry.metadata.get("beside", {}).items()))
         told = in_markdown(meaning.get(entry.name, "")) + (f" Read beside {beside} alone." if beside else "")
         yield f"| `{paper_name(entry.name)}` | {default} | {told} |"
-    if kind().in_force().trains_network:
+    if kind().effective_spec().trains_network:
         meaning = documented(TrainingSettings)
         own: Mapping[str, Any] = {"gnn": kind.spec.default_gnn, **kind.spec.training_defaults}
         for entry in fields(TrainingSettings):
@@ -114,7 +114,7 @@ def settings_table(kind: type[Method]) -> Iterator[str]:
 def options_table(kind: type[Method]) -> Iterator[str]:
     """Yield the rows of the options that only some methods read, and that this one reads or refuses."""
     specs, usual = declared(RunOptions), kind()
-    refused = OF_METHODS - usual.in_force().options_read
+    refused = OF_METHODS - usual.effective_spec().options_read
     read = OF_METHODS - refused
     yield from ("| options | |", "|---|---|")
     for told, found in (("read", read), ("refused", refused)):
@@ -191,7 +191,7 @@ def example(name: str) -> str:
     short = {"epochs": "10"} if not issubclass(kind, Federated) else {} if "rounds" in unused else {"rounds": "1"}
     if issubclass(kind, LabelAnswers):
         short = {"queries": "10", **short}
-    given = f", settings={short}" if short and kind().in_force().trains_network else ""
+    given = f", settings={short}" if short and kind().effective_spec().trains_network else ""
     given += f", volunteers={VOLUNTEERS:g}" if kind.spec.needs_volunteers else ""
     return "\n".join((
         ">>> from ldpsim.strategies import RunOptions, simulate",

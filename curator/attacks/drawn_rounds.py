@@ -45,7 +45,7 @@ def drawn_rounds(
     features = np.where(rng.random((facts.n, facts.d)) < 0.5, facts.feature_high, facts.feature_low).astype(np.float32)
     edges = np.stack(np.triu_indices(facts.n, 1))[:, rng.random(facts.n * (facts.n - 1) // 2) < 0.5]
     people = [_person(node, labels, features, edges) for node in range(facts.n)]
-    spec = method.in_force()
+    spec = method.effective_spec()
     known = np.where(np.isin(np.arange(facts.n), [] if budget.private_labels else split.labelled), labels, -1)
     public = PublicKnowledge(facts, split, known, features if budget.public_features or spec.public_features else None,
                              edges if spec.public_graph else None)  # fmt: skip

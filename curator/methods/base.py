@@ -40,7 +40,7 @@ class Method:
         """Refuse a parameter outside its range (ValueError)."""
         check_values(self)
 
-    def in_force(self) -> MethodSpec:
+    def effective_spec(self) -> MethodSpec:
         """Return the spec with these parameters."""
         return self.spec
 
@@ -144,7 +144,7 @@ class LocalMethod(GraphMethod):
         """Return the claim beside what holds."""
         return local_guarantee(
             facts, questions, claim=self.claim(budget), collections=collections,
-            public_features=budget.public_features, public_edges=self.in_force().public_graph,
+            public_features=budget.public_features, public_edges=self.effective_spec().public_graph,
             volunteers=budget.volunteers,
         )  # fmt: skip
 
@@ -158,7 +158,7 @@ def questions_asked(
     method: Method, facts: PublicFacts, split: Split, budget: Budget, collection: str
 ) -> tuple[Question, ...]:
     """Return the questions of a method; none of one that asks nobody. ValueError for people that it does not fit."""
-    method.in_force().check_people(facts)
+    method.effective_spec().check_people(facts)
     return method.questions(facts, split, budget, collection) if isinstance(method, LocalMethod) else ()
 
 

@@ -4,6 +4,9 @@ Cora, CiteSeer and PubMed are in the Planetoid files (Yang, Cohen and Salakhudin
 ``.npz`` files of word counts are those of Shchur et al. (2018) and Bojchevski and Günnemann (2018). As everywhere
 these sets are used, a word is there or not. PyG's classes ``FacebookPagePage``, ``GitHub`` and ``LastFMAsia`` are other
 versions (128 dense features); here are the published binary ones.
+
+The readers are ours, and a test compares them with PyG's where that is safe: PyG's reader of Planetoid unpickles
+whatever is in the files, and its reader of ``.npz`` needs torch, which devices do not have, and makes features dense.
 """
 
 from __future__ import annotations

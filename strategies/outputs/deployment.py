@@ -52,7 +52,7 @@ def as_config(options: RunOptions, names: Iterable[str]) -> dict[str, Any]:
 
 def undeployable(setup: Setup) -> str:
     """Return why the Flower app cannot ask the question of a run, in words; empty if it can."""
-    spec, specs = setup.method.in_force(), declared(RunOptions)
+    spec, specs = setup.method.effective_spec(), declared(RunOptions)
     if spec.trained_by != "curator" or spec.reads:
         return f"{spec.name} does not ask devices for one private report"
     if spec.trusted in SIMULATED_ONLY:
@@ -99,7 +99,7 @@ def deployment(setup: Setup, record: Mapping[str, Any]) -> str | None:
 def _in_force(setup: Setup) -> RunOptions:
     """Return the options with the budget, the share and the stored settings that the run used."""
     options, provenance = setup.options, setup.settings.provenance
-    stored = {name: str(setup.settings.in_force()[name]) for name in provenance if name != "feature_share"}
+    stored = {name: str(setup.settings.effective_spec()[name]) for name in provenance if name != "feature_share"}
     options = replace(options, settings={**stored, **options.settings})
     if "feature_share" in provenance:
         options = replace(options, feature_share=setup.budget.feature_share)

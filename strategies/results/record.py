@@ -51,7 +51,7 @@ def assemble(
         "schema": SCHEMA,
         "ldpsim_version": ldpsim_version(),
         "method": options.method,
-        "gnn": settings.training.gnn if settings.method.in_force().trains_network else NO_NETWORK,
+        "gnn": settings.training.gnn if settings.method.effective_spec().trains_network else NO_NETWORK,
         "seeds": first.seeds.to_dict(),
         "simulation_seeded": not setup.deployed and all(outcome.seeded is not False for outcome in outcomes),
         "engine": engine,
@@ -69,7 +69,7 @@ def assemble(
         },
         "privacy": {
             "trust": settings.method.spec.trust,
-            "trusted": settings.method.in_force().trusted,
+            "trusted": settings.method.effective_spec().trusted,
             "claimed": parts["claimed"],
             "holds": parts["holds"],
             "collections": parts["collections"],

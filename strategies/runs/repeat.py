@@ -172,8 +172,8 @@ def public_knowledge(
     method = method or find(options.method)()
     labels = np.full(len(population), -1, np.int64)
     volunteers = options.volunteers is not None and method.spec.asks_volunteers  # they are asked in clear
-    if not (options.private_labels or volunteers or method.in_force().asks_labels):
+    if not (options.private_labels or volunteers or method.effective_spec().asks_labels):
         labels[split.labelled] = population.labels[split.labelled]
     features = sparse_features(population) if options.public_features or method.spec.public_features else None
-    edges = population.edges if method.in_force().public_graph else None
+    edges = population.edges if method.effective_spec().public_graph else None
     return PublicKnowledge(population.facts, split, labels, features, edges)

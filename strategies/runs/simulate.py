@@ -190,7 +190,7 @@ def graph_or_reason(setup: Setup, outcome: Outcome) -> ResultGraph | str:
         "dataset": run_folder.name_of_data(setup.people.name),
         "config_hash": setup.digest,
         "reports_sha256": outcome.collected.reports_sha256,
-        "edges": "public" if setup.method.in_force().public_graph else "reconstructed",
+        "edges": "public" if setup.method.effective_spec().public_graph else "reconstructed",
     }
     return ResultGraph(outcome.graph, outcome.predictions, setup.plans[-1].split.test, setup.facts.classes, about)
 

@@ -32,7 +32,7 @@ def divided(
     Raises:
         ValueError: one line, for a share that does not fit the method or the other budgets.
     """
-    spec, choice = settings.method.in_force(), options.feature_share
+    spec, choice = settings.method.effective_spec(), options.feature_share
     parts = {"--eps-adjacency": budget.eps_adjacency, "--eps-features": budget.eps_features}
     finer = [f"{option} {value:g}" for option, value in parts.items() if value is not None]
     if choice == AUTO and finer:

@@ -67,7 +67,7 @@ def check_ray_address(engine: str, address: str | None) -> None:
 # Why nothing reads an option beside the other options of a run, in words; empty if something reads it.
 def no_network(run: RunOptions, method: Method) -> str:
     """Of an option of the training: why no network is trained."""
-    if method.in_force().trains_network or run.reference:
+    if method.effective_spec().trains_network or run.reference:
         return ""
     return f"{method.spec.name} trains no network, and there is none without noise beside --no-reference"
 
@@ -86,7 +86,7 @@ def _of_clear_features(run: RunOptions, method: Method) -> str:
 
 def _epsilon(run: RunOptions, method: Method) -> str:
     """``--eps-*`` replace a part of ``--epsilon``."""
-    force, asks_features = method.in_force(), run.feature_share != 0
+    force, asks_features = method.effective_spec(), run.feature_share != 0
     if run.feature_share is None and force.auto_share:
         asks_features = run.eps_adjacency is None  # beside a finer budget there is no whole to choose a share of
     elif "feature_share" not in force.options_read:
@@ -97,9 +97,9 @@ def _epsilon(run: RunOptions, method: Method) -> str:
 
 
 def _feature_share(run: RunOptions, method: Method) -> str:
-    if run.feature_share == AUTO and not method.in_force().auto_share:
+    if run.feature_share == AUTO and not method.effective_spec().auto_share:
         return f"give a number, as {method.spec.name} has no rule for its share"
-    return _of_clear_features(run, method) or _all_given(run, method.in_force().finer)
+    return _of_clear_features(run, method) or _all_given(run, method.effective_spec().finer)
 
 
 def _all_given(run: RunOptions, parts: Sequence[str]) -> str:
@@ -109,7 +109,7 @@ def _all_given(run: RunOptions, parts: Sequence[str]) -> str:
 
 
 def _eps_labels(run: RunOptions, method: Method) -> str:
-    asks_labels = run.private_labels or method.in_force().asks_labels
+    asks_labels = run.private_labels or method.effective_spec().asks_labels
     return "" if asks_labels else f"{method.spec.name} does not ask for labels without --private-labels"
 
 

@@ -64,7 +64,7 @@ def unread(options: RunOptions, method: Method) -> dict[str, str]:
 
 
 def _reason(name: str, options: RunOptions, method: Method) -> str:
-    if name in OF_METHODS and name not in method.in_force().options_read:
+    if name in OF_METHODS and name not in method.effective_spec().options_read:
         return _reason_of_method(name, method)
     for by in _EXCLUDING:
         if name in by.excludes[0] and by.is_given(getattr(options, by.name)):
@@ -97,7 +97,7 @@ def _reason_of_method(name: str, method: Method) -> str:
 
 
 def _reason_of_training(key: str, options: RunOptions, method: Method) -> str:
-    spec, force = method.spec, method.in_force()
+    spec, force = method.spec, method.effective_spec()
     if reason := no_network(options, method):
         return reason
     gnn = options.gnn if "gnn" in force.options_read else None

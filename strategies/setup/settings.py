@@ -42,14 +42,14 @@ class Settings:
     collections: int = 0
     feature_share: float | None = None
 
-    def in_force(self) -> dict[str, Any]:
+    def effective_spec(self) -> dict[str, Any]:
         """Return every parameter of the method and the training by name, those without an effect too."""
         return {**asdict(self.method), **asdict(self.training)}  # type: ignore[call-overload]
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that a result stores: those with an effect."""
         gnn = self.training.gnn
-        return {name: value for name, value in self.in_force().items()
+        return {name: value for name, value in self.effective_spec().items()
                 if name not in TRAINING or not unfit_training(name, type(self.method), gnn)}  # fmt: skip
 
 
@@ -81,8 +81,8 @@ def resolve(options: RunOptions, method: type[Method], budget: Budget) -> Settin
             raise SettingError(paper_name(key), reason)
     made = method.from_settings({key: value for key, value in values.items() if key not in TRAINING})
     chosen = {key: read_value(key, value, str(_TRAINING[key].type)) for key, value in values.items() if key in TRAINING}
-    gnn = options.gnn or made.in_force().default_gnn
-    training = TrainingSettings(gnn=gnn, **{**made.in_force().training_defaults, **chosen})
+    gnn = options.gnn or made.effective_spec().default_gnn
+    training = TrainingSettings(gnn=gnn, **{**made.effective_spec().training_defaults, **chosen})
     reference = TrainingSettings(gnn=gnn, epochs=training.epochs, hidden=training.hidden)
     return Settings(made, training, reference, provenance, collections, share)
 

@@ -20,7 +20,7 @@ from ldpsim.strategies.setup.settings import Settings
 
 def check_gnn(settings: Settings, facts: PublicFacts) -> None:
     """Check that the method and its network fit the people (ValueError)."""
-    training, spec = settings.training, settings.method.in_force()
+    training, spec = settings.training, settings.method.effective_spec()
     spec.check_people(facts)
     if spec.networks and training.gnn not in spec.networks:
         raise ValueError(f"--gnn {training.gnn}: {spec.name} trains {', '.join(spec.networks)} alone, as it is set")

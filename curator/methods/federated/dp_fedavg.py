@@ -68,8 +68,8 @@ class DPFedAvg(FedAvgMLP):
         super().__post_init__()
         check_evaluation(self)
 
-    def in_force(self) -> FederatedSpec:
-        """As :meth:`~ldpsim.curator.methods.base.Method.in_force`; a noise multiplier replaces epsilon."""
+    def effective_spec(self) -> FederatedSpec:
+        """As :meth:`~ldpsim.curator.methods.base.Method.effective_spec`; a noise multiplier replaces epsilon."""
         spec = self.spec
         return replace(spec, options=spec.options - {"epsilon"}) if self.noise_multiplier else spec
 

@@ -180,8 +180,8 @@ class HoGS(LocalMethod):
                  "path": links.path}  # fmt: skip
         return both_ways(edge.left, edge.right), link_weights(potential, n), notes
 
-    def in_force(self) -> MethodSpec:
-        """As :meth:`~ldpsim.curator.methods.base.Method.in_force`.
+    def effective_spec(self) -> MethodSpec:
+        """As :meth:`~ldpsim.curator.methods.base.Method.effective_spec`.
 
         Blink's topology fits whole degrees, which both ends report.
         """

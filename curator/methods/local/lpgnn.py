@@ -133,8 +133,8 @@ class LPGNN(LocalMethod):
         read_with=dict.fromkeys(("eps_adjacency", "reporting"), "adjacency=private"),
     )  # fmt: skip
 
-    def in_force(self) -> MethodSpec:
-        """As :meth:`~ldpsim.curator.methods.base.Method.in_force`.
+    def effective_spec(self) -> MethodSpec:
+        """As :meth:`~ldpsim.curator.methods.base.Method.effective_spec`.
 
         A private list has a budget of its own, public labels no part of epsilon.
         """

@@ -88,12 +88,12 @@ class SBP(LocalMethod):
         """The method whose question is asked, with its defaults."""
         return ASKERS[self.asks]()
 
-    def in_force(self) -> MethodSpec:
-        """As :meth:`~ldpsim.curator.methods.base.Method.in_force`.
+    def effective_spec(self) -> MethodSpec:
+        """As :meth:`~ldpsim.curator.methods.base.Method.effective_spec`.
 
         What devices are asked is the other method's; the share's rule is for HoGS's.
         """
-        other = self.asker.in_force()
+        other = self.asker.effective_spec()
         features = {"public_features"} if other.public_features else set()
         return replace(
             self.spec, options=other.options | o.NETWORK | features, finer=other.finer, public_graph=other.public_graph,

@@ -89,8 +89,8 @@ class GraphOwner(OwnerMethod):
     stages_norm: ClassVar[str] = "none"  # of networks that clip gradients
     printed_by: ClassVar[str] = "tight"  # accountant of the edge level in its public code
 
-    def in_force(self) -> MethodSpec:
-        """As :meth:`~ldpsim.curator.methods.base.Method.in_force`.
+    def effective_spec(self) -> MethodSpec:
+        """As :meth:`~ldpsim.curator.methods.base.Method.effective_spec`.
 
         Private steps cost noise, and a given multiplier stands in epsilon's place.
         """

@@ -109,6 +109,7 @@ def made(make: Callable[[], _Network], generator: torch.Generator) -> _Network:
             inputs, outputs = layer.weight.shape
             bound = max(1, inputs) ** -0.5
             assert layer.bias is not None
-            for weight, shape in ((layer.weight.T, (outputs, inputs)), (layer.bias, (outputs,))):
-                weight.data.copy_(torch.empty(shape).uniform_(-bound, bound, generator=generator))
+            assert layer.bias is not None
+            for weight, shape in ((layer.weight.data.T, (outputs, inputs)), (layer.bias.data, (outputs,))):
+                weight.copy_(torch.empty(shape).uniform_(-bound, bound, generator=generator))
     return network

@@ -87,7 +87,7 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
     liars = Liars(people, _drawn(cell, people, cell.share), choose_targets(test, seeds.population), seeds.split)
     lying = None
     if cell.share and (cell.join or cell.attack != SILENT):
-        claimed = lying_people(liars, cell.attack, public_graph=setup.method.in_force().public_graph)
+        claimed = lying_people(liars, cell.attack, public_graph=setup.method.effective_spec().public_graph)
 
         def divide(seeds: Seeds) -> Split:
             split = divide_people(setup.method, options, people, seeds)

@@ -227,7 +227,7 @@ def null_inputs(repeat: Repeat, reports: Reports | None) -> NullInputs:
     setup = repeat.setup
     if reports is not None:
         evidence = known_from_reports(reports, repeat.knowledge, nulls=setup.options.nulls)
-        return replace(evidence, uses_validation_labels=setup.method.in_force().learns_from_validation)
+        return replace(evidence, uses_validation_labels=setup.method.effective_spec().learns_from_validation)
     return known_from_graph(own(setup.population, repeat.split, trust="none"), setup.method.spec.reads)
 
 
@@ -235,7 +235,7 @@ def build_device_models(
     inputs: DeviceModelInputs, method: Method, trained: TrainedNetwork
 ) -> tuple[DeviceModel, DeviceModel | None]:
     """Return what devices predict from: after the reports, and without any."""
-    spec = method.in_force()
+    spec = method.effective_spec()
     calibrated = spec.learns_from_validation and not spec.trains_network
     model = inputs.build_device_model(trained.log_probability, trained.predictions, calibrated=calibrated)
     return model, inputs.build_without_reports()

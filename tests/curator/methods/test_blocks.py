@@ -44,7 +44,7 @@ def _graph(name: str, folder: Path) -> Graph:
     questions = method.questions(PEOPLE.facts, split, Budget(**BUDGETS[name]), COLLECTION)  # type: ignore[arg-type]
     reports = _collected(questions, folder)
     labels = np.where(np.isin(np.arange(160), split.labelled), PEOPLE.labels, -1)
-    edges = PEOPLE.edges if method.in_force().public_graph else None
+    edges = PEOPLE.edges if method.effective_spec().public_graph else None
     return method.reconstruct(reports, PublicKnowledge(PEOPLE.facts, split, labels, None, edges))
 
 

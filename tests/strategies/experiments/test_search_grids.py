@@ -31,7 +31,7 @@ def people() -> Population:
 
 
 def _options(name: str, **settings: str) -> RunOptions:
-    short = {"epochs": "3"} if find(name)().in_force().trains_network else {}
+    short = {"epochs": "3"} if find(name)().effective_spec().trains_network else {}
     return RunOptions(method=name, clients=140, settings={**short, **settings}, reference=False, nulls=False, out=None)
 
 

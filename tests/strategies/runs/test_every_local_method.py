@@ -113,7 +113,7 @@ DEFENDED = [name for name in sorted(table()) if _is_local(name) and "defence" in
 def _options(name: str, **given: Any) -> RunOptions:
     if find(name).spec.auto_share:
         given["feature_share"] = 0.3
-    short = {"epochs": "2"} if find(name)().in_force().trains_network else {}
+    short = {"epochs": "2"} if find(name)().effective_spec().trains_network else {}
     settings = {**short, **FEW.get(name, {})}
     return RunOptions(**{"method": name, "clients": 60, "reference": False, "nulls": False, "out": None,
                          "settings": settings, **given})  # fmt: skip
@@ -207,9 +207,9 @@ def of_another_package(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def options(method: str, mechanism: str, **more: Any) -> RunOptions:
     own = table()[method]()
     given = {**ONE_WORKER, "method": method, "label_mechanism": mechanism, "epsilon": 8.0, "eps_labels": 1.0,
-             "private_labels": not own.in_force().asks_labels, "settings": {"epochs": "3"},
+             "private_labels": not own.effective_spec().asks_labels, "settings": {"epochs": "3"},
              **more}  # fmt: skip
-    if not own.in_force().trains_network:
+    if not own.effective_spec().trains_network:
         given["settings"] = {}
     return RunOptions(**given)
 

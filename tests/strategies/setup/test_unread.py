@@ -70,13 +70,13 @@ def seen(options: RunOptions, people: Population) -> Iterator[Any]:
     yield None if setup.method.spec.trained_by == "owner" else guarantee_before(setup).to_dict()
     yield [part.tolist() for part in (plan.split.train, plan.split.val)]
     yield plan.silent if policy is not None else None
-    yield setup.settings.training if setup.method.in_force().trains_network else None
+    yield setup.settings.training if setup.method.effective_spec().trains_network else None
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_every_option_is_read_or_refused(name: str) -> None:
     """``options`` of the method is what decides, beside the other options that an option needs."""
-    read = find(name).from_settings(FEW.get(name, {})).in_force().options_read
+    read = find(name).from_settings(FEW.get(name, {})).effective_spec().options_read
     for option, value in VALUES.items():
         given = {**BESIDE.get(option, {}), option: value}
         accepted = reads(usual(name, **given), option)

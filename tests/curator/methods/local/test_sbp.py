@@ -27,9 +27,9 @@ def test_the_question_of_any_method_is_asked_as_it_is(name: str) -> None:
     own, theirs = (method.questions(FACTS, SPLIT, budget, "c") for method in (SBP(asks=name), other))
     assert [q.query.to_bytes() for q in own] == [q.query.to_bytes() for q in theirs]
     assert SBP(asks=name).guarantee(FACTS, own, budget) == other.guarantee(FACTS, theirs, budget)
-    assert SBP(asks=name).in_force().public_graph == other.in_force().public_graph
-    assert SBP(asks=name).in_force().asks_labels == other.in_force().asks_labels
-    assert SBP(asks=name).in_force().auto_share == (name == "hogs")
+    assert SBP(asks=name).effective_spec().public_graph == other.effective_spec().public_graph
+    assert SBP(asks=name).effective_spec().asks_labels == other.effective_spec().asks_labels
+    assert SBP(asks=name).effective_spec().auto_share == (name == "hogs")
 
 
 def test_scrambled_test_labels_change_nothing() -> None:

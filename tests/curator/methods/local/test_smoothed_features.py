@@ -95,7 +95,7 @@ def test_a_silent_device_has_no_label_and_the_middle_of_the_range() -> None:
 def test_a_private_graph_is_directed_and_the_public_one_is_not_read() -> None:
     reports, _ = reports_of(MBM, labels=True, lists=True)
     method = LPGNN(adjacency="private")
-    assert not method.in_force().public_graph and LPGNN().in_force().public_graph
+    assert not method.effective_spec().public_graph and LPGNN().effective_spec().public_graph
     graph = method.reconstruct(reports, PUBLIC)
     dense = np.zeros((N, N), np.bool_)
     dense[graph.edge_index[1], graph.edge_index[0]] = True  # row i: whom i takes from

@@ -122,12 +122,12 @@ def test_the_epoch_and_the_delta() -> None:
     assert replace(made, delta=1e-7).release(people=2708, training=9, epochs=9, epsilon=1.0).training.delta == 1e-7
     with pytest.raises(SettingError, match=r"delta=0.01: must be below 1 / 2,708 people"):
         replace(made, delta=0.01).release(people=2708, training=9, epochs=9, epsilon=1.0)
-    assert node.in_force().training_defaults["epochs"] == 10 < made.in_force().training_defaults["epochs"]
+    assert node.effective_spec().training_defaults["epochs"] == 10 < made.effective_spec().training_defaults["epochs"]
 
 
 def test_a_given_multiplier_is_the_noise() -> None:
     made = find("gap")(noise_multiplier=3.0)
-    assert isinstance(made, GraphOwner) and "epsilon" not in made.in_force().options_read
+    assert isinstance(made, GraphOwner) and "epsilon" not in made.effective_spec().options_read
     assert made.release(people=N, training=60, epochs=5, epsilon=1.0).deviation == 3.0 * math.sqrt(2)
 
 

@@ -33,7 +33,9 @@ def steps(number: int, trainings: int) -> NoisyTraining:
 
 def release(name: str = "gap", **given: Any) -> GraphRelease:
     method = find(name)(**{"delta": 1e-5, **given})
-    return method.release(people=2708, training=2031, epochs=method.in_force().training_defaults["epochs"], epsilon=4.0)  # type: ignore[attr-defined,no-any-return]
+    return method.release(
+        people=2708, training=2031, epochs=method.effective_spec().training_defaults["epochs"], epsilon=4.0
+    )  # type: ignore[attr-defined,no-any-return]
 
 
 @pytest.mark.parametrize(("epsilon", "of_hops"), [
