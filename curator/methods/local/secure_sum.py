@@ -81,23 +81,24 @@ class SecureSum(LocalMethod):
 
     spec = MethodSpec(
         name="secure-sum", paper="this project: one contribution to a sum under noise", trusts="sum",
-        private=("features", "label"), mechanisms=("sum_share",), in_batches=True, trains_network=False,
-        learns_from_validation=True, asks_volunteers=True, needs_volunteers=True,
+        private=("features", "label"), mechanisms=("sum_share",), in_batches=True,
+        trains_network=False, learns_from_validation=True, asks_volunteers=True, needs_volunteers=True,
         search_grid=({},),
         options=o.SPLIT | (o.REPORTS - {"defence", "false_alarm"}) | o.NETWORK | {"epsilon"},
     )  # fmt: skip
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
-        """Return questions for accounting: to volunteers in clear, and to everybody else who knows her label."""
-        self._check(split, budget)
+        """Return questions for accounting: to volunteers, and about a contribution with equal shares of the classes."""
+        if not budget.volunteers:
+            raise ValueError("--volunteers is needed: secure-sum takes the shares of the classes from volunteers")
+        if not len(split.ordinary):
+            raise ValueError("--volunteers: nobody else knows a label, so that there is nothing to add")
         share = self._share(facts, budget, len(split.ordinary), np.ones(facts.classes), words=True, radius=1.0)
-        in_clear = self._in_clear(facts, split, collection)
-        return in_clear, self._contributions(share, split, collection, part=1)
+        return self._in_clear(facts, split, collection), self._contributions(share, split, collection, part=1)
 
     def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
-        """Yield the question to volunteers, and then that for contributions."""
+        """Yield the question to volunteers, and then that about a contribution, which follows from their records."""
         facts, split = public.facts, public.split
-        self._check(split, budget)
         reports = yield (self._in_clear(facts, split, collection),)
         people = split.labelled[reports.needed("labels")[split.labelled] >= 0]
         rows = reports.needed("features")[people]
@@ -105,7 +106,7 @@ class SecureSum(LocalMethod):
         words, radius = is_text(rows), 1.0
         if not words:  # the longest volunteer
             lengths = np.linalg.norm(in_unit_range(rows.toarray(), facts.feature_low, facts.feature_high), axis=1)
-            radius = max(1e-6, float(lengths.max()))
+            radius = max(1e-6, float(lengths.max(initial=0)))
         share = self._share(facts, budget, len(split.ordinary), counts, words=words, radius=radius)
         yield (self._contributions(share, split, collection, part=0),)
 
@@ -183,17 +184,6 @@ class SecureSum(LocalMethod):
         sigma = share.sum_deviation(share.honest)
         return {level: (1.0, sigma / share.shift(part), 1) for level, part in changed.items()}
 
-    def _check(self, split: Split, budget: Budget) -> None:
-        if not budget.volunteers:
-            raise ValueError("--volunteers is needed: secure-sum takes the shares of the classes from volunteers")
-        if not len(split.ordinary):
-            raise ValueError("--volunteers: nobody else knows a label, so that there is nothing to add")
-
-    def _in_clear(self, facts: PublicFacts, split: Split, collection: str) -> Question:
-        features = ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
-        asks = (Ask("features", (features,)), Ask("label", (ClearLabel(facts.classes),)))
-        return Question(Query(collection, (asks,)), split.labelled)
-
     def _share(
         self, facts: PublicFacts, budget: Budget, asked: int, counts: DoubleArray, *, words: bool, radius: float
     ) -> SumShare:
@@ -204,6 +194,11 @@ class SecureSum(LocalMethod):
             budget.epsilon, delta, max(1, math.floor(self.honest * asked)), d=facts.d, low=facts.feature_low,
             high=facts.feature_high, words=words, radius=radius, shares=counts,
         )  # fmt: skip
+
+    def _in_clear(self, facts: PublicFacts, split: Split, collection: str) -> Question:
+        features = ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
+        asks = (Ask("features", (features,)), Ask("label", (ClearLabel(facts.classes),)))
+        return Question(Query(collection, (asks,)), split.labelled)
 
     def _contributions(self, share: SumShare, split: Split, collection: str, *, part: int) -> Question:
         return Question(Query(collection, ((Ask("features", (share,)),),)), split.ordinary, part=part)
@@ -218,5 +213,9 @@ def epsilons(share: SumShare, changed: str = "record", *, rounds: int = 1) -> di
         rounds: Number of sums, each under fresh noise.
     """
     left = {less: max(1, math.floor(share.honest * (1 - less) + 1e-9)) for less in (0.0, *FEWER)}
-    return {less: OwnNoise(law=GAUSSIAN, scale=share.sum_deviation(number) / share.shift(changed), rounds=rounds
-                           ).epsilon(share.delta) for less, number in left.items()}  # fmt: skip
+
+    def epsilon(honest: int) -> float:
+        scale = share.sum_deviation(honest) / share.shift(changed)
+        return OwnNoise(distribution=GAUSSIAN, scale=scale, rounds=rounds).epsilon(share.delta)
+
+    return {less: epsilon(number) for less, number in left.items()}
