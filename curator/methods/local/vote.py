@@ -195,11 +195,14 @@ class Vote(LocalMethod):
         return TrainedNetwork(model, predictions, 1, accuracy, time.perf_counter() - started, log_p)
 
     def rebuilds_graph(self) -> bool:
-        """As :meth:`GraphMethod.rebuilds_graph`; votes name no neighbour."""
+        """As :meth:`~ldpsim.curator.methods.base.GraphMethod.rebuilds_graph`; votes name no neighbour."""
         return False
 
     def single_attribute_parameters(self) -> Mapping[str, Mapping[str, Any]]:
-        """As :meth:`GraphMethod.single_attribute_parameters`; ``evidence`` leaves the list or the features out."""
+        """As :meth:`~ldpsim.curator.methods.base.GraphMethod.single_attribute_parameters`.
+
+        ``evidence`` leaves the list or the features out.
+        """
         return {"features": {"evidence": "features"}, "adjacency": {"evidence": "list"}}
 
     def claim(self, budget: Budget) -> Claim:
