@@ -170,7 +170,7 @@ def collect(life: Life, rng: Random | None) -> None:
 
     plan = None
     if rng is not None and rng.random() < 0.3:
-        plan = Plan(rng.randrange(1, 5), lambda: life.computers.kill(collector), writes_alone=True)
+        plan = Plan(rng.randrange(1, 9), lambda: life.computers.kill(collector), writes_alone=True)
     life.tell("the collector asks everybody")
     found = life.computers.run(collector, work, plan)
     if collector.dead or found is None:

@@ -17,7 +17,7 @@ import ldpsim.devices.fleet
 import ldpsim.devices.ledger.chain
 import ldpsim.devices.ledger.schema
 import ldpsim.strategies.rounds.checkpoint
-import ldpsim.strategies.rounds.collect_once
+import ldpsim.strategies.rounds.several_rounds
 from ldpsim.devices import query
 from ldpsim.devices.curator_key import SignedTerms
 from ldpsim.devices.device import PermittedQuery, Refusal, question_to
@@ -285,7 +285,7 @@ def _grouping_left() -> Any:
         return path.read_text() if path.is_file() else real(path, make)
 
     real = ldpsim.devices.atomic_files.made_once
-    return put(ldpsim.strategies.rounds.collect_once, "made_once", made_once)
+    return put(ldpsim.strategies.rounds.several_rounds, "made_once", made_once)
 
 
 @variant("what holds counts one stage of a plan")

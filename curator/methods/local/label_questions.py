@@ -27,7 +27,7 @@ def with_labels(
 
     Args:
         asks: The first stage's asks to everybody.
-        facts, split, budget, collection: As in :meth:`ldpsim.curator.methods.base.LocalMethod.questions`.
+        facts, split, budget, collection: As in :meth:`~ldpsim.curator.methods.base.LocalMethod.questions`.
         method: Name, for the message.
         later: Mechanisms about the adjacency of each later stage.
 

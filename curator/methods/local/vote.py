@@ -7,7 +7,7 @@ neighbours speak for, and reports its place among a few candidates by generalise
 
     s_c = ln Q_i(c) + sum over j in N_i of ln((1 - h) / C + h Q_j(c))
 
-The curator learns the channel M of a report given the class from people whose label is known, and pools
+The curator learns the law M of a report given the class from people whose label is known, and pools
 ln Q_i with ln M (:mod:`ldpsim.curator.votes.knowledge`). No graph is rebuilt.
 
 - Everything that a person reports is epsilon-LDP, and a friendship costs 2 epsilon: both ends answer. Others
@@ -195,11 +195,14 @@ class Vote(LocalMethod):
         return TrainedNetwork(model, predictions, 1, accuracy, time.perf_counter() - started, log_p)
 
     def rebuilds_graph(self) -> bool:
-        """As :meth:`LocalMethod.rebuilds_graph`; votes name no neighbour."""
+        """As :meth:`~ldpsim.curator.methods.base.GraphMethod.rebuilds_graph`; votes name no neighbour."""
         return False
 
     def single_attribute_parameters(self) -> Mapping[str, Mapping[str, Any]]:
-        """As :meth:`LocalMethod.single_attribute_parameters`; ``evidence`` leaves the list or the features out."""
+        """As :meth:`~ldpsim.curator.methods.base.GraphMethod.single_attribute_parameters`.
+
+        ``evidence`` leaves the list or the features out.
+        """
         return {"features": {"evidence": "features"}, "adjacency": {"evidence": "list"}}
 
     def claim(self, budget: Budget) -> Claim:
