@@ -61,7 +61,7 @@ def audit_method(
         of_run: The method with its parameters, and its budget. None: the defaults, and the first of small budgets that
             the method can ask with. An owner's labels are audited at one small setting, whatever is asked.
     """
-    method = kind()
+    method: Method = kind()
     budgets: tuple[Budget, ...] = BUDGETS
     if of_run is not None:
         method, budgets = of_run[0], (of_run[1], replace(of_run[1], volunteers=True))

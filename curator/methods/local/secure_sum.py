@@ -102,7 +102,7 @@ class SecureSum(LocalMethod):
         reports = yield (self._in_clear(facts, split, collection),)
         people = split.labelled[reports.needed("labels")[split.labelled] >= 0]
         rows = reports.needed("features")[people]
-        counts = np.bincount(reports.needed("labels")[people], minlength=facts.classes) + 1.0
+        counts = np.bincount(reports.needed("labels")[people], minlength=facts.classes).astype(np.float64) + 1
         words, radius = is_text(rows), 1.0
         if not words:  # the longest volunteer
             lengths = np.linalg.norm(in_unit_range(rows.toarray(), facts.feature_low, facts.feature_high), axis=1)

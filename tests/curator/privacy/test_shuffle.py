@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from ldpsim.curator.privacy.shuffle import (
 )
 
 CLOSE = 1e-5
-README = {"people": 100_000, "local": 4.0, "delta": 1e-6}  # of apple/ml-shuffling-amplification
+README: dict[str, Any] = {"people": 100_000, "local": 4.0, "delta": 1e-6}  # of apple/ml-shuffling-amplification
 
 
 def test_the_closed_form_is_the_published_one() -> None:
@@ -140,7 +141,7 @@ def test_the_printed_bound_of_two_people_is_below_what_is_true() -> None:
     e, epsilon = math.e, 0.9
     both = (e / (e + 2)) ** 2 * (1 - math.exp(epsilon - 1))
     assert both == pytest.approx(0.031585, abs=1e-6) and both == pytest.approx(true_delta(1.0, 3, 2, epsilon))
-    setting = {"people": 2, "local": 1.0, "categories": 3, "delta": both}
+    setting: dict[str, Any] = {"people": 2, "local": 1.0, "categories": 3, "delta": both}
     assert variation_ratio_epsilon(**setting) < 0.8
     assert shuffled_grr_epsilon(**setting) == pytest.approx(epsilon, abs=CLOSE)
 
@@ -148,7 +149,7 @@ def test_the_printed_bound_of_two_people_is_below_what_is_true() -> None:
 @pytest.mark.parametrize("local, seen", [(1.0, 0.0334), (2.0, 0.1191), (4.0, 0.5762)])
 def test_the_program_of_wang_et_al_prints_these(local: float, seen: float) -> None:
     """Its bisection of twelve steps rounds up to multiples of local / 2^12; the blanket is just above it."""
-    setting = {"people": 2_708, "local": local, "categories": 7, "delta": 1e-4}
+    setting: dict[str, Any] = {"people": 2_708, "local": local, "categories": 7, "delta": 1e-4}
     printed, unit = variation_ratio_epsilon(**setting), local / 2**12
     assert math.ceil(printed / unit) * unit == pytest.approx(seen, abs=6e-5)
     assert printed < shuffled_grr_epsilon(**setting) < 1.004 * printed
