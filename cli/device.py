@@ -242,7 +242,7 @@ def predict(
         published = DeviceModel.read(text)
     except ValueError as error:
         raise ValueError(f"--device-model {device_model}: {error}") from None
-    if (published.people, published.classes) != (facts.n, facts.classes) or published.columns not in (0, facts.d):
+    if not published.is_about(facts):
         raise ValueError(f"--device-model {device_model}: it is about other people than those in {state}")
     classes = published.classes_of(records_of(home.population, people), people)
     for person, label in zip(people, classes.tolist(), strict=True):

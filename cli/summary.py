@@ -25,17 +25,20 @@ from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.strategies.outputs.groups import ABOVE, Group, table_of
 from ldpsim.strategies.outputs.result_view import ACCURACY, COST, SEEDED, ViewRow, cost_of, view_of
 from ldpsim.strategies.outputs.sums import AskedInAll, really_asked
+from ldpsim.strategies.results.friends_tell import TRUSTED, what_is_learned
 from ldpsim.strategies.results.levels_of_results import shown_levels
 from ldpsim.strategies.results.verdict import NOT_TAKEN, STANDINGS, null_lines, shown_verdict
 
 _SHOWN = 40  # rows of several results
 _NAMES = 24  # columns of a terminal that a method takes in a table
 _HEADING = "bold cyan"
+# Columns that leave a table that is too wide.
 _ON_NARROW = (
     {"no noise"},
     {"no noise", "trusted"},
     {"no noise", "trusted", "simpler"},
-)  # columns that leave a table that is too wide
+    {"no noise", "trusted", "simpler", "friends tell (alone)"},
+)
 
 
 def summary(record: Mapping[str, Any], *, folder: Path | None, next_command: str | None = None) -> Lines:
@@ -135,6 +138,11 @@ def _details(record: Mapping[str, Any]) -> Iterator[RenderableType]:
     for heading, line in null_lines(record):
         grid.add_row(heading, line)
     grid.add_row("trust", privacy["trust"])
+    learned = what_is_learned(record)
+    if learned:
+        grid.add_row("friends tell", f"not in the epsilons; trusted: {TRUSTED}")
+    for party, words in learned.items():
+        grid.add_row(party, words)
     source = record["config"].get("provenance", {}).get("feature_share")
     if source is not None:
         part = record["config"]["budget"]["feature_share"]

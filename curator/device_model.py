@@ -13,6 +13,9 @@ its own features and its own list in clear (:mod:`ldpsim.devices.prediction`).
   (:mod:`ldpsim.curator.votes.calibration`), else an assumed homophily, and the result says so. Nobody's true list is
   read.
 
+The table has the rows of that affinity. What friends tell (:mod:`ldpsim.devices.friends.told_guesses`) is read by the
+same one; where it is assumed, by the one of like friends.
+
 The device model without reports has the same form. Its affinity is that of the public graph, or the assumed one.
 """
 
@@ -36,6 +39,7 @@ from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.sum_model import NoisySum, mixed_model
+from ldpsim.curator.votes.calibration import LIKE
 from ldpsim.curator.votes.knowledge import homophily_of_votes
 from ldpsim.curator.votes.own_model import SCALE, OwnModel, own_model, published
 from ldpsim.curator.votes.volunteer_knowledge import ASSUMED, volunteer_knowledge
@@ -43,7 +47,7 @@ from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms.feature_model import MOST_LEVELS, UNIT, whole_features
 from ldpsim.devices.mechanisms.neighbourhood_vote import SATURATION
-from ldpsim.devices.mechanisms.score_rows import score_table
+from ldpsim.devices.mechanisms.score_rows import affinity, score_table
 from ldpsim.devices.prediction import DeviceModel
 
 _LABEL_COUNT = 1.0  # people of each class before anybody is counted
@@ -144,7 +148,10 @@ class DeviceModelInputs:
             table[people] = before * labels.probabilities(people)
         fields = {} if own is None else {"levels": own.levels, "low": facts.feature_low, "high": facts.feature_high}
         scores = score_table(table, friends.matrix, shares)
-        return DeviceModel.of(scores, shares, None if own is None else own.model, saturation=SATURATION, **fields)
+        # Each device checks its friends' guesses against its own features, so a guess may count as of like friends.
+        told = affinity(LIKE, shares) if friends.source == "assumed" else friends.matrix
+        model = None if own is None else own.model
+        return DeviceModel.of(scores, shares, model, saturation=SATURATION, friends=told, **fields)
 
 
 def labelled_shares(evidence: NullInputs) -> DoubleArray:

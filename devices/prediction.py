@@ -27,6 +27,7 @@ from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.data.population import Record, Records, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.foreign.strict_json import are_whole, read_json
+from ldpsim.devices.mechanisms.base64_text import as_text, from_text
 from ldpsim.devices.mechanisms.feature_model import LARGEST, MOST_LEVELS, UNIT, FeatureModel, whole_features
 from ldpsim.devices.mechanisms.mechanism import dense_features
 from ldpsim.devices.mechanisms.score_table import MOST_ROWS, MOST_SATURATION, ScoreTable
@@ -40,7 +41,8 @@ def largest_device_model(facts: PublicFacts) -> int:
     table = 1 + 2 * MOST_ROWS * facts.classes + facts.n
     model = 4 * (facts.d + 1) * facts.classes
     prior = 3 + len(str(LARGEST))  # digits, sign, comma and space
-    return _FRAME_BYTES + 4 * (table + model) // 3 + prior * facts.classes
+    affinity = 4 * facts.classes**2
+    return _FRAME_BYTES + 4 * (table + model + affinity) // 3 + prior * facts.classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,8 @@ class DeviceModel:
         model: The model of features (``FeatureModel.as_text``); empty without columns.
         levels: 1 for words, up to 255 for features that are numbers.
         low, high: Public range of such features.
+        affinity: H(c, k) / pi_k in 2**-16, as text, by which a device reads what friends tell
+            (:mod:`ldpsim.devices.friends.told_guesses`); empty where friends tell nothing.
 
     Raises:
         ValueError: for anything else.
@@ -78,8 +82,10 @@ class DeviceModel:
     levels: int = 1
     low: float = 0.0
     high: float = 1.0
+    affinity: str = field(default="", repr=False)
     score_table: ScoreTable = field(init=False, repr=False)
     feature_model: FeatureModel = field(init=False, repr=False)
+    affinity_scores: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         whole = (self.people, self.classes, self.saturation, self.columns, self.levels)
@@ -93,11 +99,13 @@ class DeviceModel:
             raise ValueError(f"features have 1..{MOST_LEVELS} levels in a range, not {self.levels}")
         object.__setattr__(self, "score_table", ScoreTable.read(self.table, self.people, self.classes))
         object.__setattr__(self, "feature_model", FeatureModel.read(self.model, self.columns, self.classes))
+        object.__setattr__(self, "affinity_scores", _read_affinity(self.affinity, self.classes))
 
     @staticmethod
     def of(
-        table: ScoreTable, shares: DoubleArray, model: FeatureModel | None = None, *, saturation: int, **features: Any
-    ) -> DeviceModel:
+        table: ScoreTable, shares: DoubleArray, model: FeatureModel | None = None, *, saturation: int,
+        friends: DoubleArray | None = None, **features: Any,
+    ) -> DeviceModel:  # fmt: skip
         """Return the device model of this table.
 
         Args:
@@ -105,12 +113,18 @@ class DeviceModel:
             shares: float64 (classes,): probabilities of the classes above 0, of any scale.
             model: The model of features; None: the shares stand in for features.
             saturation: D.
+            friends: float64 (classes, classes): H, for what friends tell; None: the model says nothing of that.
             features: ``levels``, ``low`` and ``high`` of the features.
         """
         prior = np.rint(UNIT * np.log(shares / shares.sum())).astype(np.int64)
         columns, text = (0, "") if model is None else (len(model.weights), model.as_text())
         n, classes = len(table.codes), table.rows.shape[1]
-        return DeviceModel(n, classes, table.as_text(), saturation, prior, columns, text, **features)
+        affinity = "" if friends is None else _affinity_text(friends, shares)
+        return DeviceModel(n, classes, table.as_text(), saturation, prior, columns, text, affinity=affinity, **features)
+
+    def is_about(self, facts: PublicFacts) -> bool:
+        """Return whether the model is about people of these facts."""
+        return (self.people, self.classes) == (facts.n, facts.classes) and self.columns in (0, facts.d)
 
     def classes_of(self, records: Sequence[Record] | Records, devices: Sequence[int] | IntArray) -> IntArray:
         """int64 (devices,): the class that each device names for its own person; of equal ones the first."""
@@ -153,3 +167,19 @@ class DeviceModel:
             return DeviceModel(**{**values, "prior": np.array(values["prior"], np.int64)})
         except (TypeError, KeyError, AttributeError, OverflowError) as error:
             raise ValueError("this is no device model of a curator") from error
+
+
+def _affinity_text(friends: DoubleArray, shares: DoubleArray) -> str:
+    ratios = np.rint(UNIT * friends * (shares.sum() / shares))
+    return as_text(np.minimum(ratios, LARGEST).astype("<i4").view(np.uint8).ravel())
+
+
+def _read_affinity(text: str, classes: int) -> IntArray:
+    """int64 (classes, classes): H(c, k) / pi_k in 2**-16; without a text no rows. ValueError for any other text."""
+    data = from_text(text).view(np.uint8)
+    if text != "" and len(data) != 4 * classes * classes:
+        raise ValueError(f"a text is no affinity of {classes} classes")
+    ratios = data.view("<i4").reshape(-1, classes).astype(np.int64)
+    if (ratios < 0).any():
+        raise ValueError("an affinity is below 0")
+    return ratios

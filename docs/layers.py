@@ -29,7 +29,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("draw", "ledger"),
         ("policy",),
         ("device",),
-        ("enrolment", "wire"),
+        ("enrolment", "friends", "wire"),
         ("federated", "vault"),
         ("fleet",),
         ("client_app",),

@@ -147,7 +147,7 @@ class ScoreTable:
         return np.append(self.codes, len(self.rows)).astype(np.int64)
 
     @cached_property
-    def _terms(self) -> IntArray:
+    def terms(self) -> IntArray:
         """int64 (r + 1, classes + 1): the scores, and 1 where something is known. The last row is nobody's."""
         terms = np.zeros((len(self.rows) + 1, self.rows.shape[1] + 1), np.int64)
         terms[:-1, :-1], terms[:-1, -1] = self.rows, self.rows.any(axis=1)
@@ -158,8 +158,6 @@ class ScoreTable:
     ) -> tuple[IntArray, IntArray]:
         """Return the score of each class by each device's list, and the number of friends of whom something is known.
 
-        An id that no node has counts as the nearest one. Nothing is raised, whatever the data.
-
         Args:
             people: The devices' records.
             devices: int64 (m,): their numbers. A device in its own list is left out.
@@ -169,6 +167,15 @@ class ScoreTable:
         Returns:
             int64 (m, classes), in units of 2**-16 nats, and int64 (m,).
         """
+        sums = self.list_sums(people, devices, one_end=one_end)
+        return self.shared(sums, saturation=saturation), sums[:, -1]
+
+    def list_sums(self, people: Records, devices: IntArray, *, one_end: bool = False) -> IntArray:
+        """int64 (m, classes + 1): sums of friends' rows, in steps, and how many friends something is known of.
+
+        An id that no node has counts as the nearest one. Nothing is raised, whatever the data. The arguments are those
+        of :meth:`list_scores`.
+        """
         from scipy.sparse import csr_array  # a device that reads no table does not load it
 
         nobody = len(self.codes)
@@ -176,12 +183,15 @@ class ScoreTable:
         near = people.neighbours.astype(np.int64).clip(0, nobody - 1)
         rows = self.row_of[np.where((near == owner) | (near >= (owner if one_end else nobody)), nobody, near)]
         counted = csr_array(
-            (np.ones(len(rows), np.int64), rows, people.neighbour_starts), shape=(len(devices), len(self._terms))
+            (np.ones(len(rows), np.int64), rows, people.neighbour_starts), shape=(len(devices), len(self.terms))
         )
-        sums = np.asarray(counted @ self._terms)
-        count = sums[:, -1]
-        shared = (saturation + np.maximum(count, 1) - 1)[:, None]
-        return (sums[:, :-1] << UNIT_BITS - STEP_BITS) * saturation // shared, count
+        return np.asarray(counted @ self.terms)
+
+    @staticmethod
+    def shared(sums: IntArray, *, saturation: int) -> IntArray:
+        """int64 (m, classes), in units: the score of each class by :meth:`list_sums`, times D / (D + friends - 1)."""
+        friends = np.maximum(sums[:, -1:], 1)
+        return (sums[:, :-1] << UNIT_BITS - STEP_BITS) * saturation // (saturation + friends - 1)
 
 
 def _row_bytes(rows: IntArray) -> Bytes:

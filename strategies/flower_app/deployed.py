@@ -46,7 +46,7 @@ from ldpsim.devices.policy.terms import collection_of, facts_of, terms_of
 from ldpsim.devices.query import canonical
 from ldpsim.strategies.results import folder as run_folder
 from ldpsim.strategies.setup.option_spec import OptionSpec, declared
-from ldpsim.strategies.setup.options import AUTO, RunOptions, Seeds
+from ldpsim.strategies.setup.options import AUTO, NOTHING, RunOptions, Seeds
 
 if TYPE_CHECKING:
     from ldpsim.curator.methods import Method, Question
@@ -333,6 +333,8 @@ def _options_of(config: Mapping[str, Any], public: PublicFile) -> RunOptions:
         spec = declared(RunOptions)[name]
         if name in values and spec.is_given(value := values[name]):
             raise ValueError(f"{spec.words(value)}: a deployment does not read it; its people are those of the facts")
+    if (kind := config.get(declared(RunOptions)["friends_tell"].key) or NOTHING) != NOTHING:
+        raise ValueError(f"--friends-tell {kind}: simulated only, as nothing carries messages between real devices yet")
     unknown = dict.fromkeys(("reference", "nulls", "groups"), False)
     return RunOptions(**{**values, **_labels_of(public), **unknown})
 

@@ -52,6 +52,8 @@ _MEANS = (
     "device",
     "device_alone",
     "device_features",
+    "device_with_friends",
+    "device_alone_with_friends",
     "val",
     "macro_f1",
     "nonprivate_test",
@@ -156,7 +158,8 @@ def shown_cells(group: Group, levels: Iterable[str]) -> dict[str, str]:
     """Return the figures of a group as text, by heading, with the losses that hold at some levels.
 
     The columns of accuracy are in per cent. ``simpler`` is the best null model, with :data:`ABOVE` where it is above
-    the method; ``device (alone)`` is a device that predicts for its own person, and in brackets without any reports.
+    the method; ``device (alone)`` is a device that predicts for its own person, and in brackets without any reports;
+    ``friends tell (alone)`` is such a device whose friends tell it a guess.
     """
     row, test = group.row, group.mean or 0.0
     score = points(group.mean) + plus_minus(row["sd"])
@@ -169,6 +172,7 @@ def shown_cells(group: Group, levels: Iterable[str]) -> dict[str, str]:
         "simpler": NONE if best is None else points(best) + (f" {ABOVE}" if best > test else ""),
         "no noise": points(row["nonprivate_test"]),
         "device (alone)": score if group.of_devices else _beside(points(row["device"]), row["device_alone"]),
+        "friends tell (alone)": _beside(points(row["device_with_friends"]), row["device_alone_with_friends"]),
         "epsilon claimed": NONE if row["claimed"] is None else short_loss(row["claimed"]),
         **{level_term(level).removeprefix("a "): loss_in_column(group.levels[level]) for level in levels},
         "bytes": bytes_(group.bytes),

@@ -21,11 +21,13 @@ from ldpsim.strategies.group_accuracy.group_rows import group_rows, words_of_gro
 from ldpsim.strategies.outputs.groups import Group, groups_of
 from ldpsim.strategies.outputs.html_table import html_table
 from ldpsim.strategies.outputs.sums import of_repeats
+from ldpsim.strategies.results.friends_tell import TRUSTED, has_friends_figure
 from ldpsim.strategies.results.in_words import EVERYTHING, NOT_ASKED, Protected, claimed, protected
 from ldpsim.strategies.results.numbers import IN_CLEAR, count, epsilon, percent, seconds, share, size
 from ldpsim.strategies.results.verdict import (
     CHANCE,
     DEVICE_ALONE,
+    DEVICE_ALONE_WITH_FRIENDS,
     DEVICE_FEATURES,
     NO_HINT,
     NOT_TAKEN,
@@ -152,6 +154,9 @@ def _accuracy(record: Mapping[str, Any], group: Group) -> Iterator[ViewRow]:
     yield ViewRow("no noise", ("not run",) if clean is None else (percent(clean),), same if clean is not None else "")
     if accuracy.get("device") is not None and accuracy.get("curator") is not None:
         yield ViewRow("on each person's device", (percent(accuracy["device"]),), _device_words(record))
+    if has_friends_figure(record):
+        friends = percent(accuracy["device_with_friends"])
+        yield ViewRow("device (friends tell)", (friends,), _words_with_friends(record))
     yield from _gains(record, group)
     if served := words_of_groups(group_rows(record)):
         yield ViewRow("", words=f"{served}.", tone="open")
@@ -171,6 +176,12 @@ def _device_words(record: Mapping[str, Any]) -> str:
     if nulls.get(DEVICE_FEATURES):
         words += f", features {percent(nulls[DEVICE_FEATURES]['test'])}"
     return words
+
+
+def _words_with_friends(record: Mapping[str, Any]) -> str:
+    """Return what devices whose friends tell them a guess would predict without any reports, and who is trusted."""
+    alone = (record.get("nulls") or {}).get(DEVICE_ALONE_WITH_FRIENDS)
+    return f"alone {percent(alone['test'])}; trusted: {TRUSTED}" if alone else f"trusted: {TRUSTED}"
 
 
 def _gains(record: Mapping[str, Any], group: Group) -> Iterator[ViewRow]:

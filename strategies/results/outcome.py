@@ -57,6 +57,8 @@ class RepeatScores:
         device: Score of the devices that predict for themselves; None where the method has no device model.
         alone: The same without any report; None where no label is in clear.
         own_features: The same without a list either; None where the curator has no features in clear.
+        with_friends: Score of the devices whose friends tell them a guess; None where nobody predicts or tells.
+        alone_with_friends: The same without any report.
         not_taken: Why null models are not taken, or in part (:mod:`ldpsim.strategies.runs.not_taken`), by name.
         null_seconds: Duration of the null models.
     """
@@ -72,6 +74,8 @@ class RepeatScores:
     own_features: Score | None
     not_taken: Mapping[str, str]
     null_seconds: float
+    with_friends: Score | None = None
+    alone_with_friends: Score | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from ldpsim.strategies.setup.run_setup import RepeatPlan, Setup
 
 # What a repeat stands for: one more collection of the same people, or another one that nobody will make.
 AGAIN, INSTEAD = "again", "instead"
-_OF_DATA = ("dataset", "split", "clients")  # options that a deployment does not read
+_SIMULATED = ("dataset", "split", "clients", "friends_tell")  # options that a deployment does not read
 PHASES = ("collect", "reconstruct", "train")  # of the duration of a repeat
 
 
@@ -91,7 +91,7 @@ def assemble(
         **{name: dict(section) for name, section in last.extra.items()},
         "config": {
             **stored_options(options),
-            **(dict.fromkeys(_OF_DATA) if setup.deployed else {}),
+            **(dict.fromkeys(_SIMULATED) if setup.deployed else {}),
             "budget": asdict(setup.budget),
             "parameters": settings.parameters(),
             "reference_training": asdict(settings.reference),
@@ -138,7 +138,7 @@ def _by_who_knows(setup: Setup, scores: Sequence[RepeatScores]) -> dict[str, Any
     """
     tests = [each.accuracy["test"] for each in scores]
     if setup.settings.method.spec.trained_by in ("devices", "silos", "alone"):
-        return {"curator": None, "device": mean(tests), "device_std": spread(tests)}
+        return {"curator": None, "device": mean(tests), "device_std": spread(tests), **_with_friends(scores)}
     own = [score for each in scores if (score := each.device) is not None]
     devices = [score.test for score in own]
     areas = [score.auc for score in own if score.auc is not None]
@@ -146,8 +146,15 @@ def _by_who_knows(setup: Setup, scores: Sequence[RepeatScores]) -> dict[str, Any
         "curator": mean(tests),
         "device": mean(devices) if devices else None,
         "device_std": spread(devices),
+        **_with_friends(scores),
         **({"device_auc": mean(areas)} if areas else {}),
     }
+
+
+def _with_friends(scores: Sequence[RepeatScores]) -> dict[str, Any]:
+    """Return the figure of devices whose friends tell them a guess; None where nobody tells."""
+    tests = [score.test for each in scores if (score := each.with_friends) is not None]
+    return {"device_with_friends": mean(tests) if tests else None, "device_with_friends_std": spread(tests)}
 
 
 def _digest(plan: RepeatPlan) -> str:

@@ -24,6 +24,7 @@ MEASURED = ("seconds_population", "seconds_collect", "seconds_reconstruct", "sec
 _LAST = ("folder", "error")
 _COLUMNS = {name: spec for name, spec in declared(RunOptions).items() if spec.column and not spec.local}
 _ACCURACY = ("test", "val", "macro_f1", "std", "curator", "device", "device_std")
+_WITH_FRIENDS = ("device_with_friends", "device_with_friends_std")  # a result before friends told has none
 _OPTIONS = sorted(_COLUMNS, key=lambda name: _COLUMNS[name].panel != BUDGET)  # budgets come first
 _GIVEN = {"cell", *_OPTIONS, *(f"{name}_seed" for name in declared(Seeds))}
 
@@ -49,6 +50,7 @@ def row_of(record: Mapping[str, Any], folder: str, cell: int = 1) -> Row:
         **{f"{name}_seed": record["seeds"][name] for name in declared(Seeds)},
         "config_hash": record["config_hash"],
         **{name: record["accuracy"][name] for name in _ACCURACY},
+        **{name: record["accuracy"].get(name) for name in _WITH_FRIENDS},
         **{name: ((record.get("nulls") or {}).get(name) or {}).get("test") for name in DEVICES},
         **{name: record["reference"].get(name) for name in ("nonprivate_test", "nonprivate_test_own_settings")},
         **null_columns(shown_nulls_of(record), shown_verdict(record)),

@@ -38,6 +38,7 @@ FEW, PEOPLE = "few repeats", "people"  # words for the intervals of a verdict
 CHANCE, GRAPH_ALONE, FEATURES_ALONE, SHUFFLED = "chance", "graph_alone", "features_alone", "shuffled_"
 GRAPH_LEARNED = "graph_learned"
 DEVICE_ALONE, DEVICE_FEATURES = "device_alone", "device_features"
+DEVICE_ALONE_WITH_FRIENDS = "device_alone_with_friends"
 
 Nulls = Mapping[str, Mapping[str, Any]]
 _Interval = Mapping[str, float]
@@ -88,6 +89,9 @@ NULLS = {
 DEVICES = {
     DEVICE_ALONE: NullSpec("device alone", "no reports; own features and friends"),
     DEVICE_FEATURES: NullSpec("device, features", "no reports; own features, no friends"),
+    DEVICE_ALONE_WITH_FRIENDS: NullSpec(
+        "device alone, friends tell", "no reports; own features and friends, who tell a guess in clear"
+    ),
 }
 
 
@@ -285,7 +289,8 @@ def nulls_section(repeats: Sequence[RepeatScores]) -> dict[str, Any] | None:
     if CHANCE not in scores:
         return None
     devices = {DEVICE_ALONE: [repeat.alone for repeat in repeats],
-               DEVICE_FEATURES: [repeat.own_features for repeat in repeats]}  # fmt: skip
+               DEVICE_FEATURES: [repeat.own_features for repeat in repeats],
+               DEVICE_ALONE_WITH_FRIENDS: [repeat.alone_with_friends for repeat in repeats]}  # fmt: skip
     return {
         CHANCE: {"test": mean([score.test for score in scores[CHANCE]])},
         **{name: _figures(scores.get(name)) for name in (GRAPH_ALONE, FEATURES_ALONE)},

@@ -32,6 +32,7 @@ from ldpsim.curator.nulls.models import chance, features_alone, graph_alone, gra
 from ldpsim.curator.steps import on_progress
 from ldpsim.devices.data.population import records_of
 from ldpsim.devices.facts import IntArray
+from ldpsim.devices.friends.told_guesses import scores_with_told
 from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies.engines.pool import available_cores
 from ldpsim.strategies.people.shuffled import shuffled
@@ -50,6 +51,7 @@ from ldpsim.strategies.results.verdict import (
 from ldpsim.strategies.runs.kind import RunKind
 from ldpsim.strategies.runs.not_taken import reasons
 from ldpsim.strategies.runs.repeat import Repeat, start_repeat
+from ldpsim.strategies.setup.options import NOTHING
 from ldpsim.strategies.setup.run_setup import Setup
 
 Start = Callable[[Callable[[], Any]], Callable[[], Any]]  # starts work, and returns what waits for its result
@@ -98,6 +100,7 @@ def judge(
     with_method_settings, with_own_settings = reference()
     device_models = None if making is None else making()
     device, alone = devices_scores(repeat, device_models)
+    with_friends, alone_with_friends = scores_with_friends(repeat, device_models)
     reported = () if outcome.evidence is None else outcome.evidence.reported
     shuffled_ones = [name for name in nulls if name.startswith(SHUFFLED)]
     scores = RepeatScores(
@@ -112,6 +115,8 @@ def judge(
         own_features=own_features_score(repeat, device_models[1]) if device_models else None,
         not_taken=reasons(repeat, outcome.evidence, nulls, device_models),
         null_seconds=null_seconds,
+        with_friends=with_friends,
+        alone_with_friends=alone_with_friends,
     )
     seeded = None if state is None else bool(state.head["simulation_seeded"])
     return replace(outcome, scores=scores, device_models=device_models, lifetime=lifetime, seeded=seeded,
@@ -214,15 +219,44 @@ def devices_scores(
     if device_models is None or not len(test):
         return None, None
     records = records_of(people, test.tolist())
+    published, alone = device_models
+    return (
+        _score_on_devices(repeat, published.scores(records, test)),
+        None if alone is None else _score_on_devices(repeat, alone.scores(records, test)),
+    )
 
-    def of(model: DeviceModel | None) -> Score | None:
-        if model is None:
-            return None
-        scores = model.scores(records, test)
-        right, truth = scores.argmax(axis=1) == people.labels[test], people.labels
-        return Score(float(right.mean()), right, auc(scores, truth[test]) if is_skewed(truth) else None)
 
-    return of(device_models[0]), of(device_models[1])
+def scores_with_friends(
+    repeat: Repeat, device_models: tuple[DeviceModel, DeviceModel | None] | None
+) -> tuple[Score | None, Score | None]:
+    """Return the scores of the test people's devices whose friends tell, with the device model and without reports.
+
+    Everybody tells but the people whose label is in clear. With ``--friends-tell label`` all but the test people know
+    their label; the labels of test people are not read.
+    """
+    people, split, kind = repeat.setup.population, repeat.split, repeat.setup.options.friends_tell
+    if device_models is None or kind == NOTHING or not len(split.test):
+        return None, None
+    everybody = records_of(people, range(len(people)))
+    tells, knowing = np.ones(len(people), np.bool_), np.ones(len(people), np.bool_)
+    knowing[split.test] = False
+    if repeat.setup.budget.volunteers or (repeat.knowledge.labels >= 0).any():
+        tells[split.labelled] = False
+
+    def of(model: DeviceModel) -> Score:
+        return _score_on_devices(
+            repeat, scores_with_told(model, everybody, split.test, tells, kind=kind, knowing=knowing)
+        )
+
+    published, alone = device_models
+    return of(published), None if alone is None else of(alone)
+
+
+def _score_on_devices(repeat: Repeat, scores: IntArray) -> Score:
+    """Return the score of the test people's classes by these scores, int64 (test people, classes)."""
+    truth, test = repeat.setup.population.labels, repeat.split.test
+    right = scores.argmax(axis=1) == truth[test]
+    return Score(float(right.mean()), right, auc(scores, truth[test]) if is_skewed(truth) else None)
 
 
 def own_features_score(repeat: Repeat, alone: DeviceModel | None) -> Score | None:

@@ -10,6 +10,7 @@ from ldpsim.curator.nulls.link import MOST_PEOPLE
 from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies.results.verdict import (
     DEVICE_ALONE,
+    DEVICE_ALONE_WITH_FRIENDS,
     DEVICE_FEATURES,
     FEATURES_ALONE,
     GRAPH_ALONE,
@@ -49,7 +50,8 @@ def reasons(
     if repeat.state is None:
         found[f"{SHUFFLED}all"] = "not run: there are no reports"
     if device_models is not None and device_models[1] is None:
-        found |= dict.fromkeys((DEVICE_ALONE, DEVICE_FEATURES), "not run: no label is public")
+        names = (DEVICE_ALONE, DEVICE_FEATURES, DEVICE_ALONE_WITH_FRIENDS)
+        found |= dict.fromkeys(names, "not run: no label is public")
     elif device_models is not None and device_models[1] is not None and not device_models[1].columns:
         found[DEVICE_FEATURES] = "not run: no features are public"
     return found

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ldpsim.curator.methods.base import Method
 
 GNNS = ("gcn", "sage", "gat")
+GUESS, FEATURES, LABEL, NOTHING = TOLD = ("guess", "features", "label", "nothing")  # what devices tell their friends
 AUTO = "auto"  # the feature share is chosen from public facts
 MOST_EPSILON = 1e6  # far beyond any budget that leaves noise; square roots and powers of it do not overflow
 _OWN = "the method's"
@@ -121,6 +122,11 @@ def _label_mechanism(run: RunOptions, method: Method) -> str:
 def _private_labels(run: RunOptions, method: Method) -> str:
     alone = run.volunteers is not None and not method.spec.asks_volunteers
     return f"{method.spec.name} takes the labels of volunteers alone" if alone else ""
+
+
+def _friends_tell(run: RunOptions, method: Method) -> str:
+    predict = method.spec.trained_by == "curator" and method.spec.private
+    return "" if predict else f"{method.spec.name} publishes no device model"
 
 
 def _false_alarm(run: RunOptions, method: Method) -> str:
@@ -272,6 +278,10 @@ class RunOptions:
     device: str = option(
         "auto", "Where the network trains", MODEL, values=("auto", "cpu", "cuda"), hashed="always", local=True
     )
+    friends_tell: str = option(
+        GUESS, "To friends: guess, features, label, nothing", DEVICES, "WHAT", no_effect=(NOTHING,),
+        values=TOLD, label="friends tell", unread=_friends_tell,
+    )  # fmt: skip
     defence: str = option("none", "Check of reports: none, all, duplicates, ...", MODEL, "NAME", several=True)
     false_alarm: float = option(
         1e-3, "Chance that it excludes an honest person", MODEL, "P", unread=_false_alarm,

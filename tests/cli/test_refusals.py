@@ -96,6 +96,7 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--set lr=nan", "--set lr=nan"),
         ("--set gat_heads=1", "--set gat_heads: a gcn has no attention heads"),
         ("--set topology=ring", "--set topology=ring: must be one of"),
+        ("--friends-tell lists", "--friends-tell lists: must be one of guess, features, label, nothing"),
         ("--engine warp", "--engine warp", "must be one of auto, local, ray"),
         ("--split half", "--split half", "split42"),
         ("--gnn gin", "--gnn gin", "gcn, sage, gat, or a class of your own as package:Class"),
@@ -116,6 +117,8 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
     "run --clients 60 --method": [  # options that a method does not read, and more than there is
         ("hogs --eps-labels 3", "hogs does not ask for labels without --private-labels"),
         ("raw --epsilon 4", "error: raw is not private: it takes no --epsilon\n"),
+        ("raw --friends-tell label", "error: raw publishes no device model: it takes no --friends-tell\n"),
+        ("fedavg-mlp --friends-tell features", "fedavg-mlp publishes no device model: it takes no --friends-tell"),
         ("raw --state people", "error: raw asks no devices: it takes no --state\n"),
         ("privgnn --epsilon 4", "privgnn has its budget in --set lambda_: it takes no --epsilon"),
         ("fedavg-mlp --defence all", "fedavg-mlp collects updates, not reports: it takes no --defence"),

@@ -152,6 +152,29 @@ def test_beside_a_device_stands_what_it_knows_alone(with_nulls: dict[str, Any]) 
     assert "device, features 55.0 % (no reports; own features, no friends)" in details
 
 
+def test_what_friends_tell_has_its_rows_and_in_the_details_who_learns_what(with_nulls: dict[str, Any]) -> None:
+    """An older result has neither, and says nothing of it."""
+    assert "friends tell" not in said(with_nulls) and "carrier" not in words(shown(with_nulls))
+    found = {**with_nulls, "accuracy": {**with_nulls["accuracy"], "device_with_friends": 0.755},
+             "nulls": {**with_nulls["nulls"], "device_alone_with_friends": {"test": 0.731, "std": None}},
+             "config": {**with_nulls["config"], "friends_tell": "guess"}}  # fmt: skip
+    for width in (40, 80):
+        first = said(found, width)
+        assert "device (friends tell) 75.5 % alone 73.1 %; trusted: friends, carrier" in first
+    details = words(shown(found))
+    for expected in (
+        "device alone, friends tell 73.1 %",
+        "trusted: friends, carrier",
+        "to a friend a guess in clear, which depends on features and list",
+        "to friends of friends nothing by one message, as it is not passed on",
+        "to the carrier who writes to whom",
+        "to the curator nothing, if no friend and no carrier colludes with it",
+    ):
+        assert expected in details, expected
+    for kind, expected in (("features", "which depends on features to"), ("label", "the label in clear where")):
+        assert expected in words(shown({**found, "config": {**found["config"], "friends_tell": kind}}))
+
+
 def test_a_reason_that_all_levels_share_is_said_once(record: dict[str, Any]) -> None:
     clear = Level("unprotected", reason="handed to the owner").to_dict()
     record["privacy"]["holds"] = dict.fromkeys(LEVELS, clear)
@@ -185,10 +208,11 @@ def test_it_is_short_for_every_method(with_nulls: dict[str, Any], method: str, c
     volunteers = 0.2 if find(method).spec.needs_volunteers else None
     options = RunOptions(method=method, clients=len(PEOPLE), volunteers=volunteers)
     found = guarantee_before(prepare(options, population=PEOPLE))
-    accuracy = {**with_nulls["accuracy"], "per_repeat": [0.6] * 10, "std": 0.0141}
+    accuracy = {**with_nulls["accuracy"], "per_repeat": [0.6] * 10, "std": 0.0141, "device_with_friends": 0.755}
     with_nulls["verdict"]["above_chance"] = not chance
     record = {**with_nulls, "method": method, "accuracy": accuracy}
-    devices = {"device_alone": {"test": 0.672, "std": None}, "device_features": {"test": 0.55, "std": None}}
+    devices = {"device_alone": {"test": 0.672, "std": None}, "device_features": {"test": 0.55, "std": None},
+               "device_alone_with_friends": {"test": 0.731, "std": None}}  # fmt: skip
     record["nulls"] = {**with_nulls["nulls"], **devices}
     record["privacy"] = {**with_nulls["privacy"], **found.to_dict(), "trusted": find(method).spec.trusted}
     lines = first_lines(record, 80)

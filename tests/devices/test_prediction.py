@@ -146,7 +146,7 @@ def test_the_longest_device_model_about_these_people_fits_and_little_more(n: int
     model = FeatureModel(*(rng.integers(-(2**31) + 1, 2**31, shape) for shape in ((d, classes), (classes,))))
     table = score_table(rng.random((n, classes)), np.eye(classes))
     shares = np.append(np.full(classes - 1, 1e-13), 1.0)  # scores of seven digits and a sign
-    model = DeviceModel.of(table, shares, model if d else None, saturation=D)
+    model = DeviceModel.of(table, shares, model if d else None, saturation=D, friends=np.eye(classes))
     longest = largest_device_model(PublicFacts(n, d, classes))
     rows = 2 * 255 * classes  # fewer people have fewer rows
     assert len(model.as_text()) <= longest <= len(model.as_text()) + 2 * rows + 14 * classes + 2**16

@@ -356,6 +356,17 @@ def test_a_curator_enrols_nobody_who_lives_elsewhere(
     assert not (tmp_path / "empty").exists() and not (tmp_path / "flwr").exists()
 
 
+@pytest.mark.parametrize("kind", ["guess", "features", "label"])
+def test_what_friends_tell_is_refused_in_a_deployment(
+    tmp_path: Path, enrolled: Enrolled, facts: Path, kind: str
+) -> None:
+    """In one line, before a node is asked; without the key nobody tells, and the record says nothing of it."""
+    settings = {"facts": facts.read_text(), "friends-tell": kind}
+    with pytest.raises(ValueError, match=f"--friends-tell {kind}: simulated only") as caught:
+        run_on_grid(LocalGrid(enrolled().folder, 40), context(**settings))
+    assert "\n" not in str(caught.value) and not (tmp_path / "flwr").exists()
+
+
 @pytest.mark.parametrize("method", ["dp-fedavg", "ldp-fedavg", "fedgcn", "pate-m", "silo-fedgcn"])
 def test_a_method_that_asks_for_no_report_is_refused(
     tmp_path: Path, enrolled: Enrolled, facts: Path, method: str

@@ -70,6 +70,7 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
                 accuracy={"test": figure, "val": figure / 2, "macro_f1": figure / 4},
                 reference=None if number == 0 else Score(figure),
                 device=Score(figure / 2 + 0.3),
+                with_friends=Score(figure / 2 + 0.4),
             ),
             seeded=number != 1,
             seconds={"collect": figure, "reconstruct": 2 * figure, "train": 3 * figure},
@@ -98,6 +99,8 @@ def test_each_figure_of_a_record_is_over_the_repeats_that_it_says(monkeypatch: p
         "per_repeat": list(figures), "std": pytest.approx(statistics.stdev(figures)),
         "curator": pytest.approx(0.4), "device": pytest.approx(0.5),
         "device_std": pytest.approx(statistics.stdev(figures) / 2),
+        "device_with_friends": pytest.approx(0.6),
+        "device_with_friends_std": pytest.approx(statistics.stdev(figures) / 2),
     }  # fmt: skip
     assert record["reference"]["nonprivate_test"] == pytest.approx(0.5)
     assert record["seconds"] == {"population": 1.0, "total": 9.0, "cpu": 8.0, "collect": pytest.approx(1.2),

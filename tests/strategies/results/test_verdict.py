@@ -45,6 +45,7 @@ def repeats(*several: dict[str, float]) -> Any:
             score=right(each["own"]),
             alone=None,
             own_features=None,
+            alone_with_friends=None,
             device=None,
             nulls=found,
             ask_nobody=tuple(found)[::2],
@@ -96,12 +97,13 @@ def test_the_figure_of_a_device_alone_is_that_without_any_report() -> None:
     """Beside its own figure, which is .9 and .7, and only where every repeat has one."""
     several = repeats(HOGS, HOGS)
     for repeat, device, alone in zip(several, (0.9, 0.7), (0.5, 0.4), strict=True):
-        repeat.device, repeat.alone = right(device), right(alone)
+        repeat.device, repeat.alone, repeat.alone_with_friends = right(device), right(alone), right(alone + 0.1)
     found = nulls_section(several)
     assert found is not None
     assert found["device_alone"] == {"test": pytest.approx(0.45), "std": pytest.approx(0.1 / 2**0.5)}
-    several[1].alone = None
-    assert "device_alone" not in (nulls_section(several) or {})
+    assert found["device_alone_with_friends"]["test"] == pytest.approx(0.55)
+    several[1].alone = several[1].alone_with_friends = None
+    assert not {"device_alone", "device_alone_with_friends"} & (nulls_section(several) or {}).keys()
 
 
 def test_each_null_model_has_its_figure_or_the_reason_why_not() -> None:

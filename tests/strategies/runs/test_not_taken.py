@@ -21,6 +21,7 @@ SPLIT = Split(np.array([0, 1]), np.array([2]), np.array([3]))
 EDGES, FEATURES = np.array([[0], [1]]), np.ones((4, 2))
 GRAPH = ("graph_alone", "graph_learned")
 BARS = {*GRAPH, "features_alone"}
+DEVICES = ("device_alone", "device_features", "device_alone_with_friends")
 
 
 def evidence(labels: tuple[int, ...] = (0, 1, 0, -1), **given: Any) -> NullInputs:
@@ -72,9 +73,7 @@ def test_a_part_of_a_family_says_what_is_missing(monkeypatch: pytest.MonkeyPatch
 
 def test_devices_need_labels_and_features_in_clear() -> None:
     plain, model = SimpleNamespace(columns=0), SimpleNamespace(columns=2)
-    assert found(evidence(), *BARS, bundles=(model, None)) == dict.fromkeys(
-        ("device_alone", "device_features"), "not run: no label is public"
-    )
+    assert found(evidence(), *BARS, bundles=(model, None)) == dict.fromkeys(DEVICES, "not run: no label is public")
     without = {"device_features": "not run: no features are public"}
     assert found(evidence(), *BARS, bundles=(model, plain)) == without
     assert found(evidence(), *BARS, bundles=(plain, model)) == {}
@@ -87,7 +86,7 @@ NO_REPORTS = "there are no reports"
     ("given", "missing"),
     [
         ({"method": "hogs"}, {"device_features": "no features are public"}),
-        ({"method": "lpgnn"}, dict.fromkeys(("device_alone", "device_features"), "no label is public")),
+        ({"method": "lpgnn"}, dict.fromkeys(DEVICES, "no label is public")),
         ({"method": "vote", "volunteers": 0.3, "settings": {}}, {"graph_learned": "no graph is reported"}),
         ({"method": "featfree"}, {"features_alone": "no features are read", "shuffled_all": NO_REPORTS}),
         ({"method": "mlp"}, {**dict.fromkeys(GRAPH, "no graph is read"), "shuffled_all": NO_REPORTS}),

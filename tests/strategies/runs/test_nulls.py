@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -306,11 +307,54 @@ def test_a_device_after_the_reports_and_one_alone_have_the_scores_of_their_own_d
 def test_both_scores_of_devices_stand_in_their_places_in_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     given = iter([(Score(0.9), Score(0.2)), (Score(0.7), Score(0.4))])
     monkeypatch.setattr("ldpsim.strategies.runs.judging.devices_scores", lambda *_: next(given))
+    told = iter([(Score(0.95), Score(0.3)), (Score(0.75), Score(0.5))])
+    monkeypatch.setattr("ldpsim.strategies.runs.judging.scores_with_friends", lambda *_: next(told))
     record = simulate(options(None, method="hogs", repeats=2, all_nulls=False)).record
     assert record["accuracy"]["device"] == pytest.approx(0.8)
+    assert record["accuracy"]["device_with_friends"] == pytest.approx(0.85)
+    assert record["nulls"]["device_alone_with_friends"]["test"] == pytest.approx(0.4)
     assert record["nulls"]["device_alone"]["test"] == pytest.approx(0.3)
     row = row_of(record, "")
     assert (row["device"], row["device_alone"]) == (pytest.approx(0.8), pytest.approx(0.3))
+    assert (row["device_with_friends"], row["device_alone_with_friends"]) == (pytest.approx(0.85), pytest.approx(0.4))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"method": "vote", "volunteers": 0.3}, {"method": "vote", "private_labels": True, "volunteers": 0.2},
+     {"method": "hogs"}],
+    ids=lambda given: "-".join(given),
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["guess", "features", "label"])
+def test_no_label_of_a_test_person_is_told(given: dict[str, Any], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other labels of the test people change nothing of what friends tell, and a label is told by kind label alone.
+
+    Nor does who volunteers, or has a public label, tell anything.
+    """
+    heard: list[tuple[Any, ...]] = []
+    compute = module.scores_with_told
+
+    def noted(model: Any, everybody: Any, devices: Any, tells: Any, *, kind: str, knowing: Any) -> Any:
+        heard.append((model, everybody, devices, tells, knowing))
+        return compute(model, everybody, devices, tells, kind=kind, knowing=knowing)
+
+    monkeypatch.setattr(module, "scores_with_told", noted)
+    settings = {"epochs": "2"} if given["method"] == "hogs" else {}
+    simulate(RunOptions(clients=150, friends_tell=kind, reference=False, nulls=False, out=None, device="cpu",
+                        settings=settings, **given))  # fmt: skip
+    for model, everybody, devices, tells, knowing in heard:
+        found = compute(model, everybody, devices, tells, kind=kind, knowing=knowing)
+        others = everybody.labels.copy()
+        others[devices] = (others[devices] + 1) % model.classes
+        assert np.array_equal(compute(model, replace(everybody, labels=others), devices, tells, kind=kind,
+                                      knowing=knowing), found)  # fmt: skip
+        assert not knowing[devices].any() and tells[devices].all() and not tells.all()
+        rest = np.flatnonzero(knowing)
+        others = everybody.labels.copy()
+        others[rest] = (others[rest] + 1) % model.classes
+        same = np.array_equal(compute(model, replace(everybody, labels=others), devices, tells, kind=kind,
+                                      knowing=knowing), found)  # fmt: skip
+        assert same is (kind != "label" or not (knowing & tells).any())
 
 
 # ---- each kind of run ----------------------------------------------------------------
