@@ -85,8 +85,8 @@ def test_numbers_of_one_friend_by_hand() -> None:
     """Person 1 tells person 0 the levels 1, 0, 3.
 
     Its features give (1.161, 1.131, -.412), and its own row ln(.52, 2, .7) = (-.654, .693, -.357); of person 2 nothing
-    is known. The sums (.507, 1.824, -.769) are 1.317, 0 and 2.593 behind the likeliest. Person 0 knows P = (24109, 65536,
-    3263) / 92908 = (.2595, .7054, .0351), and adds ln(.6 P / pi + .4) = ln(.7114, 1.8108, .5054).
+    is known. The sums (.507, 1.824, -.769) are 1.317, 0 and 2.593 behind the likeliest. Person 0 knows
+    P = (24109, 65536, 3263) / 92908 = (.2595, .7054, .0351), and adds ln(.6 P / pi + .4) = ln(.7114, 1.8108, .5054).
     """
     everybody = records_by_column(people())
     guesses = Guesses.of(model_of(), everybody, np.arange(5))
