@@ -76,7 +76,8 @@ def test_a_device_tells_what_the_simulation_computes(home: State) -> None:
     heard = [
         tellings[friend].levels[tellings[friend].friends == PERSON] for friend in tellings[PERSON].friends.tolist()
     ]
-    sums = np.append(scores_of_levels(given, np.concatenate(heard)).sum(axis=0), len(heard))
+    sums = given.score_table.list_sums(records, everyone)[PERSON]
+    sums[:-1] += scores_of_levels(given, np.concatenate(heard)).sum(axis=0)
     alone = given.scores(records, everyone, lists=False)[PERSON]
     total = alone + given.score_table.shared(sums[None], saturation=10)[0]
     found = scores_with_told(given, records, np.array([PERSON]), np.ones(len(PEOPLE), np.bool_))[0]
