@@ -11,8 +11,8 @@ A level l is the weight W_l = exp(-l). So friend i knows P_j(k) = W_l(k) / sum o
 
 with the affinity H and the class shares pi of the device model, to the published row of j. The row is what the curator
 knows of j's report, and the guess is what j knows without its own row: they are two sources. Both count as one friend
-in the sum, which is shared as that of rows is. Measured: the guess in place of the row lost 1.8 points on streamers, whose
-friends are unlike (twitch-de), where row and guess lose .2; where friends are like both gain as much.
+in the sum, which is shared as that of rows is. Measured: the guess in place of the row lost 1.8 points on streamers,
+whose friends are unlike (twitch-de), where row and guess lose .2; where friends are like both gain as much.
 
 - **Telling never has to help.** If friends are unlike, what they tell misleads. Device i uses what friends tell only
   where its best class then has a score that is at most :data:`DOUBT` below that of its best class by own features
