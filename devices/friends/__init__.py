@@ -1,1 +1,1 @@
-"""What devices tell their friends: guesses about their own people, told once, and how friends use them."""
+"""Guesses that devices tell their friends, once, about their own people, and how friends use them."""

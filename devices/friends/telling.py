@@ -35,7 +35,7 @@ _COUNT = struct.Struct("<I")
 
 @dataclass(frozen=True, eq=False)
 class Telling:
-    """What a device tells.
+    """Guess of one device about its person, for each friend.
 
     Args:
         friends: int64 (friends,): numbers of the friends.
@@ -62,7 +62,7 @@ class Telling:
         return Telling(friends, levels.reshape(count, -1), replayed=True)
 
 
-def tell(state: DeviceStore, device: int, file: bytes, *, kind: str = GUESS) -> Telling | Refusal:
+def tell_friends(state: DeviceStore, device: int, file: bytes, *, kind: str = GUESS) -> Telling | Refusal:
     """Return what a device tells its friends; it is committed, and may leave.
 
     Args:

@@ -93,7 +93,7 @@ class Guesses:
         if self.sums is not None:
             others = self.sums[places] - table.terms[table.row_of[friends]]
             scores = scores + table.shared(others, saturation=self.model.saturation)
-        levels = levels_of(scores)
+        levels = guess_levels(scores)
         if self.labels is not None:
             told = self.labels[places]
             levels[told >= 0] = LEVELS - 1
@@ -101,10 +101,10 @@ class Guesses:
         return levels
 
 
-def levels_of(scores: IntArray) -> IntArray:
+def guess_levels(scores: IntArray) -> IntArray:
     """int64 of the same shape: levels of scores in units, (rows, classes).
 
-    >>> levels_of(np.array([[0, -UNIT, -9 * UNIT]])).tolist()
+    >>> guess_levels(np.array([[0, -UNIT, -9 * UNIT]])).tolist()
     [[0, 1, 7]]
     """
     behind = scores.max(axis=1, keepdims=True) - scores

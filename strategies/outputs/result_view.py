@@ -208,14 +208,14 @@ def _privacy(record: Mapping[str, Any]) -> Iterator[ViewRow]:
         same = next(level for _, level in levels if (level.epsilon, level.detail) == common)
         levels = [*others, (f"{EVERYTHING} else" if others else EVERYTHING, same)]
     yield from (_level_row(term, level) for term, level in levels)
-    if VOLUNTEERS in holds["user"].get("not_counted", ()):
-        share_of_all = record["config"].get("volunteers")
-        who = f"{100 * share_of_all:g} % of the people: " if share_of_all else ""
-        yield ViewRow("volunteers", (IN_CLEAR, ""), f"{who}label and features", "bad")
     if record["privacy"].get("trusted") == "sum":
         figures = holds["user"]["figures"]
         half = f"half of {figures['honest']:,} honest: epsilon {rounded_up(figures['fewer_50'], 2)}"
-        yield ViewRow("the party that adds", (IN_CLEAR, ""), half, "bad")
+        yield ViewRow("volunteers, adder", (IN_CLEAR, ""), half, "bad")
+    elif VOLUNTEERS in holds["user"].get("not_counted", ()):
+        share_of_all = record["config"].get("volunteers")
+        who = f"{100 * share_of_all:g} % of the people: " if share_of_all else ""
+        yield ViewRow("volunteers", (IN_CLEAR, ""), f"{who}label and features", "bad")
     yield ViewRow("", words=_claim(record))
     if (total := of_repeats(record)) is not None:
         yield ViewRow("", words=text(total.text), tone="open")

@@ -282,7 +282,7 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
     ],
     "import": [
         ("graph.pkl", "graph.pkl: a pickle runs code when it is opened"),
-        ("graph.xlsx", "graph.xlsx: the form of this file is not known; accepted are edge list (.txt"),
+        ("graph.xlsx", "graph.xlsx: a spreadsheet is not read; save each sheet as CSV in UTF-8"),
         ("edges.csv --feature-range 1", "--feature-range 1: two numbers with a comma between"),
         ("edges.csv --scale log", "--scale log: must be one of clip, binary, minmax"),
         ("edges.csv --out people.csv", "--out people.csv: the name of the file must end with .npz"),
@@ -297,7 +297,7 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("edges.csv --feature-range 0,inf", "--feature-range 0,inf: two finite numbers"),
         ("edges.csv --class-names a,a", "--class-names: a name is given twice"),
         ("edges.csv people.csv --one-hot city=A,A", "city: a name is given twice"),
-        ("edges.csv --missing guess", "--missing guess: must be one of refuse, zero, mean, drop"),
+        ("edges.csv --missing guess", "--missing guess: must be one of refuse, unknown, zero, mean, drop"),
     ],
     "device policy --facts facts.json": [
         ("--method hogs", "--eps-labels is needed: labels are private, and hogs's"),

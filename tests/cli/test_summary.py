@@ -104,9 +104,9 @@ def test_a_sum_says_who_is_trusted_and_what_fewer_honest_people_mean(record: dic
         "fewer_50": 6.0,
     }
     text = said(record)
-    assert "the party that adds in clear half of 1,584 honest: epsilon 6" in text
+    assert "volunteers, adder in clear half of 1,584 honest: epsilon 6" in text
     record["privacy"]["trusted"] = "nobody"
-    assert "the party that adds" not in said(record)
+    assert "adder" not in said(record)
 
 
 INTERVAL = {"value": 0.02, "low": -0.01, "high": 0.05}

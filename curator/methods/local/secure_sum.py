@@ -111,7 +111,7 @@ class SecureSum(LocalMethod):
         yield (self._contributions(share, split, collection, part=0),)
 
     def rebuilds_graph(self) -> bool:
-        """As :meth:`GraphMethod.rebuilds_graph`; a sum names no neighbour."""
+        """As :meth:`~ldpsim.curator.methods.base.GraphMethod.rebuilds_graph`; a sum names no neighbour."""
         return False
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:

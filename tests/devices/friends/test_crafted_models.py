@@ -16,7 +16,7 @@ from ldpsim.devices.data.population import Record, Records, records_by_column, r
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
-from ldpsim.devices.friends.telling import Telling, tell
+from ldpsim.devices.friends.telling import Telling, tell_friends
 from ldpsim.devices.friends.told_guesses import Guesses
 from ldpsim.devices.mechanisms.score_rows import affinity, score_table
 from ldpsim.devices.mechanisms.score_table import MOST_SATURATION, STEP_BITS, ScoreTable
@@ -85,7 +85,7 @@ def test_the_second_crafted_model_gets_nothing(tmp_path: Path) -> None:
     key, device = CuratorKey(Path("key"), b"\3" * 32), int(PEOPLE.degrees.argmax())
     state = enrol(tmp_path / "state", PEOPLE, policy_for([], PEOPLE.facts, collector=key.public), seed=1)
     models = [crafted(np.arange(first, first + MOST)).as_text().encode() for first in range(0, 90, MOST)]
-    answers = [tell(state, device, key.sign_model(model).to_bytes()) for model in models]
+    answers = [tell_friends(state, device, key.sign_model(model).to_bytes()) for model in models]
     state.close()
     assert isinstance(answers[0], Telling)
     assert answers[1:] == [Refusal.REPORT_COLLECTED] * (len(answers) - 1)

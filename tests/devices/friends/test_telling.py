@@ -15,7 +15,7 @@ from ldpsim.devices.data.population import Population, records_of
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal, answer
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.friends.telling import Telling, tell
+from ldpsim.devices.friends.telling import Telling, tell_friends
 from ldpsim.devices.friends.told_guesses import Guesses, scores_of_levels, scores_with_told
 from ldpsim.devices.ledger.rows import TOLD
 from ldpsim.devices.mechanisms import GRR
@@ -58,7 +58,7 @@ def home(tmp_path: Path) -> Iterator[State]:
 
 
 def told(home: State, device: int, file: bytes) -> Telling:
-    found = tell(home, device, file)
+    found = tell_friends(home, device, file)
     assert isinstance(found, Telling)
     return found
 
@@ -96,8 +96,8 @@ def test_the_same_model_gets_the_same_and_another_one_nothing(home: State) -> No
     first = told(home, PERSON, published(model()))
     again = told(home, PERSON, published(model()))
     assert again.replayed and not first.replayed and again.to_bytes() == first.to_bytes()
-    assert tell(home, PERSON, published(model(1))) is Refusal.REPORT_COLLECTED
-    assert tell(home, PERSON, published(model()), kind="label") is Refusal.REPORT_COLLECTED
+    assert tell_friends(home, PERSON, published(model(1))) is Refusal.REPORT_COLLECTED
+    assert tell_friends(home, PERSON, published(model()), kind="label") is Refusal.REPORT_COLLECTED
     assert len(home.ledger(PERSON).answers(PERSON)) == 1
 
 
@@ -111,7 +111,7 @@ def test_after_the_data_changed_the_same_is_told_and_a_second_model_refused(tmp_
         np.save(tmp_path / "state" / "population" / f"{name}.npy", getattr(changed, name))
     state = State(tmp_path / "state")
     assert told(state, PERSON, published(model())).to_bytes() == first.to_bytes()
-    assert tell(state, PERSON, published(model(1))) is Refusal.REPORT_COLLECTED
+    assert tell_friends(state, PERSON, published(model(1))) is Refusal.REPORT_COLLECTED
     state.close()
 
 
@@ -128,7 +128,7 @@ def test_after_the_data_changed_the_same_is_told_and_a_second_model_refused(tmp_
     ],
 )  # fmt: skip
 def test_other_models_get_nothing_and_cost_nothing(home: State, file: bytes, refusal: Refusal) -> None:
-    assert tell(home, PERSON, file) is refusal
+    assert tell_friends(home, PERSON, file) is refusal
     assert not home.ledger(PERSON).answers()
 
 
@@ -142,8 +142,8 @@ def test_other_models_get_nothing_and_cost_nothing(home: State, file: bytes, ref
 )  # fmt: skip
 def test_who_pins_no_key_or_volunteers_tells_nothing(tmp_path: Path, agreed: Policy, refusal: Refusal) -> None:
     state = enrolled(tmp_path / "state", agreed)
-    assert tell(state, PERSON, published(model())) is refusal
-    assert tell(state, len(PEOPLE) + 7, published(model())) is Refusal.LEDGER_DAMAGED
+    assert tell_friends(state, PERSON, published(model())) is refusal
+    assert tell_friends(state, len(PEOPLE) + 7, published(model())) is Refusal.LEDGER_DAMAGED
     state.close()
 
 
@@ -163,4 +163,4 @@ def test_a_damaged_ledger_tells_nothing(home: State) -> None:
     ledger = home.ledger(PERSON)
     with ledger.transaction():
         ledger._db.execute("UPDATE answer SET collection = 'other'")
-    assert tell(home, PERSON, published(model(1))) is Refusal.LEDGER_DAMAGED
+    assert tell_friends(home, PERSON, published(model(1))) is Refusal.LEDGER_DAMAGED

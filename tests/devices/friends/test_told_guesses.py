@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.data.population import Record, records_by_column
-from ldpsim.devices.friends.told_guesses import Guesses, levels_of, scores_of_levels, scores_with_told, whole_ln
+from ldpsim.devices.friends.told_guesses import Guesses, guess_levels, scores_of_levels, scores_with_told, whole_ln
 from ldpsim.devices.mechanisms.feature_model import UNIT, FeatureModel
 from ldpsim.devices.mechanisms.score_rows import affinity, score_table
 from ldpsim.devices.prediction import DeviceModel
@@ -175,7 +175,7 @@ def test_ids_that_nobody_has_raise_nothing() -> None:
 
 def test_levels_and_logarithms() -> None:
     half = UNIT // 2
-    assert levels_of(np.array([[0, -half + 1, -half, -7 * UNIT, -99 * UNIT]])).tolist() == [[0, 0, 1, 7, 7]]
+    assert guess_levels(np.array([[0, -half + 1, -half, -7 * UNIT, -99 * UNIT]])).tolist() == [[0, 0, 1, 7, 7]]
     numbers = np.array([1, 2, 3, 65535, 2**31 + 1, 2**45 + 12345, 2**53 - 1])
     assert whole_ln(numbers) / UNIT == pytest.approx(np.log(numbers), abs=1e-3)
     assert (np.diff(whole_ln(np.arange(1, 5000))) >= 0).all()
