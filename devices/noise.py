@@ -67,7 +67,7 @@ class Noise:
 
     >>> noise = Noise([derive_key(bytes(32), b"question")])
     >>> noise.uniform_integers(10, 5).tolist(), noise.bernoulli(1 << 63, 4).tolist()
-    ([[2, 8, 5, 9, 9]], [[False, True, False, False]])
+    ([[2, 8, 5, 9, 9]], [[True, False, True, False]])
     """
 
     def __init__(self, keys: Sequence[bytes], stream: int = 0) -> None:

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from ldpsim.cli.main import app
 from ldpsim.curator.graph import Graph
-from ldpsim.curator.learning import networks
+from ldpsim.curator.learning import dense_attention, networks
 from ldpsim.curator.learning.own_network import make_network
 from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings, choose_device, labelled, train
 from ldpsim.curator.owner.teachers import answering
@@ -66,7 +66,7 @@ def blocks(sparse: bool = False, weighted: bool = False) -> Graph:
 def form(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[TrainingSettings, Graph]:
     """Settings and graph of one form of a network; attention over pairs has several blocks of rows."""
     monkeypatch.setattr(networks, "CROWDED", 10**9 if name == "gat over pairs" else 0)
-    monkeypatch.setattr(networks, "_BLOCK", 50 * N)
+    monkeypatch.setattr(dense_attention, "_BLOCK", 50 * N)
     twice = name == "gat with weights twice"
     settings = TrainingSettings(
         gnn=name.partition(" ")[0], epochs=40, gnn_dropout=0.0, gat_weights="twice" if twice else "once"

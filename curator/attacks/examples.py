@@ -127,7 +127,7 @@ def make(kind: type[Mechanism], epsilon: float, facts: PublicFacts, /, **more: A
     values = {
         "n": facts.n, "d": facts.d, "categories": facts.classes, "classes": facts.classes, "facts": facts,
         "low": facts.feature_low, "high": facts.feature_high, "groups": 1, "delta": 1e-3, "grid": 2,
-        "m": max(1, facts.d - 1), **more,
+        "m": max(1, facts.d - 1), "honest": 1, "words": True, "radius": 1.0, "shares": np.ones(facts.classes), **more,
     }  # fmt: skip
     build: Any = kind if kind.in_clear else getattr(kind, "from_epsilon", None)
     if build is None:

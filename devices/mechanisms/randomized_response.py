@@ -57,7 +57,7 @@ class RandomizedResponse(AdjacencyBits):
     >>> mechanism.loss()
     Loss(bit=1.0, vector=3.0, delta=0.0)
     >>> mechanism.draw(SparseBatch.of([np.array([True, False, False])]), Noise([bytes(32)]))[0].tolist()
-    [False, False, True]
+    [True, False, False]
     """
 
     flip: int

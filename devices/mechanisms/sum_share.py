@@ -71,6 +71,12 @@ class SumShare(Mechanism):
 
     Raises:
         ValueError: for numbers that make no sense.
+
+    >>> share = SumShare.from_epsilon(
+    ...     2.0, delta=1e-5, honest=3000, d=30, low=0.0, high=1.0, words=True, radius=1.0, shares=np.ones(3)
+    ... )
+    >>> share.shape, share.loss()  # to the party that adds
+    ((31, 3), Loss(bit=inf, vector=inf, delta=0.0))
     """
 
     d: int
@@ -101,8 +107,8 @@ class SumShare(Mechanism):
         check_delta(self.delta)
 
     @classmethod
-    def sized(
-        cls, epsilon: float, delta: float, honest: int, *, d: int, low: float, high: float, words: bool,
+    def from_epsilon(
+        cls, epsilon: float, *, delta: float, honest: int, d: int, low: float, high: float, words: bool,
         radius: float, shares: DoubleArray,
     ) -> SumShare:  # fmt: skip
         """Return the share under which the sum of ``honest`` people is (epsilon, delta)-private when one is replaced.

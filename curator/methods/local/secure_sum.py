@@ -190,9 +190,9 @@ class SecureSum(LocalMethod):
         delta = self.delta or small_delta(facts.n)
         if delta * facts.n >= 1:
             raise SettingError(f"delta={delta:g}", f"must be below 1 / {facts.n:,} people")
-        return SumShare.sized(
-            budget.epsilon, delta, max(1, math.floor(self.honest * asked)), d=facts.d, low=facts.feature_low,
-            high=facts.feature_high, words=words, radius=radius, shares=counts,
+        return SumShare.from_epsilon(
+            budget.epsilon, delta=delta, honest=max(1, math.floor(self.honest * asked)), d=facts.d,
+            low=facts.feature_low, high=facts.feature_high, words=words, radius=radius, shares=counts,
         )  # fmt: skip
 
     def _in_clear(self, facts: PublicFacts, split: Split, collection: str) -> Question:

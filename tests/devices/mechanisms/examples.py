@@ -47,7 +47,7 @@ _MADE: list[Mechanism] = [
     Window.from_epsilon(2.0, d=D, m=2), GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2),
     Laplace.from_epsilon(1.0, d=D), AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=D), ClearFeatures(D),
     SubsetSelection.from_epsilon(0.5, categories=C), ClearLabel(C),
-    SumShare.sized(1.0, 1e-3, 5, d=D, low=0.0, high=1.0, words=True, radius=1.0, shares=np.ones(C)),
+    SumShare.from_epsilon(1.0, delta=1e-3, honest=5, d=D, low=0.0, high=1.0, words=True, radius=1.0, shares=np.ones(C)),
 ]  # fmt: skip
 _EXAMPLE_OF = {made.name: made for made in _MADE}
 # A mechanism about labels needs no entry: it is made from an epsilon and the number of classes, as `run` makes it.

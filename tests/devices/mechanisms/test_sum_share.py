@@ -22,7 +22,7 @@ SHARES = {"equal": [1, 1, 1], "one large": [8, 1, 1], "two": [1, 3], "rare": [50
 
 
 def share(shares: list[int], *, d: int = 3, words: bool = True, epsilon: float = 1.0, honest: int = 100) -> SumShare:
-    return SumShare.sized(epsilon, 1e-5, honest, d=d, low=0.0, high=1.0, words=words, radius=1.0,
+    return SumShare.from_epsilon(epsilon, delta=1e-5, honest=honest, d=d, low=0.0, high=1.0, words=words, radius=1.0,
                           shares=np.array(shares, float))  # fmt: skip
 
 

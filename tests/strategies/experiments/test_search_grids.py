@@ -32,7 +32,9 @@ def people() -> Population:
 
 def _options(name: str, **settings: str) -> RunOptions:
     short = {"epochs": "3"} if find(name)().effective_spec().trains_network else {}
-    return RunOptions(method=name, clients=140, settings={**short, **settings}, reference=False, nulls=False, out=None)
+    volunteers = 0.3 if find(name).spec.needs_volunteers else None
+    return RunOptions(method=name, clients=140, volunteers=volunteers, settings={**short, **settings},
+                      reference=False, nulls=False, out=None)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SEARCHED)

@@ -164,7 +164,7 @@ def test_a_run_tells_the_share_of_its_long_phases(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("ldpsim.strategies.runs.simulate.models_at_once", lambda setup: 1)
     told: list[tuple[str, float | None]] = []
     simulate(
-        RunOptions(clients=200, settings={"epochs": "199"}, nulls=False, all_nulls=True, out=tmp_path),
+        RunOptions(clients=200, settings={"epochs": "200"}, nulls=False, all_nulls=True, out=tmp_path),
         progress=lambda phase, share: told.append((phase, share)),
     )
     shares = {phase: [share for name, share in told if name == phase and share] for phase, _ in told}

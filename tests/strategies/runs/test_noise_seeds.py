@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +17,8 @@ import pytest
 
 from ldpsim.curator import draws
 from ldpsim.curator.methods import table
-from ldpsim.curator.owner.teachers import answering
 from ldpsim.strategies import RunOptions, RunResult, simulate
-from ldpsim.strategies import federated as flower_strategies
 from ldpsim.strategies.results import folder as run_folder
-from ldpsim.strategies.runs.kinds import graph_owner, training
 
 OS = {"noise": None}
 LEFT = {"result.json", "config.toml", "log.txt", "model.safetensors", "state"}
@@ -76,8 +74,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, str]]:
         found.add((seed, re.sub(r"^noise [\d.e-]+$", "noise", purpose)))
         return plain(seed, purpose, number)
 
-    for module in (draws, answering, flower_strategies, training, graph_owner):
-        monkeypatch.setattr(module, "derive", watched)
+    for module in [module for name, module in sys.modules.items() if name.startswith("ldpsim.")]:
+        if vars(module).get("derive") is plain:
+            monkeypatch.setattr(module, "derive", watched)
     return found
 
 

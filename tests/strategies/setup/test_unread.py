@@ -43,6 +43,8 @@ SEEN = BUDGET | {"split", "label_rate", "volunteers", "gnn", "dropout", "on_requ
 
 
 def usual(name: str, **given: Any) -> RunOptions:
+    if find(name).spec.needs_volunteers:
+        given = {"volunteers": 0.2, **given}
     return RunOptions(method=name, clients=60, settings=FEW.get(name, {}), reference=False, nulls=False, out=None,
                       device="cpu", **given)  # fmt: skip
 

@@ -55,7 +55,9 @@ def test_without_volunteers_or_others_it_asks_nobody() -> None:
 
 def test_the_shares_and_the_covariances_are_those_of_the_contributors() -> None:
     """Without noise: 30 people of class 0 with word 0, 10 of class 1 with word 1; pi are equal."""
-    mechanism = SumShare.sized(1e3, 0.1, 10**9, d=2, low=0.0, high=1.0, words=True, radius=1.0, shares=np.ones(2))
+    mechanism = SumShare.from_epsilon(
+        1e3, delta=0.1, honest=10**9, d=2, low=0.0, high=1.0, words=True, radius=1.0, shares=np.ones(2)
+    )
     rows = np.repeat(np.eye(2, dtype=np.float32), (30, 10), axis=0)
     total = sum(
         mechanism.steps(np.append(row, label)) for row, label in zip(rows, np.repeat((0, 1), (30, 10)), strict=True)
@@ -77,7 +79,9 @@ def test_a_sum_over_many_people_mends_the_model_of_few_volunteers() -> None:
     facts, (features, labels) = PublicFacts(3, 30, 3), world(60, 0)
     evidence = LabelEvidence(labels, 3)
     own = own_model(features, evidence, facts)
-    mechanism = SumShare.sized(2.0, 1e-5, 3_000, d=30, low=0.0, high=1.0, words=True, radius=1.0, shares=np.ones(3))
+    mechanism = SumShare.from_epsilon(
+        2.0, delta=1e-5, honest=3_000, d=30, low=0.0, high=1.0, words=True, radius=1.0, shares=np.ones(3)
+    )
     others, classes = world(3_000, 1)
     total = sum(mechanism.steps(np.append(row, label)) for row, label in zip(others, classes, strict=True))
     noise = np.random.default_rng(2).normal(0, mechanism.sum_deviation(3_000), total.shape)  # type: ignore[union-attr]

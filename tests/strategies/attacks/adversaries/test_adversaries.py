@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import random
 from collections import Counter
@@ -163,7 +164,7 @@ def test_budgets_are_changed_whatever_the_mechanism() -> None:
     for attribute, mechanism in found:
         query = Query("c", ((Ask(attribute, (mechanism,)),),))
         smaller, larger = (rebudgeted(query, factor, facts) for factor in (0.5, 2.0))
-        if mechanism.name.startswith("clear"):
+        if query.loss(attribute).vector == math.inf:  # in clear, to the curator or to the party that adds
             assert smaller == larger == query
         else:
             assert smaller.loss(attribute).vector < query.loss(attribute).vector < larger.loss(attribute).vector

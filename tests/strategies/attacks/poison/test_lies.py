@@ -163,6 +163,8 @@ def test_only_liars_reports_change(engine: str, tmp_path: Path, monkeypatch: pyt
     def heard(self: Connection, questions: Any, *, facts: PublicFacts | None = None, **more: Any) -> Any:
         found = real(self, questions, **more)
         seen.append((questions, dict(found.answers)))
+        assert facts is not None
+        found.decoded = Reports.from_bytes(facts, questions, found.answers)
         return found
 
     monkeypatch.setattr(Connection, "ask", heard)
