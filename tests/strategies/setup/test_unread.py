@@ -43,8 +43,6 @@ SEEN = BUDGET | {"split", "label_rate", "volunteers", "gnn", "dropout", "on_requ
 
 
 def usual(name: str, **given: Any) -> RunOptions:
-    if find(name).spec.needs_volunteers:
-        given = {"volunteers": 0.2, **given}
     return RunOptions(method=name, clients=60, settings=FEW.get(name, {}), reference=False, nulls=False, out=None,
                       device="cpu", **given)  # fmt: skip
 
@@ -96,9 +94,10 @@ def test_what_is_read_changes_the_run_and_what_is_refused_changes_nothing(
 ) -> None:
     """The declarations are proven by set-ups with and without each option, those that are refused included."""
     monkeypatch.setattr(setting_up, "check_read", lambda options, method: None)
-    without = list(seen(usual(name), people))
+    needed: dict[str, Any] = {"volunteers": 0.2} if find(name).spec.needs_volunteers else {}
+    without = list(seen(usual(name, **needed), people))
     for option in sorted(SEEN):
-        options = usual(name, **{option: VALUES[option]})
+        options = usual(name, **{**needed, option: VALUES[option]})
         if option == "private_labels":
             options = replace(options, eps_labels=1.0)
         accepted = reads(options, option)
@@ -108,9 +107,11 @@ def test_what_is_read_changes_the_run_and_what_is_refused_changes_nothing(
             assert not accepted, option  # another refusal is there too
             continue
         if not accepted and (
-            option == "gnn" or (find(name).spec.in_rounds and option in ("private_labels", "public_features"))
+            option == "gnn"
+            or (find(name).spec.in_rounds and option in ("private_labels", "public_features"))
+            or (needed and option == "public_features")
         ):
-            continue  # refused: it would train another network than the method's, or hide what stays there
+            continue  # refused: it would train another network than the method's, hide what stays there, or show it
         if not accepted and option == "private_labels":
             changed = list(seen(options, people)) != list(seen(replace(options, private_labels=False), people))
         assert changed == accepted, option
