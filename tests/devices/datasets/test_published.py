@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from torch_geometric.io import read_npz
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import TABLE, files, load
@@ -182,7 +181,7 @@ def digest_of(edges: Any, rows: Any, columns: Any, labels: Any) -> str:
 def test_the_reader_of_pyg_gives_the_same_people(name: str, data_dir: Path) -> None:
     """Of word counts in ``.npz``, the one form of PyG's that holds no pickle. It needs torch, which no device has."""
     form = next(each for each in TABLE[name].forms if (data_dir / each.folder / each.files[0]).is_file())
-    theirs = read_npz(str(data_dir / form.folder / form.files[0]))
+    theirs = pytest.importorskip("torch_geometric.io").read_npz(str(data_dir / form.folder / form.files[0]))
     rows, columns = theirs.x.nonzero().numpy().T
     once = theirs.edge_index.numpy()[:, (theirs.edge_index[0] < theirs.edge_index[1]).numpy()]
     ours = loaded(name, data_dir)
