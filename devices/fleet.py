@@ -37,7 +37,9 @@ from ldpsim.devices.wire import (
 )
 
 BATCH = 512
-MOST_OPEN = 8  # ledgers; each one has three files and a cache of pages
+# Ledgers, of 1,024 devices each. One has three files and a cache of pages. It forgets the ends of its chains when it
+# closes: a training of more devices reads whole chains in every round.
+MOST_OPEN = 32
 _OTHER_MODE = (MessageType.TRAIN, MessageType.EVALUATE)
 
 
