@@ -16,6 +16,7 @@ from ldpsim.devices import client_app, wire
 from ldpsim.devices.device import Refusal, answer
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.ledger.ledger import Ledger, LedgerDamaged
+from ldpsim.devices.mechanisms.codecs import GAPS
 from ldpsim.devices.report import Report
 from ldpsim.devices.vault import protocol
 from ldpsim.devices.vault.protocol import FrameKind
@@ -150,8 +151,8 @@ class Life:
             return [Outcome("")] * len(people)
         outcomes = [_outcome(answer) for answer in said]
         for person, outcome in zip(people, outcomes, strict=True):
-            # Where a nonce rotted, another one is drawn from; and a list without ones takes a byte less than others.
-            size = "" if self.judge.lineages[copy.name[0]].loose else f" {len(outcome.data)} bytes"
+            # Where a nonce rotted, another one is drawn from.
+            size = "" if self.judge.lineages[copy.name[0]].loose else f" {self._size(mail.question, outcome)} bytes"
             self.codes.append(f"{outcome.code}{size}, step {self.computers.steps}")
             if outcome.reports:
                 self._durable(copy, person, mail.question, outcome)
@@ -202,6 +203,14 @@ class Life:
             except (LedgerDamaged, ValueError, OSError):
                 return Refusal.LEDGER_DAMAGED
         return protocol.unpack_answer(vault.respond(protocol.pack_question(FrameKind.REPORT, person, data)))
+
+    @staticmethod
+    def _size(question: Question, outcome: Outcome) -> int:
+        """Return the bytes of a reply; a noisy list without ones, which takes a byte less, as one with ones."""
+        if not outcome.reports or "adjacency" not in question.attributes or question.staged:
+            return len(outcome.data)
+        piece = split(outcome.data)[question.attributes.index("adjacency")]
+        return len(outcome.data) + (split(piece) == [bytes([GAPS])])
 
     def _durable(self, copy: Copy, person: int, question: Question, outcome: Outcome) -> None:
         """Check that what leaves is on the medium of its machine already."""
