@@ -320,7 +320,7 @@ def test_a_run_shows_accuracy_beside_simpler_models_the_epsilon_that_holds_and_t
     assert len(shown.splitlines()) <= 20
     for words in ("hogs                        61.2 %", "no reports                  30.2 %  shuffled records",
                   "Asking gains -17.6 points over graph alone (95 % CI -18.9 to -16.2): no.",
-                  "The paper claims epsilon-LDP", "400 B down, 410 B up a device, 1 round", "runs/a/result.json",
+                  "Claimed: epsilon-LDP", "400 B down, 410 B up a device, 1 round", "runs/a/result.json",
                   "a feature                 0.8  69 %",
                   "14.4  >99.9 %  both report it; 79.0 % were rebuilt"):  # fmt: skip
         assert words in shown, words
