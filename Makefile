@@ -21,6 +21,8 @@
 #                 one is told in twenty lines
 #   make tables   the papers' accuracy tables in docs/results (hours; goes on where it was stopped)
 #   make tables-quick: one column of each table, in runs/
+#   make tables-check  30 stored rows of docs/results once more, with today's code (20 minutes of one core); fails where
+#                 a figure leaves its interval. CHECK_ARGS adds options, for example CHECK_ARGS="--rows 3 --seed 1"
 # PYTHON names another interpreter (3.11 or newer), TEST_ARGS adds to pytest, for example TEST_ARGS="-n 0 -x" for one
 # process. PIP_ARGS adds to `pip install`, which then installs in the place of uv (install.sh).
 
@@ -33,7 +35,7 @@ RUN_READY := $(VENV)/.run-ready
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := run
-.PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest test-oldest test-pythons lint-docker lint docs bench torture tables tables-quick
+.PHONY: run test slow cluster gpu wheel wheel-test deployment test-newest test-oldest test-pythons lint-docker lint docs bench torture tables tables-quick tables-check
 .PHONY: clean faults
 
 $(RUN_READY) $(READY): export PYTHON := $(PYTHON)
@@ -160,6 +162,10 @@ tables: $(READY)
 
 tables-quick: $(READY)
 	$(BIN)/python -m benchmarks.papers.tables --quick
+
+tables-check: export OMP_NUM_THREADS ?= 1
+tables-check: $(READY)
+	$(BIN)/python -m benchmarks.papers.check $(CHECK_ARGS)
 
 clean:
 	rm -rf build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -241,7 +241,7 @@ def show_groups(
         screen.print(f"[bold]{escape(found)}[/bold]")
     screen.print(
         f"[dim]In %. {ABOVE}: the best simpler model is above the method. device (alone): without any reports. "
-        "claimed: the epsilon of the paper; beside it the epsilon that holds.[/dim]"
+        "claimed: by the method's authors; beside it the epsilon that holds.[/dim]"
     )
     show_sums(screen, sums)
     show_warning(groups)

@@ -26,6 +26,7 @@ from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser
 from ldpsim.curator.owner.privacy.label import label_epsilon
 from ldpsim.curator.owner.privacy.vector import rdp_epsilon
+from ldpsim.curator.privacy.shuffle import shuffled_epsilon
 from ldpsim.curator.shown import loss_in_table, shown_bound, shown_loss
 from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.mechanisms import gaussian
@@ -145,26 +146,12 @@ def shuffling() -> Iterator[Claim]:
     delta, steps = 1e-6, 10  # of its bisection
     printed = 0.172790550755978  # its README: n 1e5, local 4, step 100
     yield Claim(SHUFFLING, "upper bound, n 1e5, local 4, step 100", printed, "a person's report",
-                least_epsilon(clone_deltas(10**5, 4.0), delta), "both laws of its analysis, exact", delta)  # fmt: skip
+                shuffled_epsilon(people=10**5, local=4.0, delta=delta), "both laws of its analysis, exact",
+                delta)  # fmt: skip
     # With n <= step its loop over the number of clones is empty: delta is 0 everywhere, and each step halves epsilon.
     yield Claim(SHUFFLING, "upper bound, n 100, local 1, step 100", 1.0 / 2**steps, "a person's bit, all others are 0",
                 least_epsilon(shuffled_bit_deltas(100, 1.0), delta), "exact law of the number of ones",
                 delta)  # fmt: skip
-
-
-def clone_deltas(people: int, local: float) -> Callable[[float], float]:
-    """Return delta(epsilon) of the two laws that bound shuffled reports of loss ``local`` (arXiv 2012.12803).
-
-    C ~ Bin(people - 1, e^-local) others look like one of the two values, A ~ Bin(C, 1/2) of them like the first one.
-    The laws of (C, A) and (C, A + 1) have weights e^local : 1 under one value, and 1 : e^local under the other.
-    """
-    clones = np.arange(people)
-    weight = binom.pmf(clones, people - 1, math.exp(-local))
-    clones, weight = clones[weight > 1e-18], weight[weight > 1e-18]  # what is left out is below 1e-18 people of delta
-    first = np.arange(clones[-1] + 2)
-    lower, upper = (weight[:, None] * binom.pmf(first - k, clones[:, None], 0.5) for k in (0, 1))
-    keep = 1 / (1 + math.exp(-local))
-    return delta_curve(keep * lower + (1 - keep) * upper, (1 - keep) * lower + keep * upper)
 
 
 def shuffled_bit_deltas(people: int, local: float) -> Callable[[float], float]:

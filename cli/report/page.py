@@ -174,7 +174,7 @@ def chart(
     bytes_only = kind == "bytes"
     selection: dict[str, Any] = {"name": "shown", "value": "bytes" if bytes_only else opening}
     if not bytes_only:
-        labels = [*(level_term(name) for name in levels), "as the paper claims"]
+        labels = [*(level_term(name) for name in levels), "as claimed"]
         selection["bind"] = {"input": "radio", "name": "Epsilon for", "options": list(losses), "labels": labels}
     title = "bytes a device, both ways (log scale)" if bytes_only else "epsilon (log scale)"
     x = {"field": "x", "type": "quantitative", "title": title,

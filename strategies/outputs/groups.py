@@ -78,7 +78,7 @@ class Group:
     Args:
         records: Its results, sorted by seed.
         settings: The options that tell groups apart, in short; may be empty.
-        own_settings: Those of them that are no name or size of a data set.
+        own_settings: Those of them that are no budget, and no name or size of a data set.
         line: The label without budgets: groups on one line of a chart have it in common.
         nulls: ``test`` and ``std`` of the null models that all results have.
         verdict: ``text``, ``standing`` (a key of STANDINGS) and ``margin``; None without null models.
@@ -232,7 +232,7 @@ def _group(records: Sequence[ResultRecord], keys: Sequence[str]) -> Group:
         row |= {f"holds_{level}": _loss_of(levels[level]), f"holds_{level}_status": levels[level]["status"]}
     without_budgets = words_of(values, [key for key in keys if key not in BUDGETS])
     line = text(", ".join([method, *without_budgets]))
-    own = [key for key in keys if key not in (DATASET, PEOPLE)]
+    own = [key for key in keys if key not in (DATASET, PEOPLE, *BUDGETS)]
     settings, own_settings = (text(", ".join(words_of(values, each))) for each in (keys, own))
     return Group(records, settings, own_settings, line, nulls, verdict, levels, row)
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ldpsim.strategies.foreign_text import text
-from ldpsim.strategies.outputs.groups import ABOVE, DATASET, PEOPLE, Group, table_of, words_of
+from ldpsim.strategies.outputs.groups import ABOVE, BUDGETS, DATASET, OPTIONS, PEOPLE, Group, table_of, words_of
+from ldpsim.strategies.results.numbers import NONE
 
 _SIGNS = {"ε": r"$\varepsilon$", "±": r"$\pm$", "–": "--", "…": r"\ldots{}", ABOVE: r"$\uparrow$"}
 
@@ -14,7 +15,7 @@ _SIGNS = {"ε": r"$\varepsilon$", "±": r"$\pm$", "–": "--", "…": r"\ldots{}
 def latex_table(groups: Sequence[Group], *, command: str, version: str) -> str:
     """Return a ``tabular`` of the package booktabs. Scores are in per cent.
 
-    Where there are several data sets, a column of its own has them.
+    Where there are several data sets, a column of its own has them; so it is with budgets.
 
     Args:
         groups: At least one.
@@ -32,16 +33,21 @@ def latex_table(groups: Sequence[Group], *, command: str, version: str) -> str:
     return "\n".join([
         f"% ldpsim {text(version)}: {text(command)}",
         r"% Needs \usepackage{booktabs}. Of n scores: mean and sample standard deviation. An arrow: above the method.",
-        "% claim: the paper's epsilon; beside it the largest loss of one collection, by level.",
+        "% claim: the epsilon claimed; beside it the largest loss of one collection, by level.",
         table,
     ])  # fmt: skip
 
 
 def _row(group: Group, cells: Mapping[str, str], several: bool) -> dict[str, str]:
-    """Return the cells of a group: of several data sets its own is a column, with its size where sizes differ."""
-    if not several:
-        return dict(cells)
+    """Return the cells of a group: budgets that tell groups apart are columns, and of several data sets its own is.
+
+    The data set has its size where sizes differ.
+    """
     named = {DATASET: group.data[0], PEOPLE: str(group.data[1])}
     data = words_of(named, [DATASET, *([PEOPLE] if PEOPLE in group.row else [])])
-    method = ", ".join(filter(None, (group.method, group.own_settings)))
-    return {"method": method, "data set": ", ".join(data), **{name: cells[name] for name in cells if name != "method"}}
+    return {
+        "method": ", ".join(filter(None, (group.method, group.own_settings))),
+        **({"data set": ", ".join(data)} if several else {}),
+        **{OPTIONS[name].label or name: group.row[name] or NONE for name in BUDGETS if name in group.row},
+        **{name: cells[name] for name in cells if name != "method"},
+    }

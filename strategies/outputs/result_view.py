@@ -82,7 +82,7 @@ class ResultView:
 
     Args:
         title: Method and data set.
-        setting: People, reports, and the epsilon of the paper.
+        setting: People, reports, and the epsilon claimed.
         sections: Accuracy, privacy, cost.
         warning: What is not private of the simulated reports themselves; may be empty.
     """
@@ -117,7 +117,7 @@ def view_of(record: Mapping[str, Any]) -> ResultView:
 
 
 def setting_words(record: Mapping[str, Any]) -> str:
-    """Return in a few words whose data are read, how, and under which epsilon as its paper counts it.
+    """Return in a few words whose data are read, how, and the epsilon that its method claims.
 
     >>> setting_words({"dataset": {"nodes": 3000}, "devices": {"asked": 0}, "privacy": {"trust": "none"}})
     '3,000 people, no reports and no protection: a reference on the true data'
@@ -133,7 +133,7 @@ def setting_words(record: Mapping[str, Any]) -> str:
     else:
         how = "one report each"
     value = privacy["claimed"]["value"]
-    return f"{people}, {how}" + ("" if value is None else f", the paper's epsilon: {epsilon(value)}")
+    return f"{people}, {how}" + ("" if value is None else f", epsilon claimed: {epsilon(value)}")
 
 
 def _accuracy(record: Mapping[str, Any], group: Group) -> Iterator[ViewRow]:
@@ -226,11 +226,8 @@ def _level_row(term: str, level: Protected) -> ViewRow:
 
 
 def _claim(record: Mapping[str, Any]) -> str:
-    """Return the claim of the method's paper as a sentence."""
-    words = text(claimed(record))
-    if record["privacy"]["claimed"]["value"] is None:
-        return f"Claimed: {words}."
-    return f"The paper claims {words}."
+    """Return what the method's paper claims, or this project of a method of its own, as a sentence."""
+    return f"Claimed: {text(claimed(record))}."
 
 
 def cost_of(record: Mapping[str, Any]) -> str:

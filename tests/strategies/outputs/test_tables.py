@@ -149,12 +149,12 @@ def test_a_table_by_hand() -> None:
     rows = [line for line in latex_table(groups_of(BUDGETS), command="ldpsim report x", version="1").splitlines()
             if line.endswith(r"\\")]  # fmt: skip
     assert rows[0].startswith(
-        r"method & trusted & n & accuracy & simpler & no noise & device (alone) & epsilon claimed & friendship & person"
+        r"method & $\varepsilon$ & trusted & n & accuracy & simpler & no noise & device (alone) & epsilon claimed"
     )
-    assert [row.split(" & ")[:4] for row in rows[1:]] == [
-        [r"hogs, $\varepsilon$ 2", "nobody", "3", r"52.0 $\pm$ 0.0"],
-        [r"hogs, $\varepsilon$ 8", "nobody", "3", r"58.0 $\pm$ 0.0"],
-        ["raw", "owner", "6", r"55.0 $\pm$ 3.3"],
+    assert [row.split(" & ")[:5] for row in rows[1:]] == [
+        ["hogs", "2", "nobody", "3", r"52.0 $\pm$ 0.0"],
+        ["hogs", "8", "nobody", "3", r"58.0 $\pm$ 0.0"],
+        ["raw", "--", "owner", "6", r"55.0 $\pm$ 3.3"],
     ]
     assert " & 1 & 2 & not asked & " in rows[1] and " & in clear & " in rows[3]
 
@@ -173,9 +173,8 @@ def test_a_table_of_several_data_sets_has_a_column_for_them() -> None:
     budgets = [
         result("hogs", 0.5, 0, epsilon=epsilon, data=data) for data in ("cora", "pubmed") for epsilon in (2.0, 8.0)
     ]
-    assert [row[:2] for row in rows(*budgets)[1:]] == [
-        [rf"hogs, $\varepsilon$ {epsilon}", data] for data in ("cora", "pubmed") for epsilon in (2, 8)
-    ]
+    assert rows(*budgets)[0] == ["method", "data set", r"$\varepsilon$"]
+    assert rows(*budgets)[1:] == [["hogs", data, f"{epsilon}"] for data in ("cora", "pubmed") for epsilon in (2, 8)]
     sizes = [result("hogs", 0.5, 0, nodes=nodes) for nodes in (60, 90)]
     assert [row[:2] for row in rows(*sizes)[1:]] == [["hogs", "cora, 60 people"], ["hogs", "cora, 90 people"]]
     assert rows(one)[0][1] == "accuracy"
@@ -320,7 +319,7 @@ def test_a_run_shows_accuracy_beside_simpler_models_the_epsilon_that_holds_and_t
     assert len(shown.splitlines()) <= 20
     for words in ("hogs                        61.2 %", "no reports                  30.2 %  shuffled records",
                   "Asking gains -17.6 points over graph alone (95 % CI -18.9 to -16.2): no.",
-                  "The paper claims epsilon-LDP", "400 B down, 410 B up a device, 1 round", "runs/a/result.json",
+                  "Claimed: epsilon-LDP", "400 B down, 410 B up a device, 1 round", "runs/a/result.json",
                   "a feature                 0.8  69 %",
                   "14.4  >99.9 %  both report it; 79.0 % were rebuilt"):  # fmt: skip
         assert words in shown, words
