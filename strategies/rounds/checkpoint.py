@@ -74,7 +74,6 @@ class TrainingState:
         weights: The global weights.
         done: Number of finished rounds.
         best: The weights with the best evaluation.
-        losses: Loss after each round, where it decides which weights are kept.
         tally: Counts of the finished rounds.
         server: State of the server's strategy, by name.
         randomness: States of ``random`` and of numpy's global generator; None: the present ones.
@@ -82,18 +81,19 @@ class TrainingState:
         lost: Number of answers in those attempts; no model was made of them.
         attempt: Number that tells this start's questions apart from those of earlier starts; 0 if
             none of its rounds was asked before. It is not saved.
+        losses: Loss after each round, where it decides which weights are kept.
     """
 
     weights: FloatArray = field(repr=False)
     done: int = 0
     best: Best = field(default_factory=Best)
-    losses: list[float] = field(default_factory=list)
     tally: RoundTally = field(default_factory=RoundTally)
     server: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     randomness: tuple[Any, Any] | None = field(default=None, repr=False)
     again: int = 0
     lost: int = 0
     attempt: int = 0
+    losses: list[float] = field(default_factory=list)
 
 
 class CheckpointFile:

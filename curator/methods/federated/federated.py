@@ -71,7 +71,7 @@ class Federated(Method):
         fraction: Share of the training devices (or silos) that each round asks.
         local_steps: Gradient steps of an answer.
         server_optimiser: ``average`` (FedAvg) or ``adam`` (FedAdam, Reddi et al. 2021).
-        server_lr: The server's learning rate, where it has one.
+        server_lr: FedAdam's learning rate.
         dropping: Share of the asked devices that drop out during a round.
         evaluate_every: Rounds between evaluations on validation devices; the best model is kept.
             0: no evaluation; the last model is kept.
@@ -86,7 +86,7 @@ class Federated(Method):
     fraction: float = parameter(1.0, FRACTION)
     local_steps: int = parameter(5, STEPS)
     server_optimiser: str = "average"
-    server_lr: float = parameter(0.01, POSITIVE, server_optimiser=("adam", "sgd"))
+    server_lr: float = parameter(0.01, POSITIVE, server_optimiser=("adam",))
     dropping: float = parameter(0.0, between(0, 1))
     evaluate_every: int = parameter(0, whole(0))
     scaling: str = parameter("none", one_of("unit", "row", "none"))

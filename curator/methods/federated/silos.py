@@ -48,6 +48,7 @@ class Silos(Federated):
 
     rounds: int = parameter(200, ROUNDS)
     local_steps: int = parameter(3, STEPS)
+    server_lr: float = parameter(0.01, POSITIVE, server_optimiser=("adam", "sgd"))
     evaluate_every: int = unused(0)
     silos: int = parameter(10, whole(1))
     partition: str = parameter("dirichlet", one_of("dirichlet", "metis", "random", "louvain"))
