@@ -19,6 +19,7 @@ from flwr.serverapp.strategy import (
     DifferentialPrivacyServerSideFixedClipping,
     FedAdam,
     FedAvg,
+    FedAvgM,
     FedProx,
     Strategy,
 )
@@ -97,12 +98,18 @@ class ServerAdam(FedAdam, Average):
             setattr(self, name, moments or None)
 
 
+class ServerSteps(FedAvgM, Average):
+    """Flower's FedAvgM without momentum, x+ = x + server_lr (mean - x): FedOpt with plain steps. It keeps no state."""
+
+
 class Proximal(FedProx, Average):
     """Flower's FedProx."""
 
 
 def _fedavg(method: Federated, plan: TrainingPlan) -> FedAvg:
-    """Return FedAvg, FedProx or FedAdam."""
+    """Return FedAvg, FedProx, FedAdam or FedOpt with plain steps."""
+    if method.server_optimiser == "sgd":
+        return ServerSteps(**EVERYBODY, server_learning_rate=method.server_lr)
     if method.server_optimiser == "adam":
         return ServerAdam(**EVERYBODY, eta=method.server_lr, tau=1e-8)
     if method.mu:

@@ -54,7 +54,7 @@ def _cell(dataset: str, gnn: str, model: str, epsilon: int) -> TableCell:
     if model in VARIANTS:
         options = cell_options("blink", dataset, tuned=True, settings={"variant": VARIANTS[model]}, **common)
     else:
-        published = {"graph": "one-sided", "groups": str(_groups(dataset, epsilon))}
+        published = {"graph": "one-sided", "groups": str(ldpgen_groups(dataset, epsilon))}
         settings = published if model == "ldpgen" else {}
         options = cell_options(model.partition(",")[0], dataset, tuned=True, settings=settings, **common)
     place = {"dataset": dataset, "gnn": gnn, "eps": epsilon, "model": model}
@@ -70,7 +70,7 @@ def _cell(dataset: str, gnn: str, model: str, epsilon: int) -> TableCell:
     )  # fmt: skip
 
 
-def _groups(dataset: str, epsilon: int) -> int:
+def ldpgen_groups(dataset: str, epsilon: int) -> int:
     """Return LDPGen's k1 = 1 / n sum of f(d_i / 2), f(d) = d + (d^2 - 2 (1 + sqrt 5) d + 1) / eps_2, rounded up.
 
     That is what Blink's code computes from the noisy degrees d_i, always the same here (five draws an

@@ -6,7 +6,8 @@ Two accuracies agree if ours has at least ten runs, and
 
 An accuracy outside the rule is off, except if it is above a published figure that is a lower bound for
 a reason that the page names. A confidence half-width is turned into a standard deviation first: the
-mean of n runs lies within 1.96 s / sqrt(n), so s = h sqrt(n) / 1.96.
+mean of n runs lies within 1.96 s / sqrt(n), so s = h sqrt(n) / 1.96. For a published figure without a deviation,
+s' is ours.
 """
 
 from __future__ import annotations
@@ -155,7 +156,8 @@ def look_up(paper: str, source: str, **keys: object) -> Accuracy | None:
 
 def bound(ours: Accuracy, other: Accuracy) -> float:
     """Points by which the two may differ."""
-    return max(ROOM, 3 * math.sqrt(ours.std**2 / ours.runs + other.std**2 / other.runs))
+    theirs = ours.std if math.isnan(other.std) else other.std
+    return max(ROOM, 3 * math.sqrt(ours.std**2 / ours.runs + theirs**2 / other.runs))
 
 
 def judge(runs: int, difference: float, may_differ_by: float, *, lower_bound: bool = False) -> str:

@@ -24,12 +24,12 @@ from benchmarks.study import read_rows, write_rows
 from ldpsim.strategies.experiments.sweep import check_cells, results_in, run_sweep
 from ldpsim.strategies.experiments.sweep_file import Cell
 
-PAPERS = ("rgnn", "lpgnn", "blink", "solitude", "hogs", "featfree")
+PAPERS = ("rgnn", "lpgnn", "blink", "solitude", "hogs", "featfree", "graph-federated")
 
 
 def cells_of(paper: str, home: Path) -> tuple[Sequence[str], list[TableCell]]:
     """Return the levels and the cells of a paper's table; data sets that are made from others lie in ``home``."""
-    module = importlib.import_module(f"benchmarks.papers.{paper}")
+    module = importlib.import_module(f"benchmarks.papers.{paper.replace('-', '_')}")
     return module.LEVELS, list(module.cells(home / "data"))
 
 

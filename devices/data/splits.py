@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.split_kinds import FORMS, is_kind, people_of_each_class, percentages
 from ldpsim.devices.facts import Split
 
-KINDS = ("random", "split42", "file")
 LEAST_VOLUNTEERS = 3  # two train, one validates
 
 
@@ -24,7 +24,9 @@ def make_split(
         kind: ``random``: 50/25/25 drawn by ``seed``. ``split42``: the one split of Blink's
             published code, whatever the seed: two unstratified halvings with scikit-learn's
             ``train_test_split`` at ``random_state`` 42, first into training and rest, then
-            the rest into validation and test. ``file``: the data set's own.
+            the rest into validation and test. ``file``: the data set's own. ``75/10/15``: such percentages, drawn by
+            ``seed``, with sum 100. ``20-each/500``: 20 people of each class train (all of a smaller class), 500 of
+            the others validate, the rest test (PyG's ``Planetoid`` with ``split="random"``), drawn by ``seed``.
         population: Whom to divide.
         seed: Seed of the random split and of the choice under ``label_rate``.
         label_rate: Training nodes as a share of all nodes (LPGNN, Section 5, RQ4); None
@@ -38,8 +40,8 @@ def make_split(
         ValueError: for an unknown kind, a data set without a split of its own, fewer than
             four people with a label, or a rate or share that the split cannot give.
     """
-    if kind not in KINDS:
-        raise ValueError(f"--split {kind}: allowed are {', '.join(KINDS)}")
+    if not is_kind(kind):
+        raise ValueError(f"--split {kind}: allowed are {FORMS}")
     rng = np.random.Generator(np.random.PCG64(seed))
     if kind == "file":
         if population.own_split is None:
@@ -49,11 +51,31 @@ def make_split(
         labelled = np.flatnonzero(population.labels >= 0)
         if len(labelled) < 4:
             raise ValueError(f"{population.name}: {len(labelled)} people with a label are too few to split; 4 is least")
-        parts = _split42(labelled) if kind == "split42" else _halve_twice(rng.permutation(labelled))
+        parts = _split42(labelled) if kind == "split42" else _drawn(kind, rng.permutation(labelled), population.labels)
         split = Split(*(np.sort(part) for part in parts))
     if volunteers is not None:
         return _of_volunteers(split, len(population), rng, volunteers)
     return split if label_rate is None else _limit(split, len(population), rng, label_rate)
+
+
+def _drawn(kind: str, order: IntArray, labels: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the parts of people in a random order."""
+    if (shares := percentages(kind)) is not None:
+        ends = np.round(np.cumsum(shares)[:2] * len(order) / 100).astype(np.int64)
+        return order[: ends[0]], order[ends[0] : ends[1]], order[ends[1] :]
+    sizes = people_of_each_class(kind)
+    if sizes is None:
+        return _halve_twice(order)
+    number, validation = sizes
+    classes = labels[order]
+    train = np.concatenate([order[classes == label][:number] for label in np.unique(classes)])
+    rest = order[~np.isin(order, train)]
+    if len(rest) <= validation:
+        raise ValueError(
+            f"--split {kind}: {len(train)} of {len(order)} people train; the {len(rest)} others must be more than "
+            f"{validation}"
+        )
+    return train, rest[:validation], rest[validation:]
 
 
 def _halve_twice(order: IntArray) -> tuple[IntArray, IntArray, IntArray]:

@@ -19,6 +19,7 @@ import logging
 import os
 import random
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,7 @@ class TrainingState:
         lost: Number of answers in those attempts; no model was made of them.
         attempt: Number that tells this start's questions apart from those of earlier starts; 0 if
             none of its rounds was asked before. It is not saved.
+        losses: Loss after each round, where it decides which weights are kept.
     """
 
     weights: FloatArray = field(repr=False)
@@ -91,6 +93,7 @@ class TrainingState:
     again: int = 0
     lost: int = 0
     attempt: int = 0
+    losses: list[float] = field(default_factory=list)
 
 
 class CheckpointFile:
@@ -156,6 +159,8 @@ class CheckpointFile:
             "hashed": self._hashed, "python": python, "numpy": rest,
         }  # fmt: skip
         arrays: dict[str, Any] = {f"server.{name}": value for name, value in training.server.items()}
+        if training.losses:
+            arrays["losses"] = np.array(training.losses)
         if training.best.weights is not None:
             arrays["best"] = training.best.weights
         buffer = io.BytesIO()
@@ -176,16 +181,21 @@ def _training_state(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray], s
     words = arrays["words"]
     return TrainingState(
         weights=arrays["weights"], done=head["done"], best=Best(head["accuracy"], arrays.get("best")),
+        losses=arrays["losses"].tolist() if "losses" in arrays else [],
         tally=RoundTally.from_dict(head["tally"]), again=head["again"], lost=head["lost"],
         server={name.removeprefix("server."): value for name, value in arrays.items() if name.startswith("server.")},
         randomness=((version, tuple(inner), gauss), ("MT19937", words, *head["numpy"])),
     )  # fmt: skip
 
 
+class _NoBetterLoss(Exception):
+    """End of the rounds: Flower's ``Strategy.start`` has no other."""
+
+
 def run_rounds(
     strategy: Strategy, grid: TrainingGrid, start: TrainingState, task: bytes, *, rounds: int,
     file: CheckpointFile | None = None, after: Callable[[int, FloatArray], None] = lambda number, weights: None,
-    timeout: float = 3600.0,
+    timeout: float = 3600.0, loss: Callable[[FloatArray], float] | None = None, patience: int = 0,
 ) -> FloatArray:  # fmt: skip
     """Run the missing rounds under Flower's ``Strategy.start`` and save the training after each.
 
@@ -199,9 +209,11 @@ def run_rounds(
         file: The checkpoint; None: nothing is saved.
         after: Called after every round (and before the first, with those done) with its number and the global weights.
         timeout: Seconds to wait for the answers of a round, on a grid whose nodes may stay silent.
+        loss: Loss of the global weights after a round, by which the server judges them; None: it does not.
+        patience: With a loss: the rounds end where it is above its mean in so many rounds before; 0: they do not.
 
     Returns:
-        The weights of the round that evaluated best, or the last ones if nobody evaluates.
+        The weights of the round that evaluated best or had the smallest loss, or the last ones if nobody evaluates.
     """
     restore_state(strategy, start.server)
     grid.go_on(start.done, start.tally)
@@ -218,6 +230,10 @@ def run_rounds(
             if grid.accuracy > best.accuracy:
                 best.accuracy, best.weights = grid.accuracy, last
             grid.accuracy = None
+        if loss is not None and number:
+            start.losses.append(loss(last))
+            if start.losses[-1] == min(start.losses):
+                best.weights = last
         if file is not None:
             if number:
                 file.add_model(last)
@@ -225,11 +241,15 @@ def run_rounds(
             file.save(replace(start, weights=last, done=done, tally=grid.tally, server=state_of(strategy),
                               randomness=None))  # fmt: skip
         after(done, last)
+        before = start.losses[-patience - 1 : -1]
+        if patience and len(before) == patience and start.losses[-1] > np.mean(before):
+            raise _NoBetterLoss
 
     config = ConfigRecord({"task": task, ATTEMPT: start.attempt} if start.attempt else {"task": task})
     _prepare(strategy, start.done)
-    strategy.start(grid, weights_record(start.weights), num_rounds=rounds - start.done, timeout=timeout,
-                   train_config=config, evaluate_config=ConfigRecord(dict(config)), evaluate_fn=note)  # fmt: skip
+    with suppress(_NoBetterLoss):
+        strategy.start(grid, weights_record(start.weights), num_rounds=rounds - start.done, timeout=timeout,
+                       train_config=config, evaluate_config=ConfigRecord(dict(config)), evaluate_fn=note)  # fmt: skip
     return last if best.weights is None else best.weights
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpsim.curator import options as o
 from ldpsim.curator.names import by_field
+from ldpsim.devices.data.split_kinds import FORMS, is_kind
 from ldpsim.strategies.setup.option_spec import (
     BUDGET,
     DEVICES,
@@ -217,8 +218,8 @@ class RunOptions:
         None, "Folder of the raw data", POPULATION, "DIR", shown="$LDPSIM_DATA", envvar="LDPSIM_DATA", **_MINE
     )
     split: str = option(
-        "random", "Division: random, split42 or file", POPULATION, "NAME", values=("random", "split42", "file"),
-        hashed="always", flower=True,
+        "random", "Division: random, split42, file, 75/10/15 or 20-each/500", POPULATION, "NAME", allows=is_kind,
+        must=f"must be one of {FORMS}", hashed="always", flower=True,
     )  # fmt: skip
     label_rate: float | None = option(
         None, "Share of all people whose label trains", POPULATION, "R", shown="the split's",

@@ -6,7 +6,9 @@ silos and server.
 Partitions: ``dirichlet`` divides each class over the silos in proportions drawn from a
 symmetric Dirichlet distribution (nearly uniform at beta = 10,000: the partition of FedGCN's
 and FedGraph's tables). ``metis`` makes parts with few edges between them (the
-non-overlapping partition of FED-PUB, Baek et al. 2023).
+non-overlapping partition of FED-PUB, Baek et al. 2023). ``random`` makes equal parts of a
+permutation, and ``louvain`` deals out Louvain's communities (FederatedScope-GNN, Wang et al.
+2022). Each person is in one silo.
 """
 
 from __future__ import annotations
@@ -27,8 +29,17 @@ class Silos(Federated):
 
     Args:
         silos: Number of silos.
-        partition: Assignment of people to silos: ``dirichlet`` or ``metis``.
+        server_optimiser: Also ``sgd``, FedOpt's server with plain steps, x+ = x + server_lr (mean - x), and ``none``:
+            every silo trains alone and keeps its own weights.
+        silos: Number of silos; 1: all people together.
+        partition: Assignment of people to silos: ``dirichlet``, ``metis``, ``random`` or ``louvain``.
         beta: Parameter of the Dirichlet distribution.
+        scored_on: Graph on which a person's class is predicted: of the person's own ``silo``, or the whole ``graph``,
+            which no silo has. Published tables have the second. Silos that train alone then have the mean accuracy
+            of their models.
+        patience: 0: all rounds, and the last weights. Otherwise the weights of the round with the smallest
+            cross-entropy of the validation people are kept, and a training ends after a round in which it is above the
+            mean of so many rounds before.
         scaling: As in :class:`Federated`; FedGCN's published code has ``none``.
 
     Raises:
@@ -37,17 +48,20 @@ class Silos(Federated):
 
     rounds: int = parameter(200, ROUNDS)
     local_steps: int = parameter(3, STEPS)
+    server_lr: float = parameter(0.01, POSITIVE, server_optimiser=("adam", "sgd"))
     evaluate_every: int = unused(0)
-    silos: int = parameter(10, whole(2))
-    partition: str = parameter("dirichlet", one_of("dirichlet", "metis"))
+    silos: int = parameter(10, whole(1))
+    partition: str = parameter("dirichlet", one_of("dirichlet", "metis", "random", "louvain"))
     beta: float = parameter(10_000.0, POSITIVE, partition=("dirichlet",))
+    scored_on: str = parameter("silo", one_of("silo", "graph"), hashed="unless default")
+    patience: int = parameter(0, whole(0), hashed="unless default", scored_on=("graph",))
 
     spec = replace(
         Federated.spec, name="silo-fedavg-gcn",
         paper="McMahan et al. (FedAvg), with the settings of Yao et al. (FedGCN)", trained_by="silos",
         uses=("adjacency", "features", "label"),
         seen="the silo has the raw record, and the server sees every update of the silo in clear",
-        options=Federated.spec.options | {"on_requery"},
+        optimisers=("average", "adam", "sgd", "none"), options=Federated.spec.options | {"on_requery"},
         training_read=frozenset({"hidden", "lr", "weight_decay", "gnn_dropout"}),
         training_defaults={"hidden": 16, "lr": 0.5, "weight_decay": 5e-4, "gnn_dropout": 0.5},
     )  # fmt: skip
@@ -84,5 +98,5 @@ class SiloFedGCN(Silos):
 
     spec = replace(
         Silos.spec, name="silo-fedgcn", paper="Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs",
-        sums=True,
+        sums=True, optimisers=("average", "adam", "sgd"),
     )  # fmt: skip

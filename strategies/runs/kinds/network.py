@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,21 +64,47 @@ def class_scores(parts: Sequence[Any], sees: str, inputs: Any, population: Popul
     w1, b1, w2, b2 = parts
     if sees == "own":
         return np.maximum(inputs @ w1 + b1, 0) @ w2 + b2
+    return _over_edges(parts, inputs, _spread(population))
+
+
+def _spread(population: Population) -> Any:
     edges = population.edges
-    spread = gcn_matrix(adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1)))
+    return gcn_matrix(adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1)))
+
+
+def _over_edges(parts: Sequence[Any], inputs: Any, spread: Any) -> Any:
+    w1, b1, w2, b2 = parts
     hidden = np.maximum(spread @ (inputs @ w1) + b1, 0)
     return spread @ (hidden @ w2) + b2
 
 
-def predict_by_silo(silos: Sequence[Members], folder: Path, task: Task, weights: FloatArray, people: int) -> IntArray:
-    """Every member's class by its own silo with the final weights.
+def scores_on_graph(task: Task, scaling: str, population: Population) -> Callable[[FloatArray], FloatArray]:
+    """Return a function of the weights: everybody's scores on the whole graph, float (n, classes)."""
+    inputs, spread = scaled_features(population, scaling), _spread(population)
+    return lambda weights: np.asarray(_over_edges(task.shape.parts(weights), inputs, spread))
 
-    -1 for people who handed nothing over, and for those of a silo that has no sums because it failed in the exchange.
+
+def loss_on(
+    scores_of: Callable[[FloatArray], FloatArray], people: IntArray, population: Population
+) -> Callable[[FloatArray], float]:
+    """Return a function of the weights: the mean cross-entropy of the scores and labels of some people."""
+    labels, places = population.labels[people], np.arange(len(people))
+    return lambda weights: -float(log_softmax(scores_of(weights)[people], axis=1)[places, labels].mean())
+
+
+def predict_by_silo(
+    silos: Sequence[Members], folder: Path, task: Task, weights: Sequence[FloatArray | None], people: int
+) -> IntArray:
+    """Every member's class by its own silo with the final weights, of each silo.
+
+    -1 for people who handed nothing over, and for those of a silo that has no weights, or that has no sums because it
+    failed in the exchange.
     """
     predictions = np.full(people, -1, np.int64)
     for number, silo in enumerate(silos):
         sums = kept_sums(folder / f"silo-{number}", task, number)
-        if len(silo.members) and (task.sees == "own" or sums is not None):
-            (scores,) = Stack.of([silo.inputs(task, sums, training=False)], task).scores(weights)
+        own = weights[number]
+        if len(silo.members) and own is not None and (task.sees == "own" or sums is not None):
+            (scores,) = Stack.of([silo.inputs(task, sums, training=False)], task).scores(own)
             predictions[silo.members] = scores.argmax(axis=1)
     return predictions

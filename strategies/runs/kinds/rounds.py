@@ -11,7 +11,7 @@ from the devices' ledgers.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from ldpsim.devices.facts import IntArray, Split
 from ldpsim.devices.federated.local_steps import Inputs, SparseRows, Stack
 from ldpsim.devices.federated.members import Members, size_of
 from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.network import FloatArray
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.raw_record import hand_over
 from ldpsim.devices.training_task import UNPROTECTED, Task
@@ -61,9 +62,11 @@ from ldpsim.strategies.runs.kind import (
 from ldpsim.strategies.runs.kinds.network import (
     TwoLayers,
     class_scores,
+    loss_on,
     predict_by_silo,
     scaled_features,
     scores_of_task,
+    scores_on_graph,
 )
 from ldpsim.strategies.runs.kinds.training import Trained, Training
 from ldpsim.strategies.runs.repeat import Repeat
@@ -188,7 +191,7 @@ def train_devices(repeat: Repeat, collected: Collected) -> Outcome:
 
 
 def train_silos(repeat: Repeat, collected: Collected) -> Outcome:
-    """Store the records in silos and run the rounds."""
+    """Store the records in silos and run the rounds, of all silos together or of each one alone."""
     setup, split, seeds = repeat.setup, repeat.split, repeat.seeds
     population, method, training = setup.population, cast(Silos, setup.method), setup.settings.training
     member_of = divide_into_silos(population, method, seeds.split)
@@ -201,16 +204,25 @@ def train_silos(repeat: Repeat, collected: Collected) -> Outcome:
     )  # fmt: skip
     nodes = list(range(1, method.silos + 1))
     learners = [node for node in nodes if silos[node - 1].training.any()]
-    # Other answers (of a device that failed before) make other silos, which need a checkpoint of their own.
-    file = checkpoint_of(repeat, collected.reports_sha256)
+    scores_of = scores_on_graph(task, method.scaling, population) if method.scored_on == "graph" else None
+    loss = loss_on(scores_of, split.val, population) if scores_of is not None and method.patience else None
+    alone = method.server_optimiser == "none"
+
+    def trained(nodes: list[int], learners: list[int], *more: str) -> tuple[Training, FloatArray]:
+        # Other answers (of a device that failed before) make other silos, which need a checkpoint of their own.
+        file, grid = checkpoint_of(repeat, collected.reports_sha256, *more), SiloGrid(folder, method.silos)
+        training = Training(repeat, task, grid, file, None, nodes=nodes, learners=learners, loss=loss)
+        return training, training.run()
+
     started = time.perf_counter()
     with engines.quiet_flower(), seeded(seeds.training), watched(repeat.watch):
-        rounds = Training(repeat, task, SiloGrid(folder, method.silos), file, None, nodes=nodes, learners=learners)
-        weights = rounds.run()
+        own = {node: trained([node], [node], str(node)) for node in learners} if alone else {}
+        rounds, weights = own[learners[0]] if alone else trained(nodes, learners)
     tally = rounds.grid.tally
     if not tally.rounds_answered:
         raise RunFailed(f"none of {method.silos} silos answered in {method.rounds} rounds")
     seconds = time.perf_counter() - started - rounds.exchange_seconds
+    phases = {} if alone else tally.phases
     handover = Phase(collected.rounds, collected.messages, collected.downlink_bytes, collected.uplink_bytes)
     inside = member_of[population.edges[0]] == member_of[population.edges[1]]
     section = {
@@ -219,18 +231,27 @@ def train_silos(repeat: Repeat, collected: Collected) -> Outcome:
         "partition": method.partition,
         "members": [len(silo.members) for silo in silos],
         "edges_inside": float(inside.mean()) if len(inside) else None,
-        "bytes_between_silos_and_server": sum(p.downlink_bytes + p.uplink_bytes for p in tally.phases.values()),
+        "bytes_between_silos_and_server": sum(p.downlink_bytes + p.uplink_bytes for p in phases.values()),
         "per_silo": {
             name: {each: getattr(phase, each) / method.silos for each in ("downlink_bytes", "uplink_bytes")}
-            for name, phase in tally.phases.items()
+            for name, phase in phases.items()
         },
     }
+    models = [own[node][1] if node in own else None for node in nodes] if alone else [weights] * method.silos
+    judged: dict[str, Any]
+    if scores_of is None:
+        judged = {"predictions": predict_by_silo(silos, folder, task, models, len(population))}
+    elif alone:
+        predicted = (scores_of(own[node][1]).argmax(axis=1) for node in learners)
+        judged = {"accuracy": _mean(evaluation.accuracy(each, population, split) for each in predicted)}
+    else:
+        judged = {"predictions": scores_of(weights).argmax(axis=1)}
     return outcome_of(
         repeat, None, collected.seconds + rounds.exchange_seconds, seconds,
-        predictions=predict_by_silo(silos, folder, task, weights, len(population)),
-        model=TwoLayers(weights, task.shape),
+        model=None if alone else TwoLayers(weights, task.shape),
         collected=collected,
-        phases={name: phase.to_dict() for name, phase in {"handover": handover, **tally.phases}.items()},
+        phases={name: phase.to_dict() for name, phase in {"handover": handover, **phases}.items()},
+        **judged,
         extra={"federated": section},
     )  # fmt: skip
 
@@ -242,7 +263,7 @@ def train_alone(repeat: Repeat, collected: Collected) -> Outcome:
     started = time.perf_counter()
     inputs = scaled_features(population, task.scaling)
     weights = task.shape.initial(repeat.seeds.training)
-    scores: dict[str, list[float]] = {"test": [], "val": [], "macro_f1": []}
+    scores = []
     one = SparseRows.one(np.arange(1), np.ones(1, np.float32))
     for start in range(0, len(split.train), _ALONE):
         alone = []
@@ -252,15 +273,20 @@ def train_alone(repeat: Repeat, collected: Collected) -> Outcome:
             alone.append(Inputs(features, one, population.labels[person : person + 1]))
         for flat in Stack.of(alone, task).trained(weights):
             predictions = class_scores(task.shape.parts(flat), "own", inputs, population).argmax(axis=1)
-            for name, value in evaluation.accuracy(predictions, population, split).items():
-                if value is not None:
-                    scores[name].append(value)
+            scores.append(evaluation.accuracy(predictions, population, split))
     return outcome_of(
         repeat, None, 0.0, time.perf_counter() - started,
-        accuracy={name: float(np.mean(each)) if each else None for name, each in scores.items()},
+        accuracy=_mean(scores),
         phases={},
         extra={"federated": {"rounds": 0, "rounds_answered": 0, "checkpoint": 0, "trained_on": len(split.train)}},
     )  # fmt: skip
+
+
+def _mean(scores: Iterable[Mapping[str, float | None]]) -> dict[str, float | None]:
+    """Return the mean of each figure over the networks that have it."""
+    table = list(scores)
+    figures = {name: [one[name] for one in table if one.get(name) is not None] for name in ("test", "val", "macro_f1")}
+    return {name: float(np.mean(each)) if each else None for name, each in figures.items()}
 
 
 def task_of(setup: Setup, collection: str) -> Task:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -65,6 +65,8 @@ class Training:
             have none.
         nodes: All parties, by number plus 1; None: the devices of everybody.
         learners: Those of them that train; None: the devices of the training people.
+        loss: Loss of the weights after a round, which decides those that are kept, beside the method's ``patience``;
+            None: nothing is computed.
 
     Raises:
         ValueError: for a dp-fedavg whose devices answered before and that has no checkpoint.
@@ -73,9 +75,11 @@ class Training:
     def __init__(
         self, repeat: Repeat, task: Task, inner: Grid, file: CheckpointFile, before: int | None, *,
         nodes: Sequence[int] | None = None, learners: Sequence[int] | None = None,
+        loss: Callable[[FloatArray], float] | None = None,
     ) -> None:  # fmt: skip
         setup, method = repeat.setup, cast(Federated, repeat.setup.method)
         self.setup, self.method, self.task, self.tell, self.file = setup, method, task, repeat.tell, file
+        self.loss = loss
         self.split, self.seeds, self.before, self.people = repeat.split, repeat.seeds, before, len(setup.population)
         self.nodes = list(range(1, self.people + 1)) if nodes is None else nodes
         self.learners = (repeat.split.train + 1).tolist() if learners is None else learners
@@ -159,7 +163,15 @@ class Training:
             self.tell("rounds", number / self.method.rounds)
 
         return run_rounds(
-            strategy, self.grid, start, self.task.to_bytes(), rounds=self.method.rounds, file=self.file, after=after
+            strategy,
+            self.grid,
+            start,
+            self.task.to_bytes(),
+            rounds=self.method.rounds,
+            file=self.file,
+            after=after,
+            loss=self.loss,
+            patience=getattr(self.method, "patience", 0),
         )
 
     def _check(self) -> None:

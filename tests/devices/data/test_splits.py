@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.data.splits import make_split
 from ldpsim.devices.datasets import load
 from ldpsim.devices.datasets.generated import generate
@@ -90,3 +90,31 @@ def test_volunteers_are_some_of_the_labelled_people(population: Population, kind
         assert np.array_equal(part.ordinary, np.setdiff1d(whole.labelled, part.labelled))
     assert not len(whole.ordinary)
     assert set(few.train) <= set(some.train) and set(few.val) <= set(some.val)
+
+
+@pytest.mark.parametrize(("kind", "n", "sizes"), [("75/10/15", 203, (152, 21, 30)), ("60/20/20", 100, (60, 20, 20))])
+def test_shares(kind: str, n: int, sizes: tuple[int, ...]) -> None:
+    found = [_parts(make_split(kind, generate(n, seed=0), seed)) for seed in (1, 1, 2)]
+    assert tuple(map(len, found[0])) == sizes and sorted(np.concatenate(found[0])) == list(range(n))
+    assert found[0] == found[1] != found[2]
+
+
+def _few() -> Population:
+    n = 10
+    return build_population("few", n=n, d=1, edges=np.zeros((2, 0), np.int64), feature_indptr=np.arange(n + 1),
+                            feature_indices=np.zeros(n, np.int64), feature_values=np.ones(n, np.float32),
+                            labels=np.array([0, 0, 0, 0, 0, 0, 1, 1, 2, -1]), classes=3)  # fmt: skip
+
+
+def test_people_of_each_class_train_and_the_rest_is_divided() -> None:
+    """Three of each class: 0 has six, 1 has two, 2 has one; nobody without a label is in a part."""
+    people = _few()
+    split = make_split("3-each/2", people, seed=5)
+    assert np.bincount(people.labels[split.train]).tolist() == [3, 2, 1]
+    assert len(split.val) == 2 and len(split.test) == 1 and set(people.labels[[*split.val, *split.test]]) == {0}
+    assert _parts(split) == _parts(make_split("3-each/2", people, 5)) != _parts(make_split("3-each/2", people, 6))
+    with pytest.raises(ValueError, match="--split 3-each/3: 6 of 9 people train; the 3 others must be more than 3"):
+        make_split("3-each/3", people, seed=5)
+    for wrong in ("70/10/10", "100/0/0", "0-each/5", "20-each/0", "+1/2/97", "١-each/5"):
+        with pytest.raises(ValueError, match="allowed are random, split42, file, percentages"):
+            make_split(wrong, people, seed=5)
