@@ -6,8 +6,8 @@ its own features and its own list in clear (:mod:`ldpsim.devices.prediction`).
 - The *table*: a label that is in clear; else the class distribution by the method, with the temperature of the
   smallest negative log-likelihood of validation labels. Where a method gives classes alone, it is how often people of
   whom it says so have each label. Without a method, it is what features in clear say, or nothing.
-- The *model of features* is linear (:mod:`ldpsim.curator.votes.own_model`). It is fitted to people whose label and
-  features are known: in clear, or else as unbiased estimates of the reports.
+- The *model of features* is linear (:mod:`ldpsim.curator.features.linear_feature_model`). It is fitted to people whose
+  label and features are known: in clear, or else as unbiased estimates of the reports.
 - The *affinity* says of which classes friends of a person of each class are: from public or reported pairs
   (:mod:`ldpsim.curator.friend_affinity`), from a calibration group or from votes of people whose label is public
   (:mod:`ldpsim.curator.votes.calibration`), else an assumed homophily, and the result says so. Nobody's true list is
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import softmax
 
+from ldpsim.curator.features.linear_feature_model import SCALE, OwnModel, own_model, published
 from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
 from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.learning.pool import fit_pool
@@ -41,7 +42,6 @@ from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.sum_model import NoisySum, mixed_model
 from ldpsim.curator.votes.calibration import LIKE
 from ldpsim.curator.votes.knowledge import homophily_of_votes
-from ldpsim.curator.votes.own_model import SCALE, OwnModel, own_model, published
 from ldpsim.curator.votes.volunteer_knowledge import ASSUMED, volunteer_knowledge
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split

@@ -21,10 +21,10 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.special import log_softmax
 
+from ldpsim.curator.features.linear_feature_model import OwnModel, published
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.votes.own_model import OwnModel, published
 from ldpsim.devices.array_types import DoubleArray
 from ldpsim.devices.mechanisms import SumShare
 from ldpsim.devices.mechanisms.feature_model import MOST_LEVELS, UNIT

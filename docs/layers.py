@@ -38,6 +38,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("draws", "graph", "linear", "names", "observer", "options", "owned", "setting_error", "shown", "steps"),
         ("reports",),
         ("learning", "links", "privacy"),
+        ("features",),
         ("knowledge",),
         ("defences", "owner.aggregation", "owner.privacy", "posterior", "votes"),
         ("defences.__init__",),

@@ -23,7 +23,7 @@ from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicKnowledge
 
 if TYPE_CHECKING:
-    from ldpsim.curator.learning.feature_posterior import FeaturePosterior
+    from ldpsim.curator.features.feature_posterior import FeaturePosterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,14 +80,14 @@ class Knowledge:
     @cached_property
     def rows(self) -> Any:
         """(n, d): rows of length 1 of the features or reported bits, None without any."""
-        from ldpsim.curator.learning.feature_posterior import unit_rows  # torch is only needed from here on
+        from ldpsim.curator.features.feature_posterior import unit_rows  # torch is only needed from here on
 
         return unit_rows(self.public.features, self.bits)
 
     @cached_property
     def people(self) -> FeaturePosterior:
         """Class distributions from features."""
-        from ldpsim.curator.learning.feature_posterior import feature_posterior
+        from ldpsim.curator.features.feature_posterior import feature_posterior
 
         return feature_posterior(self.public.features, self.labels, self.public.split, bits=self.bits)
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from ldpsim.curator.features.feature_posterior import feature_posterior
+from ldpsim.curator.features.features_alone import fit_perceptron
 from ldpsim.curator.graph import Graph
-from ldpsim.curator.learning.feature_posterior import feature_posterior
-from ldpsim.curator.learning.features_alone import fit_perceptron
 from ldpsim.curator.learning.logistic import logistic_scores
 from ldpsim.curator.linear.free_rows import free_rows
 from ldpsim.curator.linear.propagation import adjacency_matrix, both_directions, label_propagation
@@ -118,7 +118,7 @@ def features_alone(inputs: NullInputs, *, seed: int, device: str = "cpu") -> Int
     - logistic regression (:mod:`ldpsim.curator.learning.logistic`), of at most :data:`MOST_PEOPLE` people, where
       features are public or reports of them sparse. Where every entry is a noisy report it takes as long as a
       method, and gained -2 to 1.1 points;
-    - for public features also the pool of :mod:`ldpsim.curator.learning.feature_posterior`. Beside them it has naive
+    - for public features also the pool of :mod:`ldpsim.curator.features.feature_posterior`. Beside them it has naive
       Bayes, and ridge regression on the rows of people with similar features. This is what many methods get out of
       public features without any report. Above 4,096 people, similar ones are looked for among evenly spaced people
       only, because cosines of all pairs would take too long (:mod:`ldpsim.curator.linear.similar_rows`).

@@ -6,7 +6,7 @@ Components, each (n, classes):
     beliefs                   those of the block model
     smoothed features         ridge regression on D^-1 (P + I) Z, Z the rows of the features
     spectrum                  ridge regression on 48 eigenvectors of E^-1/2 P E^-1/2 and ln(1 + D), E = D + mean of D
-    features                  those of :mod:`ldpsim.curator.learning.feature_posterior`
+    features                  those of :mod:`ldpsim.curator.features.feature_posterior`
     label propagation on P    ln of the classes that spread from the training people
     label propagation on S    the same on the pairs
 
@@ -26,7 +26,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from ldpsim.curator.learning.feature_posterior import SMOOTHED_PENALTIES, ln_scores, ridge_scores, taught
+from ldpsim.curator.features.feature_posterior import SMOOTHED_PENALTIES, ln_scores, ridge_scores, taught
 from ldpsim.curator.linear.propagation import smoothed_rows, spread_rows
 from ldpsim.curator.linear.scaling import standardised_rows
 from ldpsim.curator.reports.labels import LabelEvidence
@@ -45,7 +45,7 @@ def graph_components(
     """float64 (n, classes) by name: components without own labels, and late ones; none without a label or a link.
 
     Args:
-        rows: (n, d) of length 1 (:func:`ldpsim.curator.learning.feature_posterior.unit_rows`); None for no features.
+        rows: (n, d) of length 1 (:func:`ldpsim.curator.features.feature_posterior.unit_rows`); None for no features.
         links: P, symmetric CSR (n, n).
         pairs: S, symmetric CSR (n, n) of ones.
         evidence: Labels, public or reported.

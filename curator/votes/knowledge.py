@@ -2,7 +2,7 @@
 
     ln P_i(c) = a ln Q_i(c) + b ln M[c, class that i reports] + constant
 
-with Q from public features (:mod:`ldpsim.curator.learning.feature_posterior`) and the exponents a, b >= 0 of the
+with Q from public features (:mod:`ldpsim.curator.features.feature_posterior`) and the exponents a, b >= 0 of the
 smallest negative log-likelihood of the known labels. The votes are dropped altogether where they do not lower this
 measure for people who were not used for the exponents.
 

@@ -25,11 +25,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ldpsim.curator.features.linear_feature_model import OwnModel, own_model
 from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes.calibration import expected_shares, kept_share, posterior_mean, right_share
-from ldpsim.curator.votes.own_model import OwnModel, own_model
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicKnowledge
 

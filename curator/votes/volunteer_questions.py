@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ldpsim.curator.features.linear_feature_model import model_for_accounts
 from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.reports.question import Question
 from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.curator.votes.calibration import LIKE, kept_share
-from ldpsim.curator.votes.own_model import model_for_accounts
 from ldpsim.curator.votes.volunteer_knowledge import volunteer_knowledge
 from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split

@@ -4,7 +4,7 @@ The devices answer the question of another method, HoGS's unless ``asks`` names 
 so the guarantee is that method's. The curator computes, from any such reports,
 
     1. edges and degrees                                       :mod:`ldpsim.curator.links.edge_prior`
-    2. class distributions from features                       :mod:`ldpsim.curator.learning.feature_posterior`
+    2. class distributions from features                       :mod:`ldpsim.curator.features.feature_posterior`
     3. the prior of an edge, by marginal likelihood            :mod:`ldpsim.curator.links.edge_prior`
     4. belief propagation on the pairs that agree on an edge   :mod:`ldpsim.curator.links.belief_propagation`
        with steps 3 and 4 repeated                             :mod:`ldpsim.curator.posterior.estimate`

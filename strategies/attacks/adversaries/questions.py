@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from ldpsim.curator.attacks.examples import make
-from ldpsim.curator.votes.own_model import model_for_accounts
+from ldpsim.curator.features.linear_feature_model import model_for_accounts
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import (
     Mechanism,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from ldpsim.curator.features.naive_bayes import FOLDS, naive_bayes
 from ldpsim.curator.learning.folds import folds_of
-from ldpsim.curator.learning.naive_bayes import FOLDS, naive_bayes
 from ldpsim.curator.learning.ridge import PENALTIES, ridge
 from ldpsim.curator.reports.labels import LabelEvidence
 

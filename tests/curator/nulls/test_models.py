@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from ldpsim.curator.features.feature_posterior import FeaturePosterior
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning import training
-from ldpsim.curator.learning.feature_posterior import FeaturePosterior
 from ldpsim.curator.nulls import inputs, models
 from ldpsim.curator.nulls.inputs import NullInputs, known_from_graph, known_from_reports, sampled_people
 from ldpsim.curator.nulls.models import chance, features_alone, graph_alone, graph_learned

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.attacks.method_audit import World
+from ldpsim.curator.features.linear_feature_model import model_for_accounts
 from ldpsim.curator.methods import Budget, HoGS, Question
 from ldpsim.curator.methods.local.lpgnn import GAUSSIAN_DELTA, LPGNN
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee, open_guarantee
 from ldpsim.curator.privacy.level import Level, OfOne
 from ldpsim.curator.privacy.levels import LEVELS, level_spec
-from ldpsim.curator.votes.own_model import model_for_accounts
 from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.devices.mechanisms import (
     GRR,

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from ldpsim.curator.features.linear_feature_model import OwnModel, model_for_accounts, own_model, published
 from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.learning.ridge import ridge
 from ldpsim.curator.methods.base import Question
@@ -27,7 +28,6 @@ from ldpsim.curator.votes.knowledge import (
     people_of_batch,
     reports_by_batch,
 )
-from ldpsim.curator.votes.own_model import OwnModel, model_for_accounts, own_model, published
 from ldpsim.curator.votes.volunteer_knowledge import (
     ASSUMED,
     ClassReports,

@@ -104,7 +104,7 @@ def test_budgets() -> None:
 def test_packed_estimates_say_the_same_to_null_models_and_to_the_device_model(
     silent: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ldpsim.curator.learning.features_alone import fit_perceptron
+    from ldpsim.curator.features.features_alone import fit_perceptron
 
     reports, public, _ = world(**BITS, silent=silent)
     dense = known_from_reports(reports, public)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ldpsim.curator.features.linear_feature_model import own_model
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.secure_sum import SecureSum, epsilons
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.sum_model import NoisySum, mixed_model
-from ldpsim.curator.votes.own_model import own_model
 from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.devices.mechanisms import SumShare, gaussian
 from ldpsim.devices.mechanisms.sum_share import STEPS

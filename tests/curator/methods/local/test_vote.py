@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.curator.learning import feature_posterior
-from ldpsim.curator.learning.feature_posterior import FeaturePosterior
+from ldpsim.curator.features import feature_posterior
+from ldpsim.curator.features.feature_posterior import FeaturePosterior
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.array_digest import LastAnswers
 from ldpsim.curator.methods import Budget, Question, Vote

@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ldpsim.curator.learning.features_alone import fit_perceptron
-from ldpsim.curator.learning.naive_bayes import naive_bayes
+from ldpsim.curator.features.features_alone import fit_perceptron
+from ldpsim.curator.features.naive_bayes import naive_bayes
 from ldpsim.curator.learning.pool import fit_pool, joined_pool
 from ldpsim.curator.learning.ridge import PENALTIES, Ridge, ridge
 from ldpsim.curator.linear.kernel_rows import kernel_rows, landmarks_of

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.learning import feature_posterior as module
-from ldpsim.curator.learning.feature_posterior import feature_posterior, unit_rows
-from ldpsim.curator.learning.features_alone import fit_perceptron
+from ldpsim.curator.features import feature_posterior as module
+from ldpsim.curator.features.feature_posterior import feature_posterior, unit_rows
+from ldpsim.curator.features.features_alone import fit_perceptron
 from ldpsim.curator.posterior.components import graph_components, spectrum
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.facts import Split
