@@ -185,7 +185,7 @@ def _training_state(head: Mapping[str, Any], arrays: Mapping[str, np.ndarray], s
 def run_rounds(
     strategy: Strategy, grid: TrainingGrid, start: TrainingState, task: bytes, *, rounds: int,
     file: CheckpointFile | None = None, after: Callable[[int, FloatArray], None] = lambda number, weights: None,
-    timeout: float = 3600.0,
+    judge: Callable[[FloatArray], float] | None = None, timeout: float = 3600.0,
 ) -> FloatArray:  # fmt: skip
     """Run the missing rounds under Flower's ``Strategy.start`` and save the training after each.
 
@@ -198,6 +198,7 @@ def run_rounds(
         rounds: Number of rounds, the finished ones included.
         file: The checkpoint; None: nothing is saved.
         after: Called after every round (and before the first, with those done) with its number and the global weights.
+        judge: Returns a score of weights from public data, the first weights too, in place of devices' evaluations.
         timeout: Seconds to wait for the answers of a round, on a grid whose nodes may stay silent.
 
     Returns:
@@ -213,8 +214,10 @@ def run_rounds(
     def note(number: int, arrays: ArrayRecord) -> None:
         nonlocal last
         last, done = arrays[WEIGHTS].numpy(), start.done + number
+        if judge is not None:
+            grid.accuracy = judge(last)
         if grid.accuracy is not None:
-            observer.log_metric("val_accuracy", grid.accuracy, done)
+            observer.log_metric("val_accuracy" if judge is None else "val_score", grid.accuracy, done)
             if grid.accuracy > best.accuracy:
                 best.accuracy, best.weights = grid.accuracy, last
             grid.accuracy = None
