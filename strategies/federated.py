@@ -411,7 +411,9 @@ class AdaptiveClipping(_Clipping, DifferentialPrivacyServerSideAdaptiveClipping)
 
 
 def _private(method: DPFedAvg, plan: TrainingPlan) -> Strategy:
-    """Return FedAvg or FedAdam with the clipping and the noise of a method."""
+    """Return FedAvg or FedAdam with the clipping and the noise of a method, unless devices have added it."""
+    if method.distributed:
+        return _fedavg(method, plan)
     sample = method.rounds_of(plan.people).sample
     return private(_fedavg(method, plan), method, multiplier=method.multiplier(plan.people, plan.budget),
                    sample=sample, noise_seed=plan.seed)  # fmt: skip

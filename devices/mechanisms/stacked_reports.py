@@ -67,22 +67,30 @@ class ReportStack:
         return self._stack.done()
 
 
-class Adder(ReportStack):
+class RunningSum:
     """The party that adds: it takes contributions and returns their sum. It keeps no contribution."""
+
+    sum: NDArray[np.int64] | None = None
+
+    def add_up(self, contributions: NDArray[np.int64]) -> None:
+        """Add contributions, int64 (people, ..)."""
+        added = contributions.sum(axis=0, dtype=np.int64)
+        self.sum = added if self.sum is None else self.sum + added
+
+
+class Adder(RunningSum, ReportStack):
+    """The party that adds reports."""
 
     def _take(self, rows: DataOf) -> None:
         devices = np.fromiter(rows, np.int64, len(rows))
-        added = self._mechanism.decode(list(rows.values()), devices).sum(axis=0, dtype=np.int64)
-        self._sum = added if self._sum is None else self._sum + added
-
-    _sum: NDArray[np.int64] | None = None
+        self.add_up(self._mechanism.decode(list(rows.values()), devices))
 
     def done(self) -> NDArray[np.int64]:
         """Return the sum, of the shape of one contribution."""
-        if self._sum is None:
+        if self.sum is None:
             self._take({})
-        assert self._sum is not None
-        return self._sum
+        assert self.sum is not None
+        return self.sum
 
 
 def report_stack(mechanism: Mechanism, n: int) -> ReportStack:

@@ -68,7 +68,7 @@ def assemble(
             "nonprivate_test_own_settings": mean([each.reference_own for each in scores]),
         },
         "privacy": {
-            "trust": settings.method.spec.trust,
+            "trust": settings.method.effective_spec().trust,
             "trusted": settings.method.effective_spec().trusted,
             "claimed": parts["claimed"],
             "holds": parts["holds"],

@@ -209,7 +209,8 @@ def run_rounds(
         file: The checkpoint; None: nothing is saved.
         after: Called after every round (and before the first, with those done) with its number and the global weights.
         timeout: Seconds to wait for the answers of a round, on a grid whose nodes may stay silent.
-        loss: Loss of the global weights after a round, by which the server judges them; None: it does not.
+        loss: Loss of the first weights, and of those after each round, by which the server judges them; None: it
+            does not.
         patience: With a loss: the rounds end where it is above its mean in so many rounds before; 0: they do not.
 
     Returns:
@@ -230,8 +231,9 @@ def run_rounds(
             if grid.accuracy > best.accuracy:
                 best.accuracy, best.weights = grid.accuracy, last
             grid.accuracy = None
-        if loss is not None and number:
+        if loss is not None and (number or not done):
             start.losses.append(loss(last))
+            observer.log_metric("val_loss", start.losses[-1], done)
             if start.losses[-1] == min(start.losses):
                 best.weights = last
         if file is not None:

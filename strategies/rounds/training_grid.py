@@ -25,9 +25,11 @@ from ldpsim.devices.device import Refusal
 from ldpsim.devices.federated.exchange import Shared, read_contribution, rows_record
 from ldpsim.devices.federated.local_steps import SparseRows
 from ldpsim.devices.federated.messages import AnswerGroup, QuestionGroup, RoundAnswers, RoundQuestions
+from ldpsim.devices.federated.update_adder import UpdateAdder
 from ldpsim.devices.federated.wire import (
     EXCHANGE_TYPE,
     RECEIVE_TYPE,
+    WEIGHTS,
     round_content,
 )
 from ldpsim.devices.training_task import Task
@@ -127,16 +129,17 @@ class TrainingGrid(Grid):
         seed: Seed of these dropouts.
         silent: Nodes that never answer.
         replies: Judges every reply.
+        adder: Party that adds the updates of a round; the strategy gets its sum alone. None: every update.
     """
 
     def __init__(
         self, inner: Grid, *, train: Sampler, evaluate: Sampler = lambda r: (), dropping: float = 0.0, seed: int = 0,
-        silent: frozenset[int] = frozenset(), replies: Replies | None = None,
+        silent: frozenset[int] = frozenset(), replies: Replies | None = None, adder: UpdateAdder | None = None,
     ) -> None:  # fmt: skip
         self.inner, self.tally = inner, RoundTally()
         self._samplers = {MessageType.TRAIN: train, MessageType.EVALUATE: evaluate}
         self._dropping, self._seed, self._silent = dropping, seed, silent
-        self._replies = replies or Replies()
+        self._replies, self._adder = replies or Replies(), adder
         self._round, self._next = 1, MessageType.TRAIN
         self.accuracy: float | None = None
 
@@ -162,7 +165,10 @@ class TrainingGrid(Grid):
         else:
             self._next, self._round = MessageType.TRAIN, at + 1
         phase = "training" if kind == MessageType.TRAIN else "evaluation"
-        answers = self.exchange(messages, phase, at, timeout=timeout)
+        questions = RoundQuestions.of(messages)
+        answers = self.exchange(questions, phase, at, timeout=timeout)
+        if self._adder is not None and answers:
+            answers = self._adder.added(answers, questions[0].content["arrays"][WEIGHTS].numpy())
         if kind == MessageType.EVALUATE:
             right, people = answers.judged()
             self.accuracy = right / people if people else None

@@ -7,18 +7,24 @@ clipping norm C and the noise multiplier z:
 
 The models are private, at the loss that :mod:`ldpsim.curator.privacy.federated` computes; the server sees every update
 in clear. ``clipping=adaptive`` lets C follow a quantile of the norms (Andrew et al. 2021).
+
+``noise=distributed`` trusts the sum in place of the server. Devices clip their own update, and add N(0, z^2 C^2 / h) to
+it, so that the shares of h of them are the noise above. A party that adds shows the server the sum of a round alone
+(:mod:`ldpsim.devices.federated.update_adder`). The server knows whom it asks, so no draw of devices amplifies the
+privacy: devices take turns, and the updates of one of them are together one Gaussian mechanism.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ldpsim.curator.methods.base import Budget, Question
-from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
 from ldpsim.curator.methods.federated.federated import ROUNDS, FederatedSpec
-from ldpsim.curator.methods.federated.private import DELTA, check_evaluation
-from ldpsim.curator.methods.parameters import NUMBER, POSITIVE, one_of, parameter
+from ldpsim.curator.methods.federated.private import DELTA, PrivateFedAvg
+from ldpsim.curator.methods.parameters import FRACTION, NUMBER, POSITIVE, one_of, parameter
 from ldpsim.curator.owner.privacy.account import small_delta
 from ldpsim.curator.privacy.federated import (
     Rounds,
@@ -27,14 +33,23 @@ from ldpsim.curator.privacy.federated import (
     poisson_epsilon,
 )
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee
-from ldpsim.curator.privacy.level import REPLACED, Level
+from ldpsim.curator.privacy.honest import REASON, HonestContributors
+from ldpsim.curator.privacy.level import REPLACED, VOLUNTEERS, Level
 from ldpsim.curator.privacy.levels import by_attribute
+from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.exact_loss import Loss
+from ldpsim.devices.mechanisms.noisy_steps import UNIT
+from ldpsim.devices.training_task import STEPS, GaussianUpdate, Task
+
+if TYPE_CHECKING:
+    from ldpsim.curator.learning.training import TrainingSettings
+
+SERVER, DISTRIBUTED = "server", "distributed"
 
 
 @dataclass(frozen=True)
-class DPFedAvg(FedAvgMLP):
+class DPFedAvg(PrivateFedAvg):
     """DP-FedAvg (McMahan et al. 2018, https://arxiv.org/abs/1710.06963) of a perceptron.
 
     The server clips every update and adds Gaussian noise to their mean (Flower's wrapper). It sees
@@ -47,6 +62,9 @@ class DPFedAvg(FedAvgMLP):
         clipping: ``fixed``, or ``adaptive`` (Andrew et al. 2021).
         noise_multiplier: Noise deviation divided by clip / sampled devices; 0: from --epsilon.
         delta: Delta of the guarantee; 0: the largest power of ten below 1 / training devices.
+        noise: Who adds it: the ``server``, or every device a share of it (``distributed``), so that a party that adds
+            is trusted in place of the server.
+        honest: Share of the devices of a round for whom epsilon is stated: h is this share.
 
     Raises:
         ValueError: for a parameter outside its range, or an evaluation: people's raw answers would choose the model.
@@ -57,26 +75,68 @@ class DPFedAvg(FedAvgMLP):
     clipping: str = parameter("fixed", one_of("fixed", "adaptive"))
     noise_multiplier: float = parameter(0.0, NUMBER)
     delta: float = parameter(0.0, DELTA)
+    noise: str = parameter(SERVER, one_of(SERVER, DISTRIBUTED), hashed="unless default")
+    honest: float = parameter(0.9, FRACTION, hashed="unless default", noise=(DISTRIBUTED,))
 
     spec = replace(
-        FedAvgMLP.spec, name="dp-fedavg", strategy="dp_fedavg", central_noise=True,
+        PrivateFedAvg.spec, name="dp-fedavg", strategy="dp_fedavg", central_noise=True,
         paper="McMahan et al., Learning Differentially Private Recurrent Language Models (DP-FedAvg)",
-        mechanisms=("gaussian",), options=FedAvgMLP.spec.options | {"epsilon"}, private=("features", "label"),
+        mechanisms=("gaussian",), options=PrivateFedAvg.spec.options | {"epsilon"}, private=("features", "label"),
     )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_evaluation(self)
+        if not self.distributed:
+            return
+        if self.clipping != "fixed":
+            raise SettingError(f"clipping={self.clipping}", "counts clipped updates, which a sum does not show")
+        if abs(1 / self.fraction - self._turns) > 1e-9:
+            raise SettingError(f"fraction={self.fraction:g}", "devices take turns; it must be 1 / a whole number")
 
     def effective_spec(self) -> FederatedSpec:
         """As :meth:`~ldpsim.curator.methods.base.Method.effective_spec`; a noise multiplier replaces epsilon."""
         spec = self.spec
+        if self.distributed:
+            spec = replace(spec, trust="untrusted curator", trusts="sum", takes_turns=True,
+                           mechanisms=("gaussian_update",))  # fmt: skip
         return replace(spec, options=spec.options - {"epsilon"}) if self.noise_multiplier else spec
 
+    @property
+    def distributed(self) -> bool:
+        """Whether every device adds a share of the noise."""
+        return self.noise == DISTRIBUTED
+
+    @property
+    def answers(self) -> int:
+        """As :attr:`~ldpsim.curator.methods.federated.federated.Federated.answers`."""
+        return math.ceil(self.rounds / self._turns) if self.distributed else super().answers
+
+    @property
+    def _turns(self) -> int:
+        return round(1 / self.fraction)
+
+    def least_honest(self, people: int) -> int:
+        """Return h: of the devices of the smallest round, with ``people`` training devices."""
+        return max(1, math.floor(self.honest * (people // self._turns) + 1e-9))
+
     def rounds_of(self, people: int) -> Rounds:
-        """Return the accountant's view of the rounds with ``people`` training devices."""
-        sample = max(1, round(self.fraction * people))
-        return Rounds(rounds=self.rounds, people=people, sample=sample, delta=self.delta or small_delta(people))
+        """Return the accountant's view of the rounds with ``people`` training devices; of a sum, of those of one."""
+        sample = people if self.distributed else max(1, round(self.fraction * people))
+        rounds = self.answers if self.distributed else self.rounds
+        return Rounds(rounds=rounds, people=people, sample=sample, delta=self.delta or small_delta(people))
+
+    def task(
+        self, collection: str, facts: PublicFacts, training: TrainingSettings, budget: Budget, people: int
+    ) -> Task:
+        """As :meth:`~ldpsim.curator.methods.federated.federated.Federated.task`, with a share of the noise."""
+        task = super().task(collection, facts, training, budget, people)
+        return replace(task, noise=self.share(facts, budget, people)) if self.distributed else task
+
+    def share(self, facts: PublicFacts, budget: Budget, people: int) -> GaussianUpdate:
+        """Return what a device does to its update: h shares of the noise have the deviation z C together."""
+        deviation = self.multiplier(people, budget) * STEPS / math.sqrt(self.least_honest(people))
+        delta = self.delta or small_delta(facts.n)  # at which a ledger has the loss of one update
+        return GaussianUpdate(self.clip, math.ceil(deviation * UNIT * (1 + 1e-12)), delta)
 
     def multiplier(self, people: int, budget: Budget) -> float:
         """Return the noise multiplier in force."""
@@ -89,8 +149,38 @@ class DPFedAvg(FedAvgMLP):
     def guarantee_of_training(
         self, facts: PublicFacts, budget: Budget, *, people: int, models: int, answers: int, loss: Loss
     ) -> Guarantee:
-        """As :meth:`guarantee_after` so many models."""
-        return self.guarantee_after(people, models, self.multiplier(people, budget))
+        """As :meth:`guarantee_after` so many models, or :meth:`guarantee_of_sums` with so many answers of a device."""
+        multiplier = self.multiplier(people, budget)
+        if self.distributed:
+            return self.guarantee_of_sums(people, answers, multiplier)
+        return self.guarantee_after(people, models, multiplier)
+
+    def guarantee_of_sums(self, people: int, answers: int, multiplier: float) -> Guarantee:
+        """Return what holds towards a server that sees sums, in ``answers`` of which a device takes part."""
+        training = replace(self.rounds_of(people), rounds=answers)
+        honest = self.least_honest(people)
+        at = HonestContributors.of(
+            honest, lambda number: central_epsilon(training, multiplier * math.sqrt(number / honest))
+        )
+        left_out = (VOLUNTEERS,) if self.starts_from_volunteers else ()
+        whole = Level(
+            "bounded", at.epsilon, training.delta, kind="bound", counted=("features", "label"), not_counted=left_out,
+            reason=REASON + "under its own share of the noise", figures=at.figures,
+        )  # fmt: skip
+        unseen = Level("not asked", reason="nobody's raw data reach the curator")
+        of = {"adjacency": Level("not asked"), "features": whole, "label": whole}
+        reasons = (
+            f"a person's record is replaced; {answers} updates of a device are together one Gaussian mechanism, and "
+            "as the server knows whom it asks, no draw of devices amplifies the privacy",
+            at.sentence,
+            "the party that adds is trusted: it sees every update under one share of the noise, at the loss that a "
+            "device's ledger has, and shows no sum of fewer than h updates",
+            "figures are those of Gaussian noise in real numbers; shares are rounded to a grid, and their sum is not "
+            "exactly Gaussian",
+        )
+        statement = f"({at.epsilon:.4g}, {training.delta:g})-DP of the sums, for all updates of a device"
+        levels = by_attribute(of, several=whole, owned=unseen)
+        return Guarantee(self.effective_spec().trust, Claim(statement, at.epsilon), levels, reasons)
 
     def guarantee_after(self, people: int, rounds: int, multiplier: float) -> Guarantee:
         """Return the guarantee after the rounds that really ran."""
@@ -125,6 +215,8 @@ class DPFedAvg(FedAvgMLP):
     def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int]:
         """(shift, sigma, times): how far a replaced device moves a round's mean, its noise, and the rounds."""
         people = max(2, facts.n // 2)
+        if self.distributed:
+            return 2.0, self.multiplier(people, budget), self.answers
         sample = self.rounds_of(people).sample
         return 2 * self.clip / sample, self.multiplier(people, budget) * self.clip / sample, self.rounds
 
@@ -133,4 +225,7 @@ class DPFedAvg(FedAvgMLP):
     ) -> Guarantee:
         """As :meth:`guarantee_after` all rounds, where half of the people train."""
         people = max(2, facts.n // 2)
-        return self.guarantee_after(people, self.rounds * collections, self.multiplier(people, budget))
+        multiplier = self.multiplier(people, budget)
+        if self.distributed:
+            return self.guarantee_of_sums(people, self.answers * collections, multiplier)
+        return self.guarantee_after(people, self.rounds * collections, multiplier)

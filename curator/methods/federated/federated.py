@@ -20,7 +20,7 @@ from ldpsim.curator.methods.base import Budget, Method, MethodSpec, Question
 from ldpsim.curator.methods.parameters import FRACTION, POSITIVE, between, one_of, parameter, whole
 from ldpsim.curator.privacy.guarantee import Guarantee, open_guarantee
 from ldpsim.curator.setting_error import SettingError
-from ldpsim.devices.facts import MOST_LOCAL_STEPS, PublicFacts
+from ldpsim.devices.facts import MOST_LOCAL_STEPS, IntArray, PublicFacts, Split
 from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.training_task import Task
 
@@ -42,7 +42,7 @@ class FederatedSpec(MethodSpec):
     Args:
         strategy: Module of ``strategies/federated``, or of another package in full.
         optimisers: Server optimisers that its strategy has.
-        central_noise: Whether the server adds noise to the mean of the updates.
+        central_noise: Whether the mean of the updates has noise.
         vectors_down: Vectors of the weights' size that a device is sent in a round.
         takes_turns: Whether a device takes part in every 1 / fraction-th round.
         sees: View of a device (``devices/training_task.py``).
@@ -116,8 +116,23 @@ class Federated(Method):
         """Number of updates that a device agrees to."""
         return math.ceil(self.rounds * self.fraction)
 
-    def task(self, collection: str, facts: PublicFacts, training: TrainingSettings, budget: Budget) -> Task:
-        """Return the task of the devices."""
+    def effective_spec(self) -> FederatedSpec:
+        """As :meth:`~ldpsim.curator.methods.base.Method.effective_spec`."""
+        return self.spec
+
+    @property
+    def starts_from_volunteers(self) -> bool:
+        """Whether volunteers give the first weights, and choose the round that is kept."""
+        return False
+
+    def learners(self, split: Split) -> IntArray:
+        """int64, sorted: the people whose devices train; ValueError for a division that does not fit."""
+        return split.train
+
+    def task(
+        self, collection: str, facts: PublicFacts, training: TrainingSettings, budget: Budget, people: int
+    ) -> Task:
+        """Return the task of the devices, ``people`` of which train."""
         return Task(collection, self.spec.sees, facts.d, training.hidden, facts.classes, float(training.lr),
                     self.local_steps, scaling=self.scaling)  # fmt: skip
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ldpsim.curator.methods.base import Budget, Question
-from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
 from ldpsim.curator.methods.federated.federated import ROUNDS
-from ldpsim.curator.methods.federated.private import DELTA, check_evaluation
+from ldpsim.curator.methods.federated.private import DELTA, PrivateFedAvg
 from ldpsim.curator.methods.parameters import FRACTION, POSITIVE, parameter
 from ldpsim.curator.owner.privacy.account import small_delta
 from ldpsim.curator.privacy.federated import (
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LDPFedAvg(FedAvgMLP):
+class LDPFedAvg(PrivateFedAvg):
     """FedAvg-MLP whose devices clip their update and add Gaussian noise before they send it.
 
     The noise is that of the analytic Gaussian mechanism (Balle and Wang 2018,
@@ -59,15 +58,14 @@ class LDPFedAvg(FedAvgMLP):
     delta: float = parameter(0.0, DELTA)
 
     spec = replace(
-        FedAvgMLP.spec, name="ldp-fedavg", takes_turns=True,
+        PrivateFedAvg.spec, name="ldp-fedavg", takes_turns=True,
         paper="FedAvg with local noise on the update (analytic Gaussian, Balle and Wang 2018)",
         trust="untrusted curator", private=("features", "label"), mechanisms=("gaussian_update",),
-        options=FedAvgMLP.spec.options | {"epsilon"},
+        options=PrivateFedAvg.spec.options | {"epsilon"},
     )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_evaluation(self)
         turns = 1 / self.fraction
         if abs(turns - round(turns)) > 1e-9:
             raise SettingError(f"fraction={self.fraction:g}", "devices take turns; it must be 1 / a whole number")
@@ -81,11 +79,13 @@ class LDPFedAvg(FedAvgMLP):
         """Return epsilon and delta of one answer."""
         return budget.epsilon / self.answers, (self.delta or small_delta(facts.n)) / self.answers
 
-    def task(self, collection: str, facts: PublicFacts, training: TrainingSettings, budget: Budget) -> Task:
+    def task(
+        self, collection: str, facts: PublicFacts, training: TrainingSettings, budget: Budget, people: int
+    ) -> Task:
         """As :meth:`~ldpsim.curator.methods.federated.federated.Federated.task`, with noise on each answer."""
         epsilon, delta = self.each(facts, budget)
         noise = GaussianUpdate.from_epsilon(epsilon, clip=self.clip, delta=delta)
-        return replace(super().task(collection, facts, training, budget), noise=noise)
+        return replace(super().task(collection, facts, training, budget, people), noise=noise)
 
     def guarantee_of_training(
         self, facts: PublicFacts, budget: Budget, *, people: int, models: int, answers: int, loss: Loss

@@ -37,6 +37,7 @@ from ldpsim.curator.methods.parameters import FRACTION, between, parameter
 from ldpsim.curator.own_noise import GAUSSIAN, OwnNoise
 from ldpsim.curator.owner.privacy.account import small_delta
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee
+from ldpsim.curator.privacy.honest import REASON, HonestContributors
 from ldpsim.curator.privacy.level import VOLUNTEERS, Level
 from ldpsim.curator.privacy.levels import by_attribute
 from ldpsim.curator.reports.reports import Reports
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
 _CHANGED = {"bit_feature": "feature", "vector": "features", "label": "label"}  # of a person, by level
-FEWER = (0.1, 0.3, 0.5)  # shares of the h people who drop out, or collude
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,25 +150,18 @@ class SecureSum(LocalMethod):
         rounds = collections * max(1, len(shares))
         share = min(shares, key=lambda each: each.sum_deviation(each.honest) / each.shift())
         at = epsilons(share, rounds=rounds)
-        figures = {"honest": share.honest, **{f"fewer_{100 * less:.0f}": at[less] for less in FEWER}}
-        reason = (
-            "to the curator, who sees the sum alone, if {honest} or more people contribute and do not collude; with "
-            "10, 30 and 50 % fewer: {fewer_10}, {fewer_30} and {fewer_50}; the party that adds sees every contribution "
-            "in clear"
-        )
-        record = Level("bounded", at[0.0], share.delta, kind="bound", counted=("features", "label"),
-                       not_counted=(VOLUNTEERS,), reason=reason, figures=figures)  # fmt: skip
+        record = Level("bounded", at.epsilon, share.delta, kind="bound", counted=("features", "label"),
+                       not_counted=(VOLUNTEERS,), reason=REASON + "in clear", figures=at.figures)  # fmt: skip
         levels = by_attribute(
             {"adjacency": Level("not asked"), "features": record, "label": record}, several=record,
             owned=Level("not asked", reason="nobody's raw data reach the curator"),
         )  # fmt: skip
         for level, changed in _CHANGED.items():
-            value = epsilons(share, changed, rounds=rounds)[0.0]
+            value = epsilons(share, changed, rounds=rounds).epsilon
             levels[level] = Level("bounded", value, share.delta, kind="bound", not_counted=(VOLUNTEERS,))
         reasons = (
             "a person's features and label are replaced by other ones, or by none; her noise stays in the sum",
-            f"epsilon is that of {share.honest:,} honest contributors; with 10, 30 and 50 % fewer it is "
-            + ", ".join(shown_loss(at[less]) for less in FEWER),
+            at.sentence,
             "the party that adds is trusted: it sees every contribution, and a device's ledger has it as in clear",
             "figures are those of Gaussian noise in real numbers; shares are rounded to a grid, and their sum is not "
             "exactly Gaussian",
@@ -204,18 +197,17 @@ class SecureSum(LocalMethod):
         return Question(Query(collection, ((Ask("features", (share,)),),)), split.ordinary, part=part)
 
 
-def epsilons(share: SumShare, changed: str = "record", *, rounds: int = 1) -> dict[float, float]:
-    """Return the epsilon of a sum by the share of the h honest contributors who are missing: none, 10, 30 and 50 %.
+def epsilons(share: SumShare, changed: str = "record", *, rounds: int = 1) -> HonestContributors:
+    """Return the epsilon of a sum by the number of honest contributors.
 
     Args:
         share: The mechanism of a share.
         changed: What of a person changes (``SumShare.distances``).
         rounds: Number of sums, each under fresh noise.
     """
-    left = {less: max(1, math.floor(share.honest * (1 - less) + 1e-9)) for less in (0.0, *FEWER)}
 
     def epsilon(honest: int) -> float:
         scale = share.sum_deviation(honest) / share.shift(changed)
         return OwnNoise(distribution=GAUSSIAN, scale=scale, rounds=rounds).epsilon(share.delta)
 
-    return {less: epsilon(number) for less, number in left.items()}
+    return HonestContributors.of(share.honest, epsilon)

@@ -59,6 +59,7 @@ from ldpsim.strategies.runs.kind import (
     without_noise,
     work_of_others,
 )
+from ldpsim.strategies.runs.kinds.from_volunteers import StartFromVolunteers
 from ldpsim.strategies.runs.kinds.network import (
     TwoLayers,
     class_scores,
@@ -83,12 +84,12 @@ def released_by_all(setup: Setup, split: Split) -> Trained | None:
         return None
     # The more people train, the better the noise on a trained model hides each of them.
     answers = TrainingAnswers(np.full(len(setup.population), method.answers), UNPROTECTED, complete=True)
-    return Trained(len(split.train), method.rounds, answers)
+    return Trained(len(method.learners(split)), method.rounds, answers)
 
 
 def plan_of_devices(setup: Setup, plan: RepeatPlan) -> RepeatPlan:
     """Return the plan of rounds in which the devices of the people train; their policy allows all answers."""
-    task, answers = task_of(setup, "policy"), cast(Federated, setup.method).answers
+    task, answers = task_of(setup, "policy", plan.split), cast(Federated, setup.method).answers
     policy = policy_for_training(task, setup.facts, answers=answers, caps=setup.options.caps)
     return replace(plan, policy=policy, released=released_by_all(setup, plan.split))
 
@@ -120,7 +121,9 @@ def guarantee(setup: Setup, released: Sequence[Any]) -> Guarantee:
         )
         for people in sorted({one.people for one in trained})
     ]  # fmt: skip
-    worst = max(each, key=lambda guarantee: guarantee.holds["central_node"].value or 0.0).over(times)
+    worst = max(
+        each, key=lambda one: one.holds["central_node"].value or one.holds["user"].value or 0.0
+    ).over(times)  # fmt: skip
     if all(one.certain for one in trained):
         return worst
     unbounded = Level("unprotected", reason="a ledger could not be read whole, or holds an answer without noise")
@@ -153,14 +156,16 @@ def train_devices(repeat: Repeat, collected: Collected) -> Outcome:
     """
     setup, state = repeat.setup, repeat.state
     assert state is not None
-    task = task_of(setup, repeat.collection)
+    task = task_of(setup, repeat.collection, repeat.split)
+    start = StartFromVolunteers.of(repeat, task) if cast(Federated, setup.method).starts_from_volunteers else None
     before = read_ledgers(state, repeat.collection)[1].total if repeat.resumed else 0
     state.close()  # the rounds open the ledgers in processes of their own
     file = checkpoint_of(repeat)
     started = time.perf_counter()
     try:
         with open_grid(repeat) as devices, seeded(repeat.seeds.training), watched(repeat.watch):
-            training = Training(repeat, task, devices.grid, file, before)
+            given = {} if start is None else {"initial": start.weights, "loss": start.loss}
+            training = Training(repeat, task, devices.grid, file, before, **given)
             weights = training.run()
     except Refused:
         if not before:  # nobody answered: there is no collection to continue
@@ -177,7 +182,10 @@ def train_devices(repeat: Repeat, collected: Collected) -> Outcome:
         "answers_per_device": {"max": answers.most, "mean": answers.total / max(len(tally.recipients), 1)},
         "answers_lost": max(answers.total - tally.heard, 0),
     }
-    scores = scores_of_task(weights, task, setup.population)
+    if start is None:
+        scores = scores_of_task(weights, task, setup.population)
+    else:
+        scores = start.scores_on_devices(weights)
     return outcome_of(
         repeat, released, training.exchange_seconds, seconds - training.exchange_seconds,
         predictions=scores.argmax(axis=1),
@@ -259,7 +267,7 @@ def train_silos(repeat: Repeat, collected: Collected) -> Outcome:
 def train_alone(repeat: Repeat, collected: Collected) -> Outcome:
     """Train every device's network and score it."""
     setup, split, population = repeat.setup, repeat.split, repeat.setup.population
-    task = task_of(setup, "isolate")
+    task = task_of(setup, "isolate", split)
     started = time.perf_counter()
     inputs = scaled_features(population, task.scaling)
     weights = task.shape.initial(repeat.seeds.training)
@@ -289,10 +297,12 @@ def _mean(scores: Iterable[Mapping[str, float | None]]) -> dict[str, float | Non
     return {name: float(np.mean(each)) if each else None for name, each in figures.items()}
 
 
-def task_of(setup: Setup, collection: str) -> Task:
+def task_of(setup: Setup, collection: str, split: Split) -> Task:
     """Return the task of a federated method's devices."""
     method = cast(Federated, setup.method)
-    return method.task(collection, setup.facts, setup.settings.training, setup.budget)
+    return method.task(
+        collection, setup.facts, setup.settings.training, setup.budget, len(method.learners(split))
+    )  # fmt: skip
 
 
 def checkpoint_of(repeat: Repeat, *more: str) -> CheckpointFile:

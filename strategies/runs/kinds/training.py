@@ -20,6 +20,7 @@ from flwr.serverapp import Grid
 
 from ldpsim.curator.draws import derive, private_generator
 from ldpsim.curator.methods.federated.federated import Federated
+from ldpsim.devices.federated.update_adder import UpdateAdder
 from ldpsim.devices.federated.wire import weights_record
 from ldpsim.devices.network import FloatArray
 from ldpsim.devices.training_task import Task
@@ -64,9 +65,10 @@ class Training:
         before: Number of answers in this collection before this start, by the devices' ledgers; None of silos, which
             have none.
         nodes: All parties, by number plus 1; None: the devices of everybody.
-        learners: Those of them that train; None: the devices of the training people.
-        loss: Loss of the weights after a round, which decides those that are kept, beside the method's ``patience``;
-            None: nothing is computed.
+        learners: Those of them that train; None: the devices of the people who train.
+        initial: (size,): weights before the first round; None: random ones.
+        loss: Loss of the first weights and of those after a round, which decides those that are kept, beside the
+            method's ``patience``; None: devices evaluate, or the last ones are kept.
 
     Raises:
         ValueError: for a dp-fedavg whose devices answered before and that has no checkpoint.
@@ -75,14 +77,15 @@ class Training:
     def __init__(
         self, repeat: Repeat, task: Task, inner: Grid, file: CheckpointFile, before: int | None, *,
         nodes: Sequence[int] | None = None, learners: Sequence[int] | None = None,
-        loss: Callable[[FloatArray], float] | None = None,
+        initial: FloatArray | None = None, loss: Callable[[FloatArray], float] | None = None,
     ) -> None:  # fmt: skip
         setup, method = repeat.setup, cast(Federated, repeat.setup.method)
         self.setup, self.method, self.task, self.tell, self.file = setup, method, task, repeat.tell, file
-        self.loss = loss
         self.split, self.seeds, self.before, self.people = repeat.split, repeat.seeds, before, len(setup.population)
         self.nodes = list(range(1, self.people + 1)) if nodes is None else nodes
-        self.learners = (repeat.split.train + 1).tolist() if learners is None else learners
+        people = method.learners(repeat.split)
+        self.learners, self.trained_on = (people + 1).tolist() if learners is None else learners, len(people)
+        self.initial, self.loss = initial, loss
         kept = file.load(task.shape.size)
         self.resumed = kept is not None
         self.start = self._start(kept)
@@ -93,12 +96,21 @@ class Training:
         silent = frozenset[int]() if task.of_silos else frozenset(device + 1 for device in repeat.plan.silent)
         self.grid = TrainingGrid(
             inner, train=self.sample, evaluate=self._judges, dropping=method.dropping, seed=repeat.seeds.split,
-            silent=silent, replies=Replies(task, self.people),
+            silent=silent, replies=Replies(task, self.people), adder=self._adder(),
         )  # fmt: skip
+
+    def _adder(self) -> UpdateAdder | None:
+        """Return the party that adds, where it is trusted in place of the server."""
+        if self.method.effective_spec().trusted != "sum":
+            return None
+        assert self.task.noise is not None
+        return UpdateAdder(self.task.noise.clip, self.method.least_honest(len(self.learners)))
 
     def _start(self, kept: TrainingState | None) -> TrainingState:
         """Return the state of the checkpoint, or a new one."""
-        start = kept or TrainingState(self.task.shape.initial(self.seeds.training))
+        start = kept or TrainingState(
+            self.task.shape.initial(self.seeds.training) if self.initial is None else self.initial
+        )
         if kept is not None:
             log.info("going on after round %d of %d", start.done, self.method.rounds)
         if self.before is None:
@@ -125,7 +137,7 @@ class Training:
 
     def sample(self, number: int) -> Sequence[int]:
         """Return the parties that train in a round: drawn without replacement, or in turns."""
-        if self.method.spec.takes_turns:
+        if self.method.effective_spec().takes_turns:
             turns = round(1 / self.method.fraction)
             order = np.random.default_rng(self.seeds.training).permutation(self.learners)
             return sorted(order[(number - 1) % turns :: turns].tolist())
@@ -163,16 +175,9 @@ class Training:
             self.tell("rounds", number / self.method.rounds)
 
         return run_rounds(
-            strategy,
-            self.grid,
-            start,
-            self.task.to_bytes(),
-            rounds=self.method.rounds,
-            file=self.file,
-            after=after,
-            loss=self.loss,
-            patience=getattr(self.method, "patience", 0),
-        )
+            strategy, self.grid, start, self.task.to_bytes(), rounds=self.method.rounds, file=self.file, after=after,
+            loss=self.loss, patience=getattr(self.method, "patience", 0),
+        )  # fmt: skip
 
     def _check(self) -> None:
         """Raise Refused if all devices refuse; a round without answers is only a lost round."""
@@ -200,14 +205,14 @@ class Training:
                 raise self._refused()
             raise RunFailed(f"none of {len(tally.recipients):,} devices answered in {self.method.rounds} rounds")
         certain = self.task.noise is None or (answers.complete and math.isfinite(answers.loss.vector))
-        return Trained(len(self.split.train), tally.rounds_answered + self.start.again, answers, certain)
+        return Trained(self.trained_on, tally.rounds_answered + self.start.again, answers, certain)
 
     def section(self) -> dict[str, Any]:
         """Return the part ``federated`` of a result; ``failed`` has what was wrong with a party's reply."""
         tally = self.grid.tally
         failed = {str(node - 1): tally.failed[node] for node in sorted(tally.failed)}
         return {
-            "rounds": self.method.rounds, "rounds_answered": tally.rounds_answered, "trained_on": len(self.split.train),
+            "rounds": self.method.rounds, "rounds_answered": tally.rounds_answered, "trained_on": self.trained_on,
             "checkpoint": self.start.done, "begun_again": self.start.again, **self.notes,
             **({"failed": failed} if failed else {}),
         }  # fmt: skip

@@ -96,8 +96,8 @@ def test_fedgcn_in_one_step_is_the_gcns_own_gradient(tmp_path: Path) -> None:
 
     setup = prepare(dataclasses.replace(options, out=None))
     people, seeds = setup.population, options.seeds_of(0)
-    task = task_of(setup, "x")
-    train = make_split("random", people, seeds.split).train
+    split = make_split("random", people, seeds.split)
+    task, train = task_of(setup, "x", split), split.train
     both = np.concatenate([people.edges, people.edges[::-1]], axis=1)
     spread = torch.tensor(gcn_matrix(adjacency_matrix(len(people), both)).toarray(), dtype=torch.float64)
     inputs = torch.tensor(scaled_features(people, task.scaling).toarray(), dtype=torch.float64)

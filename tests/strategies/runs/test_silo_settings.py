@@ -20,7 +20,7 @@ from tests.strategies.rounds.test_flower_rounds import START, TASK, Counting
 
 
 def after_rounds(losses: list[float], patience: int, strategy: FedAvg | None = None, **more: Any) -> FloatArray:
-    """Return the weights of rounds that each add 1 to what the server sent, judged by the losses in turn."""
+    """Return the weights of rounds that each add 1; the losses are of the first weights, then after each round."""
     grid, left = TrainingGrid(Counting(), train=lambda number: [1]), iter(losses)
     state = more.pop("state", None) or TrainingState(START)
     return run_rounds(strategy or FedAvg(**EVERYBODY), grid, state, TASK, rounds=6, patience=patience,
@@ -30,11 +30,11 @@ def after_rounds(losses: list[float], patience: int, strategy: FedAvg | None = N
 def test_the_weights_with_the_smallest_loss_are_kept_and_the_rounds_end_early() -> None:
     told: list[int] = []
     # The loss after round 4 is above the mean of rounds 2 and 3; the fifth round is not asked.
-    found = after_rounds([4.0, 2.0, 3.0, 2.6], 2, after=lambda number, weights: told.append(number))
+    found = after_rounds([5.0, 4.0, 2.0, 3.0, 2.6], 2, after=lambda number, weights: told.append(number))
     assert found.tolist() == [2.0, 2.0] and told == [0, 1, 2, 3, 4]
     # 2.4 is below that mean, though above the smallest loss.
-    assert after_rounds([4.0, 2.0, 3.0, 2.4, 1.0, 1.5], 2).tolist() == [5.0, 5.0]
-    assert after_rounds([4.0, 2.0, 3.0, 9.0, 9.5, 9.9], 0).tolist() == [2.0, 2.0]  # no early end
+    assert after_rounds([5.0, 4.0, 2.0, 3.0, 2.4, 1.0, 1.5], 2).tolist() == [5.0, 5.0]
+    assert after_rounds([5.0, 4.0, 2.0, 3.0, 9.0, 9.5, 9.9], 0).tolist() == [2.0, 2.0]  # no early end
 
 
 def test_a_killed_training_knows_its_losses(tmp_path: Path) -> None:
@@ -43,10 +43,10 @@ def test_a_killed_training_knows_its_losses(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        after_rounds([4.0, 2.0, 3.0], 2, file=CheckpointFile(tmp_path, 0, ("a",)), after=killed)
+        after_rounds([5.0, 4.0, 2.0, 3.0], 2, file=CheckpointFile(tmp_path, 0, ("a",)), after=killed)
     file = CheckpointFile(tmp_path, 0, ("a",))
     kept = file.load(2)
-    assert kept is not None and kept.losses == [4.0, 2.0, 3.0] and kept.done == 3
+    assert kept is not None and kept.losses == [5.0, 4.0, 2.0, 3.0] and kept.done == 3
     assert after_rounds([2.6], 2, file=file, state=kept).tolist() == [2.0, 2.0]  # a round more, then the early end
     ended = file.load(2)
     assert ended is not None and after_rounds([], 2, file=file, state=ended).tolist() == [2.0, 2.0]  # no round more

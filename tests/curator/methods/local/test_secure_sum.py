@@ -31,7 +31,7 @@ def test_epsilon_at_h_and_at_fewer() -> None:
     share = questions[1].query.plan[0][0].mechanisms[0]
     assert isinstance(share, SumShare) and share.honest == 18
     assert questions[1].devices is not None and questions[1].devices.tolist() == list(range(6, 30))
-    found = epsilons(share)
+    found = epsilons(share).at
     sigma = gaussian.calibrate(2.0, 1e-3, shift=1.0)
     for less, left in {0.0: 18, 0.1: 16, 0.3: 12, 0.5: 9}.items():
         expected = gaussian.epsilon_of(1e-3, shift=1.0, sigma=sigma * math.sqrt(left / 18))

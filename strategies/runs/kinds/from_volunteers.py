@@ -1,0 +1,125 @@
+"""A training in rounds that starts from volunteers, whose labels and features are public; nobody is asked for them.
+
+- The first weights are those of the same network, trained on the volunteers who train; the others choose the epoch.
+- The volunteers who validate choose the round that is kept, the first weights among them: the models are private, so
+  this costs no loss.
+- A device evaluates two models on its own features: the kept network, and the linear model of the volunteers. Their
+  exponents have the smallest negative log-likelihood of the validating volunteers' labels. It knows the volunteers
+  among its friends, by the rule of every device model (:mod:`ldpsim.devices.prediction`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.special import log_softmax
+
+from ldpsim.curator.device_model import DeviceModelInputs, labelled_shares
+from ldpsim.curator.friend_affinity import FriendAffinity
+from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.pool import OpinionPool, fit_pool
+from ldpsim.curator.learning.training import TrainingSettings, train
+from ldpsim.curator.nulls.inputs import NullInputs, known_from_graph
+from ldpsim.curator.votes.volunteer_knowledge import ASSUMED
+from ldpsim.devices.array_types import DoubleArray, IntArray
+from ldpsim.devices.data.population import records_of
+from ldpsim.devices.mechanisms.feature_model import UNIT
+from ldpsim.devices.network import FloatArray
+from ldpsim.devices.prediction import DeviceModel
+from ldpsim.devices.training_task import Task
+from ldpsim.strategies.people.owner_graphs import own
+from ldpsim.strategies.runs.kinds.network import class_scores, scaled_features
+from ldpsim.strategies.runs.repeat import Repeat
+
+_PRIOR = {"volunteers": 1.0, "network": 0.0}  # exponents before a label is seen
+
+
+@dataclass(frozen=True, eq=False)
+class StartFromVolunteers:
+    """What volunteers give to a training in rounds.
+
+    Args:
+        repeat: The repeat.
+        task: The task of the devices.
+        weights: (size,): weights of the network of volunteers.
+        evidence: Labels and features of the volunteers, and of nobody else.
+        model: The device model of volunteers alone.
+        left_out: float64 (volunteers, classes): ln-probabilities of each one's class, by fits without the own label.
+    """
+
+    repeat: Repeat
+    task: Task
+    weights: FloatArray = field(repr=False)
+    evidence: NullInputs = field(repr=False)
+    model: DeviceModel = field(repr=False)
+    left_out: DoubleArray = field(repr=False)
+
+    @staticmethod
+    def of(repeat: Repeat, task: Task) -> StartFromVolunteers:
+        """Train the network of the volunteers."""
+        setup, split = repeat.setup, repeat.split
+        owned = own(setup.population, split, trust="none")
+        evidence = replace(known_from_graph(owned, ("features", "label")), volunteered=True)
+        shares = labelled_shares(evidence)
+        friends = FriendAffinity.of_homophily(ASSUMED, shares, "assumed")
+        inputs = DeviceModelInputs(evidence, setup.facts, shares, friends, friends)
+        model, linear = inputs.build_without_reports(), inputs.features
+        assert model is not None and linear is not None
+        volunteers = split.labelled
+        rows = scaled_features(setup.population, task.scaling)[volunteers]
+        places = (np.searchsorted(volunteers, part) for part in (split.train, split.val))
+        graph = Graph(rows, np.zeros((2, 0), np.int64), None, evidence.labels.labels[volunteers], *places, {})
+        # Without an edge a GCN is the perceptron of the devices, with the same four arrays.
+        settings = TrainingSettings(gnn="gcn", hidden=task.hidden, gnn_dropout=0.5, selection="loss")
+        trained = train(graph, settings=settings, classes=task.classes, seed=repeat.seeds.training, device="cpu")
+        names = ("weight1", "bias1", "weight2", "bias2")
+        flat = torch.cat([getattr(trained.model, name).detach().ravel() for name in names])
+        return StartFromVolunteers(
+            repeat, task, flat.numpy().astype(np.float32), evidence, model, linear.log_probability
+        )
+
+    def loss(self, weights: FloatArray) -> float:
+        """Return the mean negative log-likelihood of the validating volunteers' labels on their devices, in nats."""
+        people = self.repeat.split.val
+        said = log_softmax(self._pool(self._network_scores(weights, people), people).log_probability, axis=1)
+        return -float(said[np.arange(len(people)), self.evidence.labels.labels[people]].mean())
+
+    def scores_on_devices(self, weights: FloatArray) -> DoubleArray:
+        """float64 (n, classes): the score of each class on everybody's device, in nats, with the kept network."""
+        facts = self.repeat.setup.facts
+        everybody, people = records_of(self.repeat.setup.population, range(facts.n)), np.arange(facts.n)
+        by_list = (self.model.scores(everybody, people) - self._alone) / UNIT
+        return np.asarray(self._pool(self._network_scores(weights, people), people).log_probability + by_list)
+
+    @cached_property
+    def _inputs(self) -> Any:
+        return scaled_features(self.repeat.setup.population, self.task.scaling)
+
+    @cached_property
+    def _alone(self) -> IntArray:
+        """int64 (n, classes): scores by the volunteers' model of features, in units."""
+        people = np.arange(self.repeat.setup.facts.n)
+        return self.model.scores(records_of(self.repeat.setup.population, people.tolist()), people, lists=False)
+
+    @cached_property
+    def _by_volunteers(self) -> DoubleArray:
+        """float64 (n, classes): ln-probabilities by the same model; of volunteers by a fit without the own label."""
+        rows = log_softmax(self._alone / UNIT, axis=1)
+        rows[self.repeat.split.labelled] = self.left_out
+        return np.asarray(rows)
+
+    def _network_scores(self, weights: FloatArray, people: IntArray) -> DoubleArray:
+        parts = self.task.shape.parts(weights)
+        scores = class_scores(parts, "own", self._inputs[people], self.repeat.setup.population)
+        return np.asarray(log_softmax(np.asarray(scores, np.float64), axis=1))
+
+    def _pool(self, network: DoubleArray, people: IntArray) -> OpinionPool:
+        """Return the pool of both models about these people, fitted to the validating volunteers among them."""
+        labels = self.evidence.labels.of(people)
+        judges = np.flatnonzero(np.isin(people, self.repeat.split.val))
+        parts = {"volunteers": self._by_volunteers[people], "network": network}
+        return fit_pool(parts, labels, judges, prior=_PRIOR)
