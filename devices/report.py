@@ -58,10 +58,12 @@ def unpack_parts(data: bytes) -> tuple[bytes, ...]:
 
 
 def most_bytes(query: Query) -> int:
-    """Return an upper bound of the bytes of a report to a query, from the sizes that its mechanisms name."""
-    values = [value for ask in query.asks for mechanism in ask.mechanisms for value in mechanism.parameters().values()]
+    """Return an upper bound of the bytes of a report to a query, from the sizes and widths that its mechanisms name."""
+    mechanisms = [mechanism for ask in query.asks for mechanism in ask.mechanisms]
+    values = [value for mechanism in mechanisms for value in mechanism.parameters().values()]
     sizes = [len(value) if isinstance(value, tuple | list) else value for value in values]
-    return _FRAME_BYTES + _VALUE_BYTES * sum(size for size in sizes if type(size) is int and 0 < size <= LARGEST_SIZE)
+    numbers = sum(size for size in sizes if type(size) is int and 0 < size <= LARGEST_SIZE)
+    return _FRAME_BYTES + _VALUE_BYTES * max(numbers, sum(mechanism.width for mechanism in mechanisms))
 
 
 def unpack_report(data: bytes, query: Query) -> dict[str, tuple[bytes, ...]]:

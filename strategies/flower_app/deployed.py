@@ -333,8 +333,11 @@ def _options_of(config: Mapping[str, Any], public: PublicFile) -> RunOptions:
         spec = declared(RunOptions)[name]
         if name in values and spec.is_given(value := values[name]):
             raise ValueError(f"{spec.words(value)}: a deployment does not read it; its people are those of the facts")
-    if (kind := config.get(declared(RunOptions)["friends_tell"].key) or NOTHING) != NOTHING:
-        raise ValueError(f"--friends-tell {kind}: simulated only, as nothing carries messages between real devices yet")
+    for spec in map(declared(RunOptions).__getitem__, ("friends_tell", "friends_share")):
+        if (value := config.get(spec.key) or NOTHING) != NOTHING:
+            raise ValueError(
+                f"{spec.words(value)}: simulated only, as nothing carries messages between real devices yet"
+            )
     unknown = dict.fromkeys(("reference", "nulls", "groups"), False)
     return RunOptions(**{**values, **_labels_of(public), **unknown})
 

@@ -25,7 +25,7 @@ from ldpsim.strategies.setup.run_setup import RepeatPlan, Setup
 
 # What a repeat stands for: one more collection of the same people, or another one that nobody will make.
 AGAIN, INSTEAD = "again", "instead"
-_SIMULATED = ("dataset", "split", "clients", "friends_tell")  # options that a deployment does not read
+_SIMULATED = ("dataset", "split", "clients", "friends_tell", "friends_share")  # options that a deployment does not read
 PHASES = ("collect", "reconstruct", "train")  # of the duration of a repeat
 
 

@@ -30,8 +30,8 @@ from ldpsim.curator.linear.processor import trainings_at_once
 from ldpsim.curator.methods import BUILT_IN
 from ldpsim.curator.nulls.models import chance, features_alone, graph_alone, graph_learned
 from ldpsim.curator.steps import on_progress
+from ldpsim.devices.array_types import BoolArray, IntArray
 from ldpsim.devices.data.population import records_of
-from ldpsim.devices.facts import IntArray
 from ldpsim.devices.friends.told_guesses import scores_with_told
 from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies.engines.pool import available_cores
@@ -231,14 +231,14 @@ def scores_with_friends(
 ) -> tuple[Score | None, Score | None]:
     """Return the scores of the test people's devices whose friends tell, with the device model and without reports.
 
-    Everybody tells but the people whose label is in clear. With ``--friends-tell label`` all but the test people know
-    their label; the labels of test people are not read.
+    A share of the people tell (``--friends-share``), but nobody whose label is in clear. With ``--friends-tell label``
+    all but the test people know their label; the labels of test people are not read.
     """
     people, split, kind = repeat.setup.population, repeat.split, repeat.setup.options.friends_tell
     if device_models is None or kind == NOTHING or not len(split.test):
         return None, None
     everybody = records_of(people, range(len(people)))
-    tells, knowing = np.ones(len(people), np.bool_), np.ones(len(people), np.bool_)
+    tells, knowing = _willing(repeat), np.ones(len(people), np.bool_)
     knowing[split.test] = False
     if repeat.setup.budget.volunteers or (repeat.knowledge.labels >= 0).any():
         tells[split.labelled] = False
@@ -250,6 +250,13 @@ def scores_with_friends(
 
     published, alone = device_models
     return of(published), None if alone is None else of(alone)
+
+
+def _willing(repeat: Repeat) -> BoolArray:
+    """Return who tells, bool (n,): the first people of one order, so that a larger share has all of a smaller one."""
+    seeds, n = repeat.seeds, len(repeat.setup.population)
+    order = np.random.default_rng(_derived("friends who tell", seeds.population, seeds.split)).permutation(n)
+    return np.asarray(order < round(repeat.setup.options.friends_share * n))
 
 
 def _score_on_devices(repeat: Repeat, scores: IntArray) -> Score:

@@ -130,6 +130,10 @@ def _friends_tell(run: RunOptions, method: Method) -> str:
     return "" if predict else f"{method.spec.name} publishes no device model"
 
 
+def _friends_share(run: RunOptions, method: Method) -> str:
+    return "nobody tells friends anything" if run.friends_tell == NOTHING else _friends_tell(run, method)
+
+
 def _false_alarm(run: RunOptions, method: Method) -> str:
     return "" if run.defence != "none" else "there is no --defence"
 
@@ -282,6 +286,10 @@ class RunOptions:
     friends_tell: str = option(
         GUESS, "To friends: guess, features, label, nothing", DEVICES, "WHAT", no_effect=(NOTHING,),
         values=TOLD, label="friends tell", unread=_friends_tell,
+    )  # fmt: skip
+    friends_share: float = option(
+        1.0, "Share of the people who tell friends", DEVICES, "R", allows=lambda share: 0 < share <= 1,
+        must="must be above 0 and at most 1", label="share who tell", unread=_friends_share,
     )  # fmt: skip
     defence: str = option("none", "Check of reports: none, all, duplicates, ...", MODEL, "NAME", several=True)
     false_alarm: float = option(

@@ -356,13 +356,15 @@ def test_a_curator_enrols_nobody_who_lives_elsewhere(
     assert not (tmp_path / "empty").exists() and not (tmp_path / "flwr").exists()
 
 
-@pytest.mark.parametrize("kind", ["guess", "features", "label"])
+@pytest.mark.parametrize(
+    ("key", "value"), [*(("friends-tell", kind) for kind in ("guess", "features", "label")), ("friends-share", 0.5)]
+)
 def test_what_friends_tell_is_refused_in_a_deployment(
-    tmp_path: Path, enrolled: Enrolled, facts: Path, kind: str
+    tmp_path: Path, enrolled: Enrolled, facts: Path, key: str, value: str | float
 ) -> None:
     """In one line, before a node is asked; without the key nobody tells, and the record says nothing of it."""
-    settings = {"facts": facts.read_text(), "friends-tell": kind}
-    with pytest.raises(ValueError, match=f"--friends-tell {kind}: simulated only") as caught:
+    settings = {"facts": facts.read_text(), key: value}
+    with pytest.raises(ValueError, match=f"--{key} {value}: simulated only") as caught:
         run_on_grid(LocalGrid(enrolled().folder, 40), context(**settings))
     assert "\n" not in str(caught.value) and not (tmp_path / "flwr").exists()
 

@@ -357,6 +357,25 @@ def test_no_label_of_a_test_person_is_told(given: dict[str, Any], kind: str, mon
         assert same is (kind != "label" or not (knowing & tells).any())
 
 
+def test_a_larger_share_of_people_who_tell_has_all_of_a_smaller_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 200 people 20, 100 or all are willing, whatever their data are; those whose label is in clear never tell."""
+    heard: list[np.ndarray] = []
+    compute = module.scores_with_told
+
+    def noted(model: Any, everybody: Any, devices: Any, tells: Any, **more: Any) -> Any:
+        heard.append(tells)
+        return compute(model, everybody, devices, tells, **more)
+
+    monkeypatch.setattr(module, "scores_with_told", noted)
+    run = RunOptions(method="vote", clients=200, volunteers=0.2, reference=False, nulls=False, out=None, device="cpu")
+    accuracy = {share: simulate(replace(run, friends_share=share)).record["accuracy"] for share in (0.1, 0.5, 1.0)}
+    few, half, everybody = heard[0], heard[2], heard[4]
+    assert everybody.sum() == 160 and not (few & ~half).any() and not (half & ~everybody).any()
+    assert 5 <= few.sum() <= 20 and 60 <= half.sum() <= 100
+    assert len({each["device"] for each in accuracy.values()}) == 1  # the device without friends hears nobody
+    assert len({each["device_with_friends"] for each in accuracy.values()}) > 1
+
+
 # ---- each kind of run ----------------------------------------------------------------
 
 

@@ -120,3 +120,10 @@ def test_a_run_from_contributions_to_figures(tmp_path: Path) -> None:
     for other in ({"epsilon": 2.0}, {}):
         with pytest.raises(Refused, match="refused"):
             simulate(RunOptions(**{**RUN, **other}, out=None, state=tmp_path / "state", nulls=False))
+
+
+def test_a_share_of_many_features_and_classes_is_no_oversized_report() -> None:
+    """9,000 features times 12 classes: the size is that of their product, and neither number alone says so."""
+    record = simulate(RunOptions(**{**RUN, "clients": 40, "features": 9000, "classes": 12}, out=None, nulls=False,
+                                 reference=False)).record  # fmt: skip
+    assert record["devices"]["reported"] == record["devices"]["asked"] and record["accuracy"]["device"] is not None
