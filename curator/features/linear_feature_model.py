@@ -40,21 +40,21 @@ _FOLDS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class OwnModel:
-    """A model for everybody, and what it says of the volunteers.
+class FeatureModelFit:
+    """A model, and what it says of the people it was fitted to.
 
     Args:
         model: The model that is published.
         levels: Levels of a feature, 1 for words.
-        log_probability: float64 (m, classes): of each volunteer's class, by fits without the own label.
+        log_probability: float64 (m, classes): of the class of each of these people, by fits without the own label.
     """
 
     model: FeatureModel
     levels: int
     log_probability: DoubleArray = field(repr=False)
 
-    def with_shares(self, before: DoubleArray, after: DoubleArray) -> OwnModel:
-        """Return the model of people whose classes have other shares than those of the volunteers: Bayes' rule.
+    def with_shares(self, before: DoubleArray, after: DoubleArray) -> FeatureModelFit:
+        """Return the model for people whose classes have other shares than those of the fit: Bayes' rule.
 
         Args:
             before, after: float64 (classes,): the shares, above 0.
@@ -65,10 +65,10 @@ class OwnModel:
         scores = self.log_probability + change
         means = self.model.means + np.rint(UNIT * (change - change.mean())).astype(np.int64)
         means = np.clip(means, -LARGEST, LARGEST)
-        return OwnModel(FeatureModel(self.model.weights, means), self.levels, log_softmax(scores, axis=1))
+        return FeatureModelFit(FeatureModel(self.model.weights, means), self.levels, log_softmax(scores, axis=1))
 
 
-def own_model(features: Any, labels: LabelEvidence, facts: PublicFacts) -> OwnModel:
+def fit_feature_model(features: Any, labels: LabelEvidence, facts: PublicFacts) -> FeatureModelFit:
     """Fit the model.
 
     Args:
@@ -98,7 +98,9 @@ def own_model(features: Any, labels: LabelEvidence, facts: PublicFacts) -> OwnMo
         weights = weights + pool.exponents["bayes"] * of_bayes
     weights = weights * per_level[:, None]
     means = means - shift @ weights
-    return OwnModel(published(weights, means - means.mean()), 1 if words else MOST_LEVELS, pool.log_probability)
+    return FeatureModelFit(
+        whole_number_model(weights, means - means.mean()), 1 if words else MOST_LEVELS, pool.log_probability
+    )
 
 
 def model_for_accounts(columns: int, classes: int) -> FeatureModel:
@@ -134,7 +136,7 @@ def _left_out_bayes(rows: csr_array, labels: IntArray, classes: int) -> DoubleAr
     return scores
 
 
-def published(weights: DoubleArray, means: DoubleArray) -> FeatureModel:
+def whole_number_model(weights: DoubleArray, means: DoubleArray) -> FeatureModel:
     """Return the model in whole numbers; one that 32 bits do not hold is weakened until they do."""
     most = max(1.0, float(np.abs(weights).max(initial=0)), float(np.abs(means).max())) * UNIT
     whole = [np.rint(part * UNIT * min(1.0, LARGEST / most)).astype(np.int64) for part in (weights, means)]
