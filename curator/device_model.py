@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import softmax
 
-from ldpsim.curator.features.linear_feature_model import SCALE, FeatureModelFit, fit_feature_model, whole_number_model
+from ldpsim.curator.features.linear_feature_model import FeatureModelFit, fit_feature_model, whole_number_model
 from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
 from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.learning.pool import fit_pool
+from ldpsim.curator.learning.ridge import SCORE_SCALE
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.nulls.inputs import NullInputs, estimated, is_sampled, sampled_people, tell_features
 from ldpsim.curator.reports.labels import LabelEvidence
@@ -230,8 +231,8 @@ def _of_estimates(evidence: NullInputs, facts: PublicFacts) -> FeatureModelFit:
         people = evidence.labels.with_label(evidence.split.val)
         scores = fit.scores[people]
     labels = evidence.labels.of(people)
-    pool = fit_pool({"ridge": SCALE * scores}, labels, np.arange(len(people)), prior={"ridge": 1.0})
-    times = pool.exponents["ridge"] * SCALE
+    pool = fit_pool({"ridge": SCORE_SCALE * scores}, labels, np.arange(len(people)), prior={"ridge": 1.0})
+    times = pool.exponents["ridge"] * SCORE_SCALE
     model = whole_number_model(times * unit * weights, times * (means - means.mean()))
     return _with_prior(FeatureModelFit(model, MOST_LEVELS, pool.log_probability), labels)
 
