@@ -40,8 +40,8 @@ class Mechanism:
     :class:`~ldpsim.devices.mechanisms.sparse_batch.SparseBatch`; each class states the shape of one of them.
 
     A device calls :meth:`respond`: values, draw, encode, for many devices at once; one device is a batch of one. A
-    curator calls :meth:`decode` and :meth:`rows`, then :meth:`estimate`, :meth:`log_likelihood` and :meth:`loss`. A class
-    has ``name``, ``version``, ``reads``, :meth:`agrees_with`, :meth:`draw`, :meth:`encode`, :meth:`decode`,
+    curator calls :meth:`decode` and :meth:`rows`, then :meth:`estimate`, :meth:`log_likelihood` and :meth:`loss`. A
+    class has ``name``, ``version``, ``reads``, :meth:`agrees_with`, :meth:`draw`, :meth:`encode`, :meth:`decode`,
     :meth:`log_probability` and :meth:`loss_of`; all else has a default. These last two, :meth:`estimate` and
     :meth:`log_likelihood` take one value and one report, a row of what :meth:`values` and :meth:`decode` return.
     """
@@ -138,7 +138,7 @@ class Mechanism:
         raise NotImplementedError
 
     def log_likelihood(self, report: Any) -> FloatArray | None:
-        """Return what :meth:`log_probability` says of the value, given the report: the log-likelihood, up to a constant.
+        """Return the log-likelihood of the value given the report, by :meth:`log_probability`, up to a constant.
 
         About a label it is that of each category. About a list or features it is that of each entry, the others being
         equal: ln Pr[report | high] - ln Pr[report | low]. None for a mechanism whose reports say nothing about single
