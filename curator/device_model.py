@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import softmax
 
-from ldpsim.curator.features.linear_feature_model import SCALE, OwnModel, own_model, published
+from ldpsim.curator.features.linear_feature_model import FeatureModelFit, fit_feature_model, whole_number_model
 from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
 from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.learning.pool import fit_pool
+from ldpsim.curator.learning.ridge import SCORE_SCALE
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.nulls.inputs import NullInputs, estimated, is_sampled, sampled_people, tell_features
 from ldpsim.curator.reports.labels import LabelEvidence
@@ -88,7 +89,7 @@ class DeviceModelInputs:
         return _of_people(evidence, people, rows.rows(places) if isinstance(rows, Factored) else rows[places])
 
     @cached_property
-    def features(self) -> OwnModel | None:
+    def features(self) -> FeatureModelFit | None:
         """The model of features; None without any."""
         return model_of(self.sample, self.facts)
 
@@ -109,27 +110,27 @@ class DeviceModelInputs:
         else:
             rows = np.asarray(log_probability, np.float64)
             table = softmax(rows if calibrated else _tempered(rows, self.evidence), axis=1)
-        own = self.features
-        if own is not None and self.noisy_sum is not None:
+        fit = self.features
+        if fit is not None and self.noisy_sum is not None:
             people = self.evidence.labels.with_label(np.sort(self.evidence.split.labelled))
-            own = mixed_model(own, self.evidence.features[people], self.evidence.labels.of(people), self.noisy_sum)
-        if own is not None and self.evidence.volunteered:
-            own = own.with_shares(self._labelled_shares, self.shares)
-        return self._with_table(table, own, self.shares, self.friends)
+            fit = mixed_model(fit, self.evidence.features[people], self.evidence.labels.of(people), self.noisy_sum)
+        if fit is not None and self.evidence.volunteered:
+            fit = fit.with_shares(self._labelled_shares, self.shares)
+        return self._with_table(table, fit, self.shares, self.friends)
 
     def build_without_reports(self) -> DeviceModel | None:
         """Return the device model without reports; None where no label is in clear."""
         evidence, facts = self.evidence, self.facts
         if evidence.labels.soft is not None or not len(evidence.training_people):
             return None
-        own = None if "features" in evidence.reported else self.features
-        everybody = own is not None and not evidence.volunteered
+        fit = None if "features" in evidence.reported else self.features
+        everybody = fit is not None and not evidence.volunteered
         table = (
-            _feature_class_probabilities(own, evidence, facts)
-            if own and everybody
+            _feature_class_probabilities(fit, evidence, facts)
+            if fit and everybody
             else np.zeros((facts.n, facts.classes))
         )
-        return self._with_table(table, own, self._labelled_shares, self.public_friends)
+        return self._with_table(table, fit, self._labelled_shares, self.public_friends)
 
     @cached_property
     def _labelled_shares(self) -> DoubleArray:
@@ -137,7 +138,7 @@ class DeviceModelInputs:
         return labelled_shares(self.evidence)
 
     def _with_table(
-        self, table: DoubleArray, own: OwnModel | None, shares: DoubleArray, friends: FriendAffinity
+        self, table: DoubleArray, fit: FeatureModelFit | None, shares: DoubleArray, friends: FriendAffinity
     ) -> DeviceModel:
         labels, facts = self.evidence.labels, self.facts
         people = labels.with_label(np.sort(self.evidence.split.labelled))
@@ -146,11 +147,11 @@ class DeviceModelInputs:
         else:
             before = np.where(table[people].sum(axis=1, keepdims=True) > 0, table[people], shares)
             table[people] = before * labels.probabilities(people)
-        fields = {} if own is None else {"levels": own.levels, "low": facts.feature_low, "high": facts.feature_high}
+        fields = {} if fit is None else {"levels": fit.levels, "low": facts.feature_low, "high": facts.feature_high}
         scores = score_table(table, friends.matrix, shares)
         # Each device checks its friends' guesses against its own features, so a guess may count as of like friends.
         told = affinity(LIKE, shares) if friends.source == "assumed" else friends.matrix
-        model = None if own is None else own.model
+        model = None if fit is None else fit.model
         return DeviceModel.of(scores, shares, model, saturation=SATURATION, friends=told, **fields)
 
 
@@ -182,13 +183,13 @@ def device_model_inputs(reports: Reports, public: PublicKnowledge, evidence: Nul
         friends = FriendAffinity.of_homophily(knowledge.homophily, shares, source)
     elif friends.source == "assumed" and (homophily := homophily_of_votes(reports, public, shares)) is not None:
         friends = FriendAffinity.of_homophily(homophily, shares, "votes of labelled people")
-    own, noisy = None, NoisySum.of(reports)
+    sampled, noisy = None, NoisySum.of(reports)
     if noisy is not None:
         shares = noisy.shares
         friends = FriendAffinity.of_homophily(friends.homophily, shares, friends.source)
     if is_sampled(public.split) and tell_features(reports, public):
-        own = reports.of_people(sampled_people(evidence), "features")
-    return DeviceModelInputs(evidence, public.facts, shares, friends, public_friends, own, noisy)
+        sampled = reports.of_people(sampled_people(evidence), "features")
+    return DeviceModelInputs(evidence, public.facts, shares, friends, public_friends, sampled, noisy)
 
 
 def _of_people(evidence: NullInputs, people: IntArray, features: Any) -> NullInputs:
@@ -197,7 +198,7 @@ def _of_people(evidence: NullInputs, people: IntArray, features: Any) -> NullInp
     return replace(evidence, labels=evidence.labels.of(people), split=Split(train, val, train[:0]), features=features)
 
 
-def model_of(evidence: NullInputs, facts: PublicFacts) -> OwnModel | None:
+def model_of(evidence: NullInputs, facts: PublicFacts) -> FeatureModelFit | None:
     """Return the model of features; None without features, or labels, that the curator has."""
     known = evidence.features is not None and facts.d and evidence.features.shape[1] == facts.d
     if not known or not len(evidence.training_people):
@@ -206,10 +207,10 @@ def model_of(evidence: NullInputs, facts: PublicFacts) -> OwnModel | None:
         return _of_estimates(evidence, facts)
     people = evidence.labels.with_label(np.sort(evidence.split.labelled))
     labels = evidence.labels.of(people)
-    return _with_prior(own_model(evidence.features[people], labels, facts), labels)
+    return _with_prior(fit_feature_model(evidence.features[people], labels, facts), labels)
 
 
-def _of_estimates(evidence: NullInputs, facts: PublicFacts) -> OwnModel:
+def _of_estimates(evidence: NullInputs, facts: PublicFacts) -> FeatureModelFit:
     """Return the model whose weights are those of features alone; its exponents are fitted to validation labels.
 
     Rows of estimates have nearly one length, because most of it is noise. A device's own features have none.
@@ -230,31 +231,31 @@ def _of_estimates(evidence: NullInputs, facts: PublicFacts) -> OwnModel:
         people = evidence.labels.with_label(evidence.split.val)
         scores = fit.scores[people]
     labels = evidence.labels.of(people)
-    pool = fit_pool({"ridge": SCALE * scores}, labels, np.arange(len(people)), prior={"ridge": 1.0})
-    times = pool.exponents["ridge"] * SCALE
-    model = published(times * unit * weights, times * (means - means.mean()))
-    return _with_prior(OwnModel(model, MOST_LEVELS, pool.log_probability), labels)
+    pool = fit_pool({"ridge": SCORE_SCALE * scores}, labels, np.arange(len(people)), prior={"ridge": 1.0})
+    times = pool.exponents["ridge"] * SCORE_SCALE
+    model = whole_number_model(times * unit * weights, times * (means - means.mean()))
+    return _with_prior(FeatureModelFit(model, MOST_LEVELS, pool.log_probability), labels)
 
 
-def _with_prior(own: OwnModel, labels: LabelEvidence) -> OwnModel:
+def _with_prior(fit: FeatureModelFit, labels: LabelEvidence) -> FeatureModelFit:
     """Return the model with class shares in its means, as far as they say more of the labels than it does."""
     people = np.arange(len(labels.labels))
     prior = np.log(_counts(labels.estimates(people), labels.classes))
-    parts = {"model": own.log_probability, "prior": np.tile(prior, (len(people), 1))}
+    parts = {"model": fit.log_probability, "prior": np.tile(prior, (len(people), 1))}
     pool = fit_pool(parts, labels, people, prior={"model": 1.0, "prior": 0.0})
     a, b = pool.exponents["model"], pool.exponents["prior"]
-    model = published(a * own.model.weights / UNIT, (a * own.model.means / UNIT + b * (prior - prior.mean())))
-    return OwnModel(model, own.levels, pool.log_probability)
+    model = whole_number_model(a * fit.model.weights / UNIT, (a * fit.model.means / UNIT + b * (prior - prior.mean())))
+    return FeatureModelFit(model, fit.levels, pool.log_probability)
 
 
-def _feature_class_probabilities(own: OwnModel, evidence: NullInputs, facts: PublicFacts) -> DoubleArray:
+def _feature_class_probabilities(fit: FeatureModelFit, evidence: NullInputs, facts: PublicFacts) -> DoubleArray:
     """float64 (n, classes): distributions by features in clear."""
     scores = np.empty((facts.n, facts.classes))
     for start in range(0, facts.n, 1024):
         rows = evidence.features[start : start + 1024]
         dense = rows.toarray() if hasattr(rows, "toarray") else rows
-        levels = whole_features(dense, own.levels, facts.feature_low, facts.feature_high)
-        scores[start : start + 1024] = own.model.scores(levels, words=own.levels == 1) / UNIT
+        levels = whole_features(dense, fit.levels, facts.feature_low, facts.feature_high)
+        scores[start : start + 1024] = fit.model.scores(levels, words=fit.levels == 1) / UNIT
     return softmax(scores, axis=1)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.special import log_softmax
 
-from ldpsim.curator.features.linear_feature_model import OwnModel, published
+from ldpsim.curator.features.linear_feature_model import FeatureModelFit, whole_number_model
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
@@ -32,7 +32,7 @@ from ldpsim.devices.mechanisms.sum_share import CONSTANT, STEPS
 
 _LAMBDAS = (0.1, 1.0, 10.0, 100.0)
 _LEAST_SHARE = 1e-3
-_PRIOR = {"own": 1.0, "sum": 0.0}  # exponents before a label is seen
+_PRIOR = {"volunteers": 1.0, "sum": 0.0}  # exponents before a label is seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +73,11 @@ class NoisySum:
         return np.asarray(self.total[:-1] / (np.sqrt(1 - CONSTANT**2) * self.contributors))
 
 
-def mixed_model(own: OwnModel, features: Any, labels: LabelEvidence, noisy: NoisySum) -> OwnModel:
+def mixed_model(fit: FeatureModelFit, features: Any, labels: LabelEvidence, noisy: NoisySum) -> FeatureModelFit:
     """Return the model of volunteers mixed with that of the sum.
 
     Args:
-        own: The model of the volunteers.
+        fit: The model of the volunteers.
         features: (m, d): their features in clear, CSR or numpy.
         labels: Their labels.
         noisy: The sum.
@@ -86,25 +86,26 @@ def mixed_model(own: OwnModel, features: Any, labels: LabelEvidence, noisy: Nois
     rows = mechanism.rows_of(features.toarray() if issparse(features) else np.asarray(features))
     people, means, variances = np.arange(len(rows)), rows.mean(axis=0), rows.var(axis=0)
     each = noisy.covariances / noisy.shares
-    best: tuple[float, OwnModel] = (np.inf, own)
+    best: tuple[float, FeatureModelFit] = (np.inf, fit)
     for strength in _LAMBDAS:
         weights = each / (variances + strength * variances.mean() + 1e-12)[:, None]
         weights -= weights.mean(axis=1, keepdims=True)
         scores = (rows - means) @ weights
         size = float(scores.std()) or 1.0
-        pool = fit_pool({"own": own.log_probability, "sum": scores / size}, labels, people, prior=_PRIOR)
+        pool = fit_pool({"volunteers": fit.log_probability, "sum": scores / size}, labels, people, prior=_PRIOR)
         loss = -float(np.sum(labels.probabilities(people) * log_softmax(pool.log_probability, axis=1)))
         if loss < best[0]:
             added = pool.exponents["sum"] / size * weights
-            best = loss, _published(own, pool.exponents["own"], added, means, mechanism, pool.log_probability)
+            best = loss, _mixed(fit, pool.exponents["volunteers"], added, means, mechanism, pool.log_probability)
     return best[1]
 
 
-def _published(
-    own: OwnModel, exponent: float, weights: DoubleArray, means: DoubleArray, mechanism: SumShare, said: DoubleArray
-) -> OwnModel:
+def _mixed(
+    fit: FeatureModelFit, exponent: float, weights: DoubleArray, means: DoubleArray, mechanism: SumShare,
+    log_probability: DoubleArray,
+) -> FeatureModelFit:  # fmt: skip
     """Return both models as one, in the levels of features in which the volunteers' model reads them."""
     per_level = 1.0 if mechanism.words else 1.0 / (MOST_LEVELS * mechanism.radius)
-    constants = exponent * own.model.means / UNIT - means @ weights
-    both = exponent * own.model.weights / UNIT + per_level * weights
-    return OwnModel(published(both, constants - constants.mean()), own.levels, said)
+    constants = exponent * fit.model.means / UNIT - means @ weights
+    both = exponent * fit.model.weights / UNIT + per_level * weights
+    return FeatureModelFit(whole_number_model(both, constants - constants.mean()), fit.levels, log_probability)

@@ -6,7 +6,7 @@ T reports of one bit, report r of loss eps_r, add up to the log-odds
 
 and the sign is the maximum-likelihood guess; with equal budgets that is the majority. A label's guess is the category
 of the largest summed log-likelihood; with equal budgets, the plurality. A coin decides between equals: of k equals the
-right one counts 1/k. What one report says is known to its mechanism (``Mechanism.evidence``).
+right one counts 1/k. The log-likelihood of one report is known to its mechanism (``Mechanism.log_likelihood``).
 
 Exact rates of success, without a prior, of T independent reports: a bit whose reports are right with probability r is
 guessed by the majority,

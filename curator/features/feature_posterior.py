@@ -16,8 +16,13 @@ A ``perceptron`` joins this pool late. It has no row without the own label for t
 rows stay those of the pool without it.
 
 Bits of features are the words that a person has in text, and the columns in which it is above the mean in
-everything else. A reported label is learned from as it names classes, and the channel is inverted: naive Bayes gets
-unbiased weights, other scores become (score - lie) / (truth - lie) (:mod:`ldpsim.curator.reports.labels`).
+everything else. Of a reported label, ridge regression and naive Bayes learn from an unbiased estimate; the perceptron
+learns from it as it names classes, and its probabilities become (p - lie) / (truth - lie)
+(:mod:`ldpsim.curator.reports.labels`).
+
+This is what a curator can say who computes what it likes. What a device computes on its own person's features is the
+linear model of :mod:`ldpsim.curator.features.linear_feature_model`. Both have the ridge regression of
+:func:`ldpsim.curator.learning.ridge.fit_ridge` and the pool of :mod:`ldpsim.curator.learning.pool`.
 """
 
 from __future__ import annotations
@@ -32,7 +37,7 @@ from scipy.sparse import issparse
 from ldpsim.curator.features.features_alone import fit_perceptron
 from ldpsim.curator.features.naive_bayes import naive_bayes
 from ldpsim.curator.learning.pool import fit_pool, joined_pool
-from ldpsim.curator.learning.ridge import PENALTIES, Ridge, ridge
+from ldpsim.curator.learning.ridge import MORE_PENALTIES, SCORE_SCALE, fit_ridge
 from ldpsim.curator.linear.kernel_rows import kernel_rows, landmarks_of
 from ldpsim.curator.linear.propagation import smoothed_rows
 from ldpsim.curator.linear.scaling import is_text, standardised_rows, weighted_rows
@@ -43,10 +48,8 @@ from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import Split
 
 _LEAST_SCORE = 0.01
-_RIDGE_SCALE = 5.0
 _PRIOR = {"naive Bayes": 0.1, "ridge": 1.0}  # 0 for the others
 _WIDTHS = (0.5, 2.0)  # of the kernel, for rows of length 1
-SMOOTHED_PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)  # smoothed rows are shorter than 1
 _LARGEST, _FREQUENT = 2048, 1024  # rows of a matrix to invert; columns that are left of more
 
 
@@ -83,16 +86,16 @@ def feature_posterior(
     rows, weights = unit_rows(features, bits), labels.estimates(train)
     if rows is None or not len(train):
         return _shares_alone(len(labels.labels), weights)
-    scores = ridge_scores(rows, train, labels)
+    scores = fit_ridge(rows, train, labels).without_own_label
     if bits is None:
         bayes = naive_bayes(bits_of(features), train, weights, seed=seed)
     else:
         bayes = naive_bayes(bits.unpacked(), train, weights, flip=bits.flip, answered=bits.answered, seed=seed)
-    components = {"naive Bayes": bayes, "ridge": _RIDGE_SCALE * scores, "ln ridge": ln_scores(scores)}
+    components = {"naive Bayes": bayes, "ridge": SCORE_SCALE * scores, "ln ridge": ln_scores(scores)}
     if features is not None:
         name, add = ("near", _near_scores) if is_text(features) else ("kernel", _kernel_scores)
         scores = add(rows, train, labels)
-        components |= {name: _RIDGE_SCALE * scores, f"ln {name}": ln_scores(scores)}
+        components |= {name: SCORE_SCALE * scores, f"ln {name}": ln_scores(scores)}
     prior = {name: _PRIOR.get(name, 0.0) for name in components}
     pool = fit_pool(components, labels, val, others=train, prior=prior)
     if features is None or not len(val):
@@ -111,14 +114,14 @@ def _near_scores(rows: Any, train: IntArray, labels: LabelEvidence) -> DoubleArr
     if min(rows.shape[1], len(train)) > _LARGEST:
         weight = np.square(rows).sum(axis=0) if not issparse(rows) else rows.power(2).sum(axis=0)
         rows = rows[:, np.sort(np.argsort(-np.asarray(weight).ravel(), kind="stable")[:_FREQUENT])]
-    return ridge_scores(smoothed_rows(rows, near), train, labels, SMOOTHED_PENALTIES)
+    return fit_ridge(smoothed_rows(rows, near), train, labels, MORE_PENALTIES).without_own_label
 
 
 def _kernel_scores(rows: Any, train: IntArray, labels: LabelEvidence) -> DoubleArray:
     """float64 (n, classes): ridge's scores on kernel rows of the width with the smallest leave-one-out error."""
     landmarks = landmarks_of(train, rows.shape[0])
-    fits = [taught(kernel_rows(rows, landmarks, width), train, labels, SMOOTHED_PENALTIES) for width in _WIDTHS]
-    return _left_out(min(fits, key=lambda fit: fit.error), train, labels)
+    fits = [fit_ridge(kernel_rows(rows, landmarks, width), train, labels, MORE_PENALTIES) for width in _WIDTHS]
+    return min(fits, key=lambda fit: fit.error).without_own_label
 
 
 def bits_of(features: Any) -> Any:
@@ -138,32 +141,6 @@ def unit_rows(features: Any, bits: FlippedFeatures | None) -> Any:
     if features is not None:
         return weighted_rows(features) if features.shape[1] else None
     return standardised_rows(bits.unpacked()) if bits is not None and bits.count else None
-
-
-def ridge_scores(
-    rows: Any, train: IntArray, labels: LabelEvidence, penalties: tuple[float, ...] = PENALTIES
-) -> DoubleArray:
-    """float64 (n, classes): ridge's estimate of each class probability, leave-one-out for the people of ``train``.
-
-    Args:
-        rows: (n, d), numpy or CSR.
-        train: int64 (T,), T at least 1: people to learn from.
-        labels: Labels; only those of ``train`` are read.
-        penalties: Penalties to choose from.
-    """
-    return _left_out(taught(rows, train, labels, penalties), train, labels)
-
-
-def taught(rows: Any, train: IntArray, labels: LabelEvidence, penalties: tuple[float, ...] = PENALTIES) -> Ridge:
-    """Fit ridge regression to the classes that the labels of ``train`` name."""
-    return ridge(rows, train, labels.support(train), labels.classes, penalties)
-
-
-def _left_out(fit: Ridge, train: IntArray, labels: LabelEvidence) -> DoubleArray:
-    """float64 (n, classes): the scores of a fit, leave-one-out for the people of ``train``, through the channel."""
-    scores = np.array(fit.scores, np.float64)
-    scores[train] = fit.left_out
-    return labels.unbiased(scores)
 
 
 def ln_scores(scores: DoubleArray) -> DoubleArray:

@@ -1,18 +1,21 @@
-"""The model that people evaluate on their own features: fitted on volunteers, whose features and labels are in clear.
+"""The linear model that a device evaluates on its own person's features, fitted to people whose features are known.
 
-It is linear, so that a device evaluates it in whole numbers (:mod:`ldpsim.devices.mechanisms.feature_model`). Nothing
-of anybody but the volunteers is read.
+It is part of a public question, or of the device model, and a device computes in whole numbers
+(:mod:`ldpsim.devices.mechanisms.feature_model`). So it can be no pool of kernels and perceptrons, as
+:mod:`ldpsim.curator.features.feature_posterior` is, and its rows are those that a device computes: of length 1 for
+words, levels for numbers. That module's shrunk naive Bayes adds up bits, and ridge regression columns of rows of length
+1: no device could add both up with one weight a word. The naive Bayes here has weights for rows of length 1.
 
 Words: rows of zeros and ones are divided by their length. Two linear models are fitted to them, and their scores are
 pooled: ridge regression, and complement naive Bayes (Rennie, Shih, Teevan and Karger, ICML 2003), with weights
 
     w_ck = -ln((a + N_k - N_ck) / sum over k' of the same),    a = 1,
 
-where N_ck is the sum of column k over volunteers of class c, and N_k over all.
+where N_ck is the sum of column k over people of class c, and N_k over all.
 
 Numbers: every feature has 255 levels in the public range. Ridge regression is fitted to columns of mean 0 and standard
-deviation 1. The exponents of the pool have the smallest negative log-likelihood of the volunteers' labels, each by a
-fit without it (:func:`ldpsim.curator.learning.pool.fit_pool`).
+deviation 1. The exponents of the pool have the smallest negative log-likelihood of the labels of these people, each by
+a fit without it (:func:`ldpsim.curator.learning.pool.fit_pool`).
 """
 
 from __future__ import annotations
@@ -26,35 +29,33 @@ from scipy.special import log_softmax
 
 from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.learning.pool import fit_pool
-from ldpsim.curator.learning.ridge import ridge
+from ldpsim.curator.learning.ridge import MORE_PENALTIES, SCORE_SCALE, fit_ridge
 from ldpsim.curator.linear.scaling import is_text
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.feature_model import LARGEST, MOST_LEVELS, UNIT, FeatureModel, whole_features
 
-SCALE = 5.0  # of ridge's scores in the pool
 _PRIOR = {"ridge": 1.0, "bayes": 0.0}  # exponents before a label is seen
-_PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
 _FOLDS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class OwnModel:
-    """A model for everybody, and what it says of the volunteers.
+class FeatureModelFit:
+    """A model, and what it says of the people it was fitted to.
 
     Args:
         model: The model that is published.
         levels: Levels of a feature, 1 for words.
-        log_probability: float64 (m, classes): of each volunteer's class, by fits without the own label.
+        log_probability: float64 (m, classes): of the class of each of these people, by fits without the own label.
     """
 
     model: FeatureModel
     levels: int
     log_probability: DoubleArray = field(repr=False)
 
-    def with_shares(self, before: DoubleArray, after: DoubleArray) -> OwnModel:
-        """Return the model of people whose classes have other shares than those of the volunteers: Bayes' rule.
+    def with_shares(self, before: DoubleArray, after: DoubleArray) -> FeatureModelFit:
+        """Return the model for people whose classes have other shares than those of the fit: Bayes' rule.
 
         Args:
             before, after: float64 (classes,): the shares, above 0.
@@ -65,10 +66,10 @@ class OwnModel:
         scores = self.log_probability + change
         means = self.model.means + np.rint(UNIT * (change - change.mean())).astype(np.int64)
         means = np.clip(means, -LARGEST, LARGEST)
-        return OwnModel(FeatureModel(self.model.weights, means), self.levels, log_softmax(scores, axis=1))
+        return FeatureModelFit(FeatureModel(self.model.weights, means), self.levels, log_softmax(scores, axis=1))
 
 
-def own_model(features: Any, labels: LabelEvidence, facts: PublicFacts) -> OwnModel:
+def fit_feature_model(features: Any, labels: LabelEvidence, facts: PublicFacts) -> FeatureModelFit:
     """Fit the model.
 
     Args:
@@ -87,18 +88,20 @@ def own_model(features: Any, labels: LabelEvidence, facts: PublicFacts) -> OwnMo
         shift, spread = read.mean(axis=0), read.std(axis=0)
         per_level = np.divide(1.0, spread * np.sqrt(facts.d), out=np.zeros(facts.d), where=spread > 0)
         rows = csr_array((read - shift) * per_level)
-    fit = ridge(rows.astype(np.float32), people, labels.estimates(people), classes, _PENALTIES)
-    parts = {"ridge": SCALE * fit.left_out}
+    fit = fit_ridge(rows.astype(np.float32), people, labels, MORE_PENALTIES)
+    parts = {"ridge": SCORE_SCALE * fit.left_out}
     if words:
         targets = labels.labels
         parts["bayes"], of_bayes = _left_out_bayes(rows, targets, classes), _bayes_weights(rows, targets, classes)
     pool = fit_pool(parts, labels, people, prior={name: _PRIOR[name] for name in parts})
-    weights, means = (pool.exponents["ridge"] * SCALE * each for each in (fit.weights.astype(np.float64), fit.mean))
+    factor = pool.exponents["ridge"] * SCORE_SCALE
+    weights = factor * fit.weights.astype(np.float64)
     if words:
         weights = weights + pool.exponents["bayes"] * of_bayes
     weights = weights * per_level[:, None]
-    means = means - shift @ weights
-    return OwnModel(published(weights, means - means.mean()), 1 if words else MOST_LEVELS, pool.log_probability)
+    means = factor * fit.mean - shift @ weights
+    model = whole_number_model(weights, means - means.mean())
+    return FeatureModelFit(model, 1 if words else MOST_LEVELS, pool.log_probability)
 
 
 def model_for_accounts(columns: int, classes: int) -> FeatureModel:
@@ -134,7 +137,7 @@ def _left_out_bayes(rows: csr_array, labels: IntArray, classes: int) -> DoubleAr
     return scores
 
 
-def published(weights: DoubleArray, means: DoubleArray) -> FeatureModel:
+def whole_number_model(weights: DoubleArray, means: DoubleArray) -> FeatureModel:
     """Return the model in whole numbers; one that 32 bits do not hold is weakened until they do."""
     most = max(1.0, float(np.abs(weights).max(initial=0)), float(np.abs(means).max())) * UNIT
     whole = [np.rint(part * UNIT * min(1.0, LARGEST / most)).astype(np.int64) for part in (weights, means)]

@@ -16,6 +16,9 @@ as the error falls. Where the error has one valley, this is the smallest one; of
 A has T rows. Where there are fewer columns than people, G = Z' Z + lam I is inverted instead, by
 
     A^-1 = (I - Z G^-1 Z') / lam.
+
+:func:`fit_ridge` is the one way from labels to a fit, of whatever rows: Y are unbiased estimates of the one-hot labels,
+one-hot themselves where labels are in clear. The fit is linear in Y, so its predictions are unbiased as well.
 """
 
 from __future__ import annotations
@@ -31,9 +34,12 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse import issparse
 
+from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.devices.array_types import DoubleArray, IntArray
 
 PENALTIES = (0.1, 0.3, 1.0, 3.0)  # for rows of length 1
+MORE_PENALTIES = (0.03, *PENALTIES)  # for rows that are shorter, and for few people
+SCORE_SCALE = 5.0  # of scores as a component of a pool of ln-probabilities
 _ROWS_AT_ONCE = 1024
 _ENTRIES_AT_ONCE = 1 << 25  # of dense rows: 256 MiB in double
 
@@ -44,18 +50,32 @@ class Ridge:
 
     Args:
         scores: float64 (n, classes): f of every row.
-        left_out: float64 (T, classes): the prediction for each training person by the fit to all others.
+        train: int64 (T,): the training people.
+        left_out: float64 (T, classes): the prediction for each of them by the fit to all others.
         penalty: lam.
         error: Mean square of the labels less ``left_out``.
         weights, mean: w, (d, classes), and m, (classes,).
     """
 
     scores: DoubleArray = field(repr=False)
+    train: IntArray = field(repr=False)
     left_out: DoubleArray = field(repr=False)
     penalty: float
     error: float
     weights: DoubleArray = field(repr=False)
     mean: DoubleArray = field(repr=False)
+
+    @property
+    def without_own_label(self) -> DoubleArray:
+        """float64 (n, classes): ``scores``, and ``left_out`` for the training people."""
+        scores = np.array(self.scores, np.float64)
+        scores[self.train] = self.left_out
+        return scores
+
+
+def fit_ridge(rows: Any, train: IntArray, labels: LabelEvidence, penalties: tuple[float, ...] = PENALTIES) -> Ridge:
+    """Fit ridge regression to the labels of ``train``, public or reported; the arguments are those of :func:`ridge`."""
+    return ridge(rows, train, labels.estimates(train), labels.classes, penalties)
 
 
 def ridge(
@@ -93,7 +113,7 @@ def ridge(
     weights = z.transposed_times(dual).astype(
         np.result_type(rows.dtype, np.float32)
     )  # a float32 matrix of rows is not copied
-    return Ridge(mean + rows @ weights, left_out, penalty, error, weights, mean)
+    return Ridge(mean + rows @ weights, train, left_out, penalty, error, weights, mean)
 
 
 class _Taught:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from ldpsim.curator.knowledge.knowledge import Knowledge
-from ldpsim.curator.learning.ridge import Ridge, ridge
+from ldpsim.curator.learning.ridge import Ridge, fit_ridge
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.scaling import weighted_rows
 from ldpsim.curator.owned import OwnedGraph
@@ -62,7 +62,7 @@ class NullInputs:
         """Ridge regression on rows of length 1 of the features; features alone, and devices, read it."""
         taught, features = self.training_people, self.features
         rows = weighted_rows(np.asarray(features) if isinstance(features, Factored) else features)
-        return ridge(rows, taught, self.labels.support(taught), self.labels.classes)
+        return fit_ridge(rows, taught, self.labels)
 
 
 def known_from_reports(reports: Reports, public: PublicKnowledge, *, nulls: bool = True) -> NullInputs:

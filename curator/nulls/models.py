@@ -142,9 +142,7 @@ def features_alone(inputs: NullInputs, *, seed: int, device: str = "cpu") -> Int
         return None
     taught, reported = inputs.training_people, "features" in inputs.reported
     if reported or not len(chosen):
-        scores = inputs.ridge.scores.copy()
-        scores[taught] = inputs.ridge.left_out
-        models = {"ridge": scores}
+        models = {"ridge": inputs.ridge.without_own_label}
     else:
         late = chosen[:0] if inputs.uses_validation_labels else chosen
         pool = feature_posterior(features, labels, Split(taught, late, inputs.split.test), seed=seed, device=device)

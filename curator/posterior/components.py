@@ -26,7 +26,8 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from ldpsim.curator.features.feature_posterior import SMOOTHED_PENALTIES, ln_scores, ridge_scores, taught
+from ldpsim.curator.features.feature_posterior import ln_scores
+from ldpsim.curator.learning.ridge import MORE_PENALTIES, fit_ridge
 from ldpsim.curator.linear.propagation import smoothed_rows, spread_rows
 from ldpsim.curator.linear.scaling import standardised_rows
 from ldpsim.curator.reports.labels import LabelEvidence
@@ -40,7 +41,7 @@ _LARGEST_INVERSE = 2048  # rows of a matrix to invert for each penalty
 
 
 def graph_components(
-    rows: Any, links: csr_array, pairs: csr_array, evidence: LabelEvidence, train: IntArray
+    rows: Any, links: csr_array, pairs: csr_array, labels: LabelEvidence, train: IntArray
 ) -> tuple[dict[str, DoubleArray], dict[str, DoubleArray]]:
     """float64 (n, classes) by name: components without own labels, and late ones; none without a label or a link.
 
@@ -48,7 +49,7 @@ def graph_components(
         rows: (n, d) of length 1 (:func:`ldpsim.curator.features.feature_posterior.unit_rows`); None for no features.
         links: P, symmetric CSR (n, n).
         pairs: S, symmetric CSR (n, n) of ones.
-        evidence: Labels, public or reported.
+        labels: Labels, public or reported.
         train: Training people with a label.
     """
     if not len(train) or not links.nnz:
@@ -56,10 +57,11 @@ def graph_components(
     early = {}
     if rows is not None:
         smoothed = smoothed_rows(rows, links)
-        early["smoothed features"] = ln_scores(ridge_scores(smoothed, train, evidence, _few(smoothed, train, evidence)))
-    early["spectrum"] = ln_scores(ridge_scores(spectrum(links), train, evidence))
-    labels = evidence.probabilities(train)
-    return early, {ON_LINKS: _propagated(links, labels, train), ON_PAIRS: _propagated(pairs, labels, train)}
+        fit = fit_ridge(smoothed, train, labels, _few(smoothed, train, labels))
+        early["smoothed features"] = ln_scores(fit.without_own_label)
+    early["spectrum"] = ln_scores(fit_ridge(spectrum(links), train, labels).without_own_label)
+    probability = labels.probabilities(train)
+    return early, {ON_LINKS: _propagated(links, probability, train), ON_PAIRS: _propagated(pairs, probability, train)}
 
 
 def spectrum(links: csr_array, count: int = EIGENVECTORS) -> Any:
@@ -95,6 +97,6 @@ def _propagated(graph: csr_array, rows: DoubleArray, sources: IntArray) -> Doubl
 def _few(rows: Any, train: IntArray, labels: LabelEvidence) -> tuple[float, ...]:
     """Return the penalties, or where a large matrix must be inverted the best one for a part of the people."""
     if min(rows.shape[1], len(train)) <= _LARGEST_INVERSE:
-        return SMOOTHED_PENALTIES
+        return MORE_PENALTIES
     part = train[:: -(-len(train) // _LARGEST_INVERSE)]
-    return (taught(rows, part, labels, SMOOTHED_PENALTIES).penalty,)
+    return (fit_ridge(rows, part, labels, MORE_PENALTIES).penalty,)

@@ -1,6 +1,6 @@
 """Labels that a curator has: public ones, or reports of any mechanism about the label.
 
-A mechanism states two things of a report r: the log-likelihood L of each class (``Mechanism.evidence``), and an
+A mechanism states two things of a report r: the log-likelihood L of each class (``Mechanism.log_likelihood``), and an
 unbiased estimate e of the one-hot label (``Mechanism.estimate``). Readers that multiply likelihoods take L. Readers
 that are linear in labels take
 
@@ -120,7 +120,7 @@ def label_evidence(reports: Reports | None, public: PublicKnowledge) -> LabelEvi
         public: Public knowledge.
 
     Raises:
-        ValueError: if the mechanism of the reports states no evidence.
+        ValueError: if the mechanism of the reports states no log-likelihood.
     """
     if reports is None or reports.labels is None:
         return LabelEvidence(public.labels, public.facts.classes)
@@ -134,9 +134,9 @@ def label_evidence(reports: Reports | None, public: PublicKnowledge) -> LabelEvi
         return LabelEvidence(labels, classes, soft=soft)
     values, place = np.unique(array[who], axis=0, return_inverse=True)
     place = place.reshape(-1)
-    stated = [mechanism.evidence(value) for value in values]
+    stated = [mechanism.log_likelihood(value) for value in values]
     if any(each is None for each in stated):
-        raise ValueError(f"{mechanism.name} states no evidence of a label, so that its reports cannot be read")
+        raise ValueError(f"{mechanism.name} states no log-likelihood of a label, so its reports cannot be read")
     soft[who] = np.array(stated)[place]
     labels[who] = _likeliest(soft)[who]
     estimates = np.array([mechanism.estimate(value) for value in values], np.float64)

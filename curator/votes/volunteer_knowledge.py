@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ldpsim.curator.features.linear_feature_model import OwnModel, own_model
+from ldpsim.curator.features.linear_feature_model import FeatureModelFit, fit_feature_model
 from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
 from ldpsim.curator.reports.labels import LabelEvidence
 from ldpsim.curator.reports.reports import Reports
@@ -34,7 +34,7 @@ from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicKnowledge
 
 ASSUMED = 0.3  # the homophily where no report tells it: lists count little, and mislead little where friends are unlike
-_MODELS = LastAnswers[OwnModel]()
+_MODELS = LastAnswers[FeatureModelFit]()
 _MOST_STEPS, _SMALL_STEP = 500, 1e-9  # of expectation maximisation
 
 
@@ -71,7 +71,7 @@ class VolunteerKnowledge:
     """Knowledge from the volunteers' records and the reports so far.
 
     Args:
-        own: The model of own features.
+        fit: The linear model of features.
         probability: float64 (n, classes): of everybody's class. A volunteer's row is by a fit without the own label.
             People of whom nothing is known have the class shares.
         table: float64 (n, classes): what is published; zeros for people of whom nothing is known.
@@ -80,7 +80,7 @@ class VolunteerKnowledge:
         calibrated: Whether a calibration group told it.
     """
 
-    own: OwnModel
+    fit: FeatureModelFit
     probability: DoubleArray = field(repr=False)
     table: DoubleArray = field(repr=False)
     shares: DoubleArray = field(repr=False)
@@ -112,15 +112,15 @@ def volunteer_knowledge(
     if not len(people):
         raise ValueError("no volunteer has given a label")
     records = reports.needed("features")[people], labels[people]
-    own = _MODELS.of(
+    fit = _MODELS.of(
         array_digest(*records, start=repr(facts)),
-        lambda: own_model(records[0], LabelEvidence(records[1], facts.classes), facts),
+        lambda: fit_feature_model(records[0], LabelEvidence(records[1], facts.classes), facts),
     )
     one_hot = np.eye(facts.classes)
     counts = np.bincount(labels[people], minlength=facts.classes).astype(np.float64) + 1
     label_reports = _class_reports(reports, "labels")
     shares = class_shares(counts, label_reports)
-    own = own.with_shares(counts / counts.sum(), shares)
+    fit = fit.with_shares(counts / counts.sum(), shares)
     probability, table = np.tile(shares, (facts.n, 1)), np.zeros((facts.n, facts.classes))
     if label_reports is not None:
         probability[label_reports.people] = table[label_reports.people] = label_reports.posterior(shares, one_hot)
@@ -132,15 +132,15 @@ def volunteer_knowledge(
         homophily = posterior_mean(ones, number, kept, expected_shares(rows, numbers, shares))
     if (votes := _class_reports(reports, "votes")) is not None:
         reads_features = evidence != "list"
-        own_scores = own.log_probability if reads_features else np.tile(np.log(shares), (len(people), 1))
+        own_scores = fit.log_probability if reads_features else np.tile(np.log(shares), (len(people), 1))
         list_counts = evidence == "list" or (evidence == "both" and calibration is not None)
         right = right_share(own_scores, labels[people], rows, numbers, shares, homophily if list_counts else 0.0)
         right -= 2 * float(np.sqrt(right * (1 - right) / len(people)))
         probability[votes.people] = table[votes.people] = votes.posterior(
             shares, vote_channel(right, votes.shares(facts.classes), shares)
         )
-    probability[people] = np.exp(own.log_probability)
-    return VolunteerKnowledge(own, probability, table, shares, homophily, calibration is not None)
+    probability[people] = np.exp(fit.log_probability)
+    return VolunteerKnowledge(fit, probability, table, shares, homophily, calibration is not None)
 
 
 def class_shares(counts: DoubleArray, reported: ClassReports | None) -> DoubleArray:

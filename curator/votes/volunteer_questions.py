@@ -76,8 +76,8 @@ class VolunteerQuestions:
         recipients = np.zeros(facts.n, np.bool_)
         while len(people := next_voters(facts.n, self._without_vote(split), recipients, batches=self.batches)):
             knowledge = volunteer_knowledge(reports, public, self.evidence, self.homophily)
-            own = knowledge.own
-            reports = yield self._votes(knowledge.table, facts, people, own.model, levels=own.levels,
+            fit = knowledge.fit
+            reports = yield self._votes(knowledge.table, facts, people, fit.model, levels=fit.levels,
                                         homophily=knowledge.homophily, shares=knowledge.shares)  # fmt: skip
             recipients = reports.recipients["adjacency"]
 

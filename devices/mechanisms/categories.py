@@ -1,6 +1,6 @@
 """Mechanisms about the label: their bases, and generalised randomised response over g categories (GRR, k-ary RR).
 
-A curator reads two things of a label report: :meth:`LabelMechanism.evidence`, the likelihood of each category, and
+A curator reads two things of a label report: :meth:`LabelMechanism.log_likelihood` of each category, and
 :meth:`LabelMechanism.estimate`, an unbiased estimate of the one-hot label. A class that states ``log_probability`` has
 the first one; one that reports a category (:class:`OneCategory`) has the second one too.
 
@@ -44,8 +44,8 @@ class LabelMechanism(Mechanism):
             return value if 0 <= value < self.categories else 0
         return np.where((value >= 0) & (value < self.categories), value, 0)
 
-    def evidence(self, report: Any) -> FloatArray | None:
-        """float (categories,): the stated log-likelihood of each category."""
+    def log_likelihood(self, report: Any) -> FloatArray | None:
+        """float (categories,): ``log_probability`` of the report under each category."""
         return np.array([self.log_probability(report, category) for category in range(self.categories)])
 
 
@@ -141,7 +141,7 @@ class GRR(OneCategory):
         onehot = np.arange(self.categories) == report
         return (onehot - self.other_probability) / (self.truth_probability - self.other_probability)
 
-    def evidence(self, report: int) -> FloatArray:
+    def log_likelihood(self, report: int) -> FloatArray:
         return math.log(self.truth_probability / self.other_probability) * (np.arange(self.categories) == report)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:

@@ -65,7 +65,7 @@ class ClearAdjacency(InClear, AdjacencyBits):
     name: ClassVar[str] = "clear_adjacency"
     flip_probability: ClassVar[float] = 0.0
 
-    def evidence(self, report: BoolArray) -> FloatArray:
+    def log_likelihood(self, report: BoolArray) -> FloatArray:
         return IN_CLEAR * (2.0 * np.asarray(report) - 1)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
@@ -124,7 +124,7 @@ class ClearFeatures(InClear, FeatureRange):
             raise ValueError("a feature of 0 is listed among those that are not 0, or lies outside the range")
         return SparseBatch(columns, counts, self.d, values)
 
-    def evidence(self, report: np.ndarray) -> FloatArray:
+    def log_likelihood(self, report: np.ndarray) -> FloatArray:
         return IN_CLEAR * np.sign(np.asarray(report, np.float64) - (self.low + self.high) / 2)
 
 
@@ -152,7 +152,7 @@ class ClearLabel(InClear, OneCategory):
     def values(self, people: Records, devices: IntArray, grouping: Grouping = None) -> IntArray:
         return np.asarray(self.category(people.labels))
 
-    def evidence(self, report: int) -> FloatArray:
+    def log_likelihood(self, report: int) -> FloatArray:
         return IN_CLEAR * (np.arange(self.categories) == report)
 
     def estimate(self, report: int) -> FloatArray:

@@ -262,8 +262,8 @@ class NoisyRow(NoisyCounts):
         by_node[owners, self.nodes(devices[owners], places)] = reports[owners, places]
         return by_node
 
-    def evidence(self, report: IntArray) -> FloatArray:
-        return discrete_laplace.evidence(report, self.t, self.s, shift=self.grid)
+    def log_likelihood(self, report: IntArray) -> FloatArray:
+        return discrete_laplace.log_likelihood(report, self.t, self.s, shift=self.grid)
 
 
 @lru_cache(maxsize=4)  # every device of a process counts by the same grouping

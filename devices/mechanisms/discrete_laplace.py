@@ -56,8 +56,8 @@ def loss(t: int, s: int, *, shift: int) -> float:
         return round_up(Decimal(shift * s) / Decimal(t))
 
 
-def evidence(report: IntArray, t: int, s: int, *, shift: int) -> FloatArray:
-    """Return ln Pr[report | shift] / Pr[report | 0] of each entry."""
+def log_likelihood(report: IntArray, t: int, s: int, *, shift: int) -> FloatArray:
+    """Return ln Pr[report | shift] - ln Pr[report | 0] of each entry."""
     return np.asarray(s / t * (np.abs(report) - np.abs(report - shift)), np.float64)
 
 

@@ -159,7 +159,7 @@ class OneBit(FeatureBits):
     def log_probability(self, report: BoolArray, value: np.ndarray) -> float:
         return self.log_chance(report, value)
 
-    def evidence(self, report: BoolArray) -> FloatArray:
+    def log_likelihood(self, report: BoolArray) -> FloatArray:
         return self.bit_weight * (2.0 * np.asarray(report) - 1)
 
     def chance_of_one(self, value: np.ndarray) -> np.ndarray:
@@ -281,7 +281,7 @@ class MultiBit(FeatureBits):
         ratio = 1 / (1 - 2 * self.flip_probability)  # (E + 1) / (E - 1)
         return self.d / self.m * ((self.high - self.low) / 2 * ratio) ** 2 - (x - (self.low + self.high) / 2) ** 2
 
-    def evidence(self, report: np.ndarray) -> FloatArray:
+    def log_likelihood(self, report: np.ndarray) -> FloatArray:
         return np.asarray(report, np.float64) * self.bit_weight
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:

@@ -40,10 +40,10 @@ class Mechanism:
     :class:`~ldpsim.devices.mechanisms.sparse_batch.SparseBatch`; each class states the shape of one of them.
 
     A device calls :meth:`respond`: values, draw, encode, for many devices at once; one device is a batch of one. A
-    curator calls :meth:`decode` and :meth:`rows`, then :meth:`estimate`, :meth:`evidence` and :meth:`loss`. A class
-    has ``name``, ``version``, ``reads``, :meth:`agrees_with`, :meth:`draw`, :meth:`encode`, :meth:`decode`,
+    curator calls :meth:`decode` and :meth:`rows`, then :meth:`estimate`, :meth:`log_likelihood` and :meth:`loss`. A
+    class has ``name``, ``version``, ``reads``, :meth:`agrees_with`, :meth:`draw`, :meth:`encode`, :meth:`decode`,
     :meth:`log_probability` and :meth:`loss_of`; all else has a default. These last two, :meth:`estimate` and
-    :meth:`evidence` take one value and one report, a row of what :meth:`values` and :meth:`decode` return.
+    :meth:`log_likelihood` take one value and one report, a row of what :meth:`values` and :meth:`decode` return.
     """
 
     name: ClassVar[str]
@@ -137,11 +137,12 @@ class Mechanism:
         """Return an unbiased estimate of ``value`` from one report."""
         raise NotImplementedError
 
-    def evidence(self, report: Any) -> FloatArray | None:
-        """Return ln Pr[report | high] / Pr[report | low] of each entry, the others being equal.
+    def log_likelihood(self, report: Any) -> FloatArray | None:
+        """Return the log-likelihood of the value given the report, by :meth:`log_probability`, up to a constant.
 
-        For a label: the log-likelihood of each category, up to a constant. None for a
-        mechanism whose reports say nothing about single entries.
+        About a label it is that of each category. About a list or features it is that of each entry, the others being
+        equal: ln Pr[report | high] - ln Pr[report | low]. None for a mechanism whose reports say nothing about single
+        entries.
         """
         return None
 

@@ -115,8 +115,8 @@ class Laplace(NoisySteps):
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         return discrete_laplace.log_probability(report - self.steps(value), self.t, self.s)
 
-    def evidence(self, report: np.ndarray) -> FloatArray:
-        return discrete_laplace.evidence(report, self.t, self.s, shift=self.grid)
+    def log_likelihood(self, report: np.ndarray) -> FloatArray:
+        return discrete_laplace.log_likelihood(report, self.t, self.s, shift=self.grid)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:
         return discrete_laplace.loss(self.t, self.s, shift=changes(self.d, changed) * self.grid)

@@ -122,7 +122,7 @@ class RandomizedResponse(AdjacencyBits):
         p = self.flip_probability
         return (report - p) / (1 - 2 * p)
 
-    def evidence(self, report: BoolArray) -> FloatArray:
+    def log_likelihood(self, report: BoolArray) -> FloatArray:
         return math.log((ONE - self.flip) / self.flip) * (2.0 * np.asarray(report) - 1)
 
     def loss_of(self, changed: int | None = None, *, device: int | None = None) -> float:

@@ -146,7 +146,7 @@ class SubsetSelection(LabelMechanism):
     def log_probability(self, report: BoolArray, value: int) -> float:
         return self._log_chances[int(report[self.category(value)])]
 
-    def evidence(self, report: BoolArray) -> FloatArray:
+    def log_likelihood(self, report: BoolArray) -> FloatArray:
         odds = math.log((ONE - self.miss) * (self.categories - self.size)) - math.log(self.miss * self.size)
         return odds * np.asarray(report, np.float64)
 

@@ -239,7 +239,7 @@ class Window(FeatureGrid):
         square = self._outer * _squares(self.outputs - 1.0) + more * (_squares(last) - _squares(first - 1))
         return self.d / self.m * (self._slope**2 * (square - mean**2) + x**2) - x**2
 
-    def evidence(self, report: np.ndarray) -> FloatArray:
+    def log_likelihood(self, report: np.ndarray) -> FloatArray:
         values = np.asarray(report)
         high, low = self._inside(values, self._room), self._inside(values, 0)
         ratio = math.log(self._inner) - math.log(self._outer)

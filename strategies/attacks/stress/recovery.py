@@ -110,14 +110,14 @@ class Tally:
             self._learn(each.device, next(a for a in each.query.asks if a.attribute == each.attribute), each.parts)
 
     def _learn(self, device: int, ask: Ask, parts: tuple[bytes, ...]) -> None:
-        """Add an answer about one attribute; a mechanism without evidence about single values adds nothing."""
+        """Add a report about one attribute, unless its mechanism states no log-likelihood of single values."""
         row = self.odds[ask.attribute][device]
         for mechanism, payload in zip(ask.mechanisms, parts, strict=True):
-            evidence = mechanism.evidence(one_report(mechanism, payload, device))
-            if evidence is not None and ask.attribute == "adjacency" and mechanism.reporting == "both":
-                evidence = np.insert(evidence, device, 0.0)  # a row leaves its own place out
-            if evidence is not None:
-                row[: len(evidence)] += evidence
+            ratios = mechanism.log_likelihood(one_report(mechanism, payload, device))
+            if ratios is not None and ask.attribute == "adjacency" and mechanism.reporting == "both":
+                ratios = np.insert(ratios, device, 0.0)  # a row leaves its own place out
+            if ratios is not None:
+                row[: len(ratios)] += ratios
 
     def rows(self, asks: int) -> list[dict[str, Any]]:
         """Return a row for each attribute, with the columns of the table; theory is for ``asks`` answers.

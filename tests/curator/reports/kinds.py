@@ -94,7 +94,7 @@ class Flags(Mechanism):
         wrong = np.asarray(report, np.bool_) ^ self.onehot(value)
         return float(np.where(wrong, math.log(self.wrong), math.log1p(-self.wrong)).sum())
 
-    def evidence(self, report: Any) -> np.ndarray:
+    def log_likelihood(self, report: Any) -> np.ndarray:
         return np.array([self.log_probability(report, category) for category in range(self.categories)])
 
     def estimate(self, report: Any) -> np.ndarray:

@@ -57,9 +57,9 @@ def test_everything_is_that_of_the_law(mechanism: Mechanism) -> None:
     np.testing.assert_allclose(named.sum(axis=1) @ law, np.full(K, found.whole))
 
 
-def test_a_mechanism_that_states_no_evidence_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(GRR, "evidence", lambda mechanism, report: None)
-    with pytest.raises(ValueError, match="^grr states no evidence of a label"):
+def test_a_mechanism_that_states_no_log_likelihood_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GRR, "log_likelihood", lambda mechanism, report: None)
+    with pytest.raises(ValueError, match="^grr states no log-likelihood of a label"):
         told(KINDS[0], [1, 2])
 
 

@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.features.linear_feature_model import OwnModel, model_for_accounts, own_model, published
+from ldpsim.curator.features.linear_feature_model import (
+    FeatureModelFit,
+    fit_feature_model,
+    model_for_accounts,
+    whole_number_model,
+)
 from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.learning.ridge import ridge
 from ldpsim.curator.methods.base import Question
@@ -135,14 +140,14 @@ BITS = np.random.default_rng(1).random((M + 200, D)) < 0.1 + 0.3 * (np.arange(D)
 NUMBERS = np.random.default_rng(2).normal(0.5 + 0.1 * (np.arange(D) % C == TRUTH[:, None]), 0.1).astype(np.float32)
 
 
-def _said(own: OwnModel, features: np.ndarray) -> np.ndarray:
+def _said(own: FeatureModelFit, features: np.ndarray) -> np.ndarray:
     """float64 (people, classes): what devices make of the model, in nats."""
     read = whole_features(features, own.levels, FACTS.feature_low, FACTS.feature_high)
     return own.model.scores(read, words=own.levels == 1) / UNIT
 
 
 def test_a_model_of_words_is_ridge_and_complement_bayes_on_rows_of_length_one() -> None:
-    own = own_model(BITS[:M].astype(np.float32), LabelEvidence(TRUTH[:M], FACTS.classes), FACTS)
+    own = fit_feature_model(BITS[:M].astype(np.float32), LabelEvidence(TRUTH[:M], FACTS.classes), FACTS)
     rows = BITS / np.sqrt(np.maximum(BITS.sum(axis=1, keepdims=True), 1))
     fit = ridge(rows, np.arange(M), TRUTH, C, (0.03, 0.1, 0.3, 1.0, 3.0))
     counts = np.stack([rows[:M][TRUTH[:M] == c].sum(axis=0) for c in range(C)], axis=1)
@@ -163,7 +168,7 @@ def test_a_model_of_numbers_is_ridge_on_columns_of_mean_0_and_deviation_1() -> N
     columns = np.repeat([0, 1, 2], [16, 4, 4])
     rng = np.random.default_rng(7)
     numbers = np.clip(rng.normal(0.3 + 0.2 * (columns == TRUTH[:, None]), 0.2), 0, 1).astype(np.float32)
-    own = own_model(numbers[:M], LabelEvidence(TRUTH[:M], FACTS.classes), FACTS)
+    own = fit_feature_model(numbers[:M], LabelEvidence(TRUTH[:M], FACTS.classes), FACTS)
     read = np.rint(255 * numbers.astype(np.float64))
     rows = (read - read[:M].mean(axis=0)) / read[:M].std(axis=0) / D**0.5
     fit = ridge(rows, np.arange(M), TRUTH, C, (0.03, 0.1, 0.3, 1.0, 3.0))
@@ -178,7 +183,7 @@ def test_a_model_of_numbers_is_ridge_on_columns_of_mean_0_and_deviation_1() -> N
 def test_the_own_label_is_not_in_what_the_model_says_of_a_volunteer(features: np.ndarray) -> None:
     """With labels that say nothing, a model that has seen them guesses many; without the own one it is at chance."""
     labels = np.random.default_rng(3).integers(0, C, 40)
-    own = own_model(features[:40], LabelEvidence(labels, FACTS.classes), FACTS)
+    own = fit_feature_model(features[:40], LabelEvidence(labels, FACTS.classes), FACTS)
     left_out = float(np.mean(own.log_probability.argmax(axis=1) == labels))
     assert left_out < 0.55 and np.exp(own.log_probability).sum(axis=1) == pytest.approx(1)
 
@@ -263,7 +268,7 @@ def test_the_table_knows_volunteers_and_earlier_answers_alone() -> None:
 @pytest.mark.parametrize(("weights", "factor"), [(3.0, 1.0), (40_000.0, 0.8191999)])
 def test_a_model_beyond_32_bits_is_weakened_as_a_whole(weights: float, factor: float) -> None:
     """2^31 - 1 units are 32,768 nats: weights of 40,000 are multiplied by .8192, and so is everything else."""
-    model = published(np.array([[weights, -weights / 4]]), np.array([1.0, -1.0]))
+    model = whole_number_model(np.array([[weights, -weights / 4]]), np.array([1.0, -1.0]))
     found = np.concatenate([model.weights.ravel(), model.means]) / UNIT
     assert found == pytest.approx(factor * np.array([weights, -weights / 4, 1.0, -1.0]), rel=1e-6, abs=1e-4)
     assert FeatureModel.read(model.as_text(), 1, 2).weights.tolist() == model.weights.tolist()
@@ -279,7 +284,7 @@ def test_the_channel_of_a_vote_is_that_of_the_text(evidence: str) -> None:
     shares = (np.bincount(labels, minlength=CLASSES) + 1) / (len(labels) + CLASSES)
     assert known.shares == pytest.approx(shares)
     rows, counts = np.unique(np.eye(CLASSES)[labels], axis=0, return_counts=True)
-    said = np.tile(np.log(shares), (len(labels), 1)) if evidence == "list" else known.own.log_probability
+    said = np.tile(np.log(shares), (len(labels), 1)) if evidence == "list" else known.fit.log_probability
     right = right_share(said, labels, rows, counts, shares, 0.8 if evidence == "list" else 0.0)
     right -= 2 * np.sqrt(right * (1 - right) / len(labels))
     votes = reports.arrays["votes"]

@@ -160,13 +160,13 @@ def test_there_is_one_way_to_write_a_report(mechanism: Mechanism, data: bytes) -
 
 
 @every
-def test_evidence_is_the_log_likelihood_ratio_by_the_mechanisms_own_law(mechanism: Mechanism) -> None:
+def test_the_log_likelihood_is_that_of_the_stated_probabilities(mechanism: Mechanism) -> None:
     """Of each entry, the others being equal: ln Pr[report | high] - ln Pr[report | low]."""
     report: Any
     base: Any
     data = respond(mechanism, people()[0], bytes(range(32)), 4)
     report = one_report(mechanism, data, 4)
-    found = mechanism.evidence(report)
+    found = mechanism.log_likelihood(report)
     if mechanism.name in ("degree", "group_degrees", "neighbourhood_vote", "grr_fs", "analytic_gaussian", "sum_share"):
         assert found is None
         return
