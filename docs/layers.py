@@ -45,7 +45,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("methods", "nulls", "own_noise", "owner.teachers"),
         ("friend_affinity", "sum_model"),
         ("device_model",),
-        ("methods.federated", "methods.local", "methods.owner", "methods.references", "tuned.__init__"),
+        ("methods.federated", "methods.friends", "methods.local", "methods.owner", "methods.references", "tuned.__init__"),
         ("methods.__init__",),
         ("attacks",),
     ),

@@ -52,6 +52,7 @@ BUILT_IN: dict[str, str] = {
     "b1": "owner.baselines.B1",
     "b1-sampled": "owner.baselines.B1Sampled",
     "b2": "owner.baselines.B2",
+    "p2pgnn": "friends.p2pgnn.P2PGNN",
     "isolate": "federated.isolate.Isolate",
     "fedavg-mlp": "federated.fedavg.FedAvgMLP",
     "fedavg-gnn": "federated.fedavg.FedAvgGNN",

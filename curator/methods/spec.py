@@ -29,7 +29,8 @@ class MethodSpec:
         trusts: Who must be trusted, one of :data:`TRUSTED`; the default is :attr:`trusted`.
         private: Protected attributes.
         mechanisms: Names of the mechanisms that it asks with.
-        trained_by: ``curator``, ``owner``, ``graph owner``, ``devices``, ``silos`` or ``alone`` (for itself).
+        trained_by: ``curator``, ``owner``, ``graph owner``, ``devices``, ``silos``, ``alone`` (for itself) or
+            ``friends`` (no curator asks).
         options: Options that it reads, of those that only some methods read (:mod:`ldpsim.curator.options`), beside
             ``finer``. The default refuses none.
         finer: Finer budgets, each in place of a share of epsilon.

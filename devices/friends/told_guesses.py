@@ -137,7 +137,7 @@ def scores_with_told(
     guesses = Guesses.of(model, everybody, numbers, kind=kind, knowing=knowing)
     lists = table.list_sums(everybody, numbers)[devices]
     own, total = guesses.own[devices], lists.copy()
-    reader, friend = _pairs(everybody, devices, tells)
+    reader, friend = mutual_pairs(everybody, devices, tells)
     for start in range(0, len(reader), _PAIRS_AT_ONCE):
         i, j = reader[start : start + _PAIRS_AT_ONCE], friend[start : start + _PAIRS_AT_ONCE]
         told = scores_of_levels(model, guesses.levels(j, devices[i]))
@@ -148,8 +148,14 @@ def scores_with_told(
     return np.where(alike[:, None], by_friends, by_table)
 
 
-def _pairs(everybody: Records, devices: IntArray, tells: BoolArray) -> tuple[IntArray, IntArray]:
-    """Return the place of a device and the number of a friend who tells it, for each pair who list each other."""
+def mutual_pairs(everybody: Records, devices: IntArray, tells: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return the place of a device and the number of a friend who tells it, for each pair who list each other.
+
+    Args:
+        everybody: The records of all people, by number.
+        devices: int64 (devices,): numbers of the devices.
+        tells: bool (n,): people who tell their friends.
+    """
     n = len(everybody)
     owner = np.repeat(np.arange(n), everybody.neighbour_counts)
     near = everybody.neighbours.astype(np.int64)

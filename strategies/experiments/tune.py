@@ -193,6 +193,8 @@ def _checked(options: RunOptions, stages: Sequence[ValueGrid]) -> Setup:
     """Return the set-up of the search, once every value of the grid fits and changes no question."""
     if find(options.method).spec.trained_by in ("owner", "graph owner"):
         raise ValueError(f"tune {options.method}: its owner sees raw data, and there are no reports to search on")
+    if find(options.method).spec.trained_by != "curator":
+        raise ValueError(f"tune {options.method}: it asks for no reports to search on; compare settings with sweep")
     for key in [key for stage in stages for key in stage]:
         if key in options.settings:
             raise ValueError(f"--grid {paper_name(key)}: --set gives it a value already")

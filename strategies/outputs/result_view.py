@@ -21,7 +21,7 @@ from ldpsim.strategies.group_accuracy.group_rows import group_rows, words_of_gro
 from ldpsim.strategies.outputs.groups import Group, groups_of
 from ldpsim.strategies.outputs.html_table import html_table
 from ldpsim.strategies.outputs.sums import of_repeats
-from ldpsim.strategies.results.friends_tell import TRUSTED, has_friends_figure
+from ldpsim.strategies.results.friends_tell import FRIENDS, TRUSTED, has_friends_figure
 from ldpsim.strategies.results.in_words import EVERYTHING, NOT_ASKED, Protected, claimed, protected
 from ldpsim.strategies.results.numbers import IN_CLEAR, count, epsilon, percent, seconds, share, size
 from ldpsim.strategies.results.verdict import (
@@ -123,6 +123,8 @@ def setting_words(record: Mapping[str, Any]) -> str:
     '3,000 people, no reports and no protection: a reference on the true data'
     """
     people, privacy = f"{record['dataset']['nodes']:,} people", record["privacy"]
+    if privacy.get("trusted") == FRIENDS:
+        return f"{people}, no reports; friends tell each other values in clear, again and again"
     if not record["devices"]["asked"]:
         return f"{people}, no reports and no protection: a reference on the true data"
     trained = record["communication"]["by_phase"].get("training")
@@ -212,6 +214,8 @@ def _privacy(record: Mapping[str, Any]) -> Iterator[ViewRow]:
         figures = holds["user"]["figures"]
         half = f"half of {figures['honest']:,} honest: epsilon {rounded_up(figures['fewer_50'], 2)}"
         yield ViewRow("volunteers, adder", (IN_CLEAR, ""), half, "bad")
+    elif record["privacy"].get("trusted") == FRIENDS:
+        yield ViewRow(TRUSTED, (IN_CLEAR, ""), "what devices tell, not in the epsilons", "bad")
     elif VOLUNTEERS in holds["user"].get("not_counted", ()):
         share_of_all = record["config"].get("volunteers")
         who = f"{100 * share_of_all:g} % of the people: " if share_of_all else ""

@@ -25,6 +25,7 @@ _COMPARED = {
     "silos": "silo-fedavg-gcn silo-fedgcn raw",
     "owner": "privgnn pate-m b1",
     "graph owner": "gap progap vote raw",
+    "friends": "vote mlp raw",
 }  # methods to compare a run with, by its method's ``trained_by``
 _PLACES = ("data_dir", "out")  # folders without which a command of the same reader would do something else
 

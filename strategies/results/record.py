@@ -137,7 +137,7 @@ def _by_who_knows(setup: Setup, scores: Sequence[RepeatScores]) -> dict[str, Any
     A training in rounds is scored with each person's own data, which nobody else has: its figure is the devices'.
     """
     tests = [each.accuracy["test"] for each in scores]
-    if setup.settings.method.spec.trained_by in ("devices", "silos", "alone"):
+    if setup.settings.method.spec.trained_by in ("devices", "silos", "alone", "friends"):
         return {"curator": None, "device": mean(tests), "device_std": spread(tests), **_with_friends(scores)}
     own = [score for each in scores if (score := each.device) is not None]
     devices = [score.test for score in own]

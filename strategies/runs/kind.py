@@ -77,6 +77,7 @@ class RunKind:
 _KINDS = {
     "curator": ("local", "LOCAL"), "owner": ("owner", "OWNER"), "graph owner": ("graph_owner", "GRAPH_OWNER"),
     "devices": ("rounds", "DEVICES"), "silos": ("rounds", "SILOS"), "alone": ("rounds", "ALONE"),
+    "friends": ("friends", "FRIENDS"),
 }  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Methods without a curator: devices of friends tell one another what they compute."""
