@@ -91,10 +91,11 @@ def _fedgraph() -> Iterator[TableCell]:
 def _scope(partition: str, dataset: str, network: str, method: str) -> TableCell:
     place = {"dataset": dataset, "partition": partition, "network": network, "model": method}
     options = scope_options(partition, dataset, method, chosen_settings(partition, dataset, method))
+    origin = "searched" if searched_rows(partition, dataset, method) else "as published"
     if network != "gcn":
         options = replace(options, gnn=network)
     return TableCell(
-        SCOPE, _keys(dataset, partition, network, method, ""), options, look_up("graph-federated", SCOPE, **place),
+        SCOPE, _keys(dataset, partition, network, method, origin), options, look_up("graph-federated", SCOPE, **place),
         absent="" if network == "gcn" else "silos train a GCN alone",
         level=3 + list(SPLITS).index(dataset) + (partition == "louvain"),
     )  # fmt: skip
@@ -118,12 +119,17 @@ def scope_options(partition: str, dataset: str, method: str, chosen: Chosen, **o
 def chosen_settings(partition: str, dataset: str, method: str) -> Chosen:
     """Return what the search found for a cell, or the published configuration, which has no search behind it."""
     before = chosen_settings(partition, dataset, "fedavg") if method in ("fedopt", "fedprox") else {}
-    rows = [row for row in searched() if _place(row) == (partition, dataset, method)]
+    rows = searched_rows(partition, dataset, method)
     if not rows:
         first = {**FIRST, **GRIDS[method][0]} if method in ("fedopt", "fedprox") else FIRST
         return {**first, **before} if method != "fedavg" else FIRST
     best = max(rows, key=lambda row: float(row["validation"]))
     return {**before, **{name: best[name] for name in COLUMNS if best[name]}}
+
+
+def searched_rows(partition: str, dataset: str, method: str) -> list[Mapping[str, str]]:
+    """Return the rows of the search of a cell."""
+    return [row for row in searched() if _place(row) == (partition, dataset, method)]
 
 
 def _place(row: Mapping[str, str]) -> tuple[str, str, str]:

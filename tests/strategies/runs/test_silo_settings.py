@@ -12,6 +12,7 @@ from flwr.serverapp.strategy import FedAvg
 from ldpsim.curator.methods.federated.silos import SiloFedGCN, Silos
 from ldpsim.devices.network import FloatArray
 from ldpsim.strategies.federated import EVERYBODY, ServerSteps
+from ldpsim.strategies.outputs.result_view import setting_words
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile, TrainingState, run_rounds
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
 from ldpsim.strategies.runs import simulate as simulation
@@ -82,6 +83,7 @@ def test_silos_alone_are_not_silos_together(tmp_path: Path) -> None:
     together, alone = run(tmp_path / "a"), run(tmp_path / "b", server_optimiser="none")
     graph = run(tmp_path / "c", server_optimiser="none", scored_on="graph", patience="2")
     assert set(alone["communication"]["by_phase"]) == {"handover"}
+    assert setting_words(alone) == "60 people, 2 silos with their members' records, each trains alone"
     assert set(together["communication"]["by_phase"]) == {"handover", "training"}
     for record in (alone, graph):
         assert 0 < record["accuracy"]["test"] <= 1 and record["accuracy"]["val"] is not None
