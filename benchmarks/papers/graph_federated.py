@@ -121,8 +121,7 @@ def chosen_settings(partition: str, dataset: str, method: str) -> Chosen:
     before = chosen_settings(partition, dataset, "fedavg") if method in ("fedopt", "fedprox") else {}
     rows = searched_rows(partition, dataset, method)
     if not rows:
-        first = {**FIRST, **GRIDS[method][0]} if method in ("fedopt", "fedprox") else FIRST
-        return {**first, **before} if method != "fedavg" else FIRST
+        return {**FIRST, **before, **(GRIDS[method][0] if before else {})}
     best = max(rows, key=lambda row: float(row["validation"]))
     return {**before, **{name: best[name] for name in COLUMNS if best[name]}}
 
