@@ -60,6 +60,7 @@ def cells(home: Path) -> Iterator[TableCell]:
 
 def _linkguard() -> Iterator[TableCell]:
     """Both data sets; LDPGen in the form of Blink's code, Blink in its variant ``soft``."""
+    own: dict[str, Any]
     for dataset in ("cora", "citeseer"):
         for model in ("ldpgen", "dprr", "ldpgcn", "blink"):
             for epsilon in (4, 3, 2, 1):

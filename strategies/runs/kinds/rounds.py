@@ -284,9 +284,11 @@ def train_alone(repeat: Repeat, collected: Collected) -> Outcome:
 
 def _mean(scores: Iterable[Mapping[str, float | None]]) -> dict[str, float | None]:
     """Return the mean of each figure over the networks that have it."""
-    table = list(scores)
-    figures = {name: [one[name] for one in table if one.get(name) is not None] for name in ("test", "val", "macro_f1")}
-    return {name: float(np.mean(each)) if each else None for name, each in figures.items()}
+    table, means = list(scores), dict[str, float | None]()
+    for name in ("test", "val", "macro_f1"):
+        known = [value for one in table if (value := one.get(name)) is not None]
+        means[name] = float(np.mean(known)) if known else None
+    return means
 
 
 def task_of(setup: Setup, collection: str) -> Task:
