@@ -94,10 +94,10 @@ def _scope(partition: str, dataset: str, network: str, method: str) -> TableCell
     options = scope_options(partition, dataset, method, chosen_settings(partition, dataset, method))
     origin = "searched" if searched_rows(partition, dataset, method) else "as published"
     if network != "gcn":
-        options = replace(options, gnn=network)
+        options = replace(options, settings={**options.settings, "network": network})
     return TableCell(
         SCOPE, _keys(dataset, partition, network, method, origin), options, look_up("graph-federated", SCOPE, **place),
-        absent="" if network == "gcn" else "silos train a GCN alone",
+        absent="silos have no GAT" if network == "gat" else "",
         level=3 + list(SPLITS).index(dataset) + (partition == "louvain"),
     )  # fmt: skip
 

@@ -201,6 +201,7 @@ def train_silos(repeat: Repeat, collected: Collected) -> Outcome:
         repeat.collection, "sums" if method.spec.sums else "own", population.facts.d, training.hidden,
         population.facts.classes, float(training.lr), method.local_steps, scaling="none",
         weight_decay=float(training.weight_decay), dropout=float(training.gnn_dropout), seed=seeds.training,
+        network=method.network,
     )  # fmt: skip
     nodes = list(range(1, method.silos + 1))
     learners = [node for node in nodes if silos[node - 1].training.any()]
