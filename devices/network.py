@@ -4,7 +4,12 @@
 
 X are the inputs that a party holds and C how it sums the hidden units: a perceptron on a
 device's own features (X its row, C = 1), or a two-layer GCN (Kipf and Welling 2017) where
-X are rows of S X and C is a row of S. Plain numpy: a device needs no torch.
+X are rows of S X and C is a row of S. With ``joined``, a two-layer GraphSAGE (Hamilton, Ying and
+Leskovec 2017) of means: with M A's rows divided by their sums, and [ , ] side by side,
+
+    H = relu([M X, X] W1 + b1),   Z = [M H, H] W2 + b2.
+
+Plain numpy: a device needs no torch.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ class Shape:
         d: Number of inputs.
         hidden: Number of hidden units.
         classes: Number of outputs.
+        joined: Whether both matrices have a second half, for the own row beside the mean of the neighbours'.
 
     Raises:
         ValueError: for a size below 1.
@@ -37,6 +43,7 @@ class Shape:
     d: int
     hidden: int
     classes: int
+    joined: bool = False
 
     def __post_init__(self) -> None:
         if min(self.d, self.hidden, self.classes) < 1:
@@ -45,15 +52,29 @@ class Shape:
     @property
     def size(self) -> int:
         """Number of weights."""
-        return self.d * self.hidden + self.hidden + self.hidden * self.classes + self.classes
+        return self.width * self.hidden + self.hidden + self.halves * self.hidden * self.classes + self.classes
+
+    @property
+    def halves(self) -> int:
+        """Number of halves of a matrix: 2 if joined."""
+        return 2 if self.joined else 1
+
+    @property
+    def width(self) -> int:
+        """Number of rows of W1."""
+        return self.halves * self.d
 
     def parts(self, flat: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Views of (.., size): W1 (.., d, hidden), b1 (.., hidden), W2 (.., hidden, classes), b2 (.., classes)."""
-        d, h, c = self.d, self.hidden, self.classes
-        at = np.cumsum([0, d * h, h, h * c, c])
+        """Views of (.., size): W1 (.., width, hidden), b1 (.., hidden), W2 (.., both, classes), b2 (.., classes).
+
+        ``both`` is ``halves`` times ``hidden``.
+        """
+        d, h, c = self.width, self.hidden, self.classes
+        both = self.halves * h
+        at = np.cumsum([0, d * h, h, both * c, c])
         w1, b1, w2, b2 = (flat[..., at[k] : at[k + 1]] for k in range(4))
         lead = flat.shape[:-1]
-        return w1.reshape(*lead, d, h), b1, w2.reshape(*lead, h, c), b2
+        return w1.reshape(*lead, d, h), b1, w2.reshape(*lead, both, c), b2
 
     def initial(self, seed: int, dtype: type[np.floating] = np.float32) -> FloatArray:
         """Return (size,): Glorot uniform matrices, biases of 0."""

@@ -36,7 +36,8 @@ SEES: dict[str, tuple[str, ...]] = {
 }
 SCALINGS = ("none", "row", "unit")
 MOST_COLUMNS, MOST_UNITS = 1 << 22, 1 << 14  # the products take memory for every column
-_OF_SILOS = ("weight_decay", "dropout", "seed")
+_OF_SILOS = ("weight_decay", "dropout", "seed", "network")
+SILO_NETWORKS = ("gcn", "sage")
 CLEAR, NOISY = "clear_update", "gaussian_update"
 UNPROTECTED = Loss(math.inf, math.inf)
 
@@ -125,6 +126,7 @@ class Task:
         noise: How an update is protected, None: not at all.
         weight_decay, dropout: Of the local steps of silos; 0 for devices.
         seed: Seed of the dropout; None: the task is one of devices.
+        network: Of silos: ``gcn`` or ``sage``, a GraphSAGE of means.
 
     Raises:
         InvalidQuery: for anything that is not of this form.
@@ -142,9 +144,11 @@ class Task:
     weight_decay: float = 0.0
     dropout: float = 0.0
     seed: int | None = None
+    network: str = "gcn"
 
     def __post_init__(self) -> None:
         valid = isinstance(self.collection, str) and self.sees in SEES and self.scaling in SCALINGS
+        valid = valid and self.network in SILO_NETWORKS
         sizes = (self.d, self.hidden, self.classes, self.steps)
         if not valid or not all(type(size) is int and size >= 1 for size in sizes):
             raise InvalidQuery("the task is malformed")
@@ -163,6 +167,8 @@ class Task:
             raise InvalidQuery("devices have neither weight decay nor dropout")
         if self.of_silos and self.sees == "ego":
             raise InvalidQuery("silos send no representations")
+        if self.network != "gcn" and (self.sees != "own" or not self.of_silos):
+            raise InvalidQuery("only silos without sums have another network than a GCN")
         if self.noise is not None and (self.sees != "own" or self.of_silos):
             raise InvalidQuery("only updates from a device's own features are sent under noise")
 
@@ -174,7 +180,7 @@ class Task:
     @property
     def shape(self) -> Shape:
         """The network's sizes."""
-        return Shape(self.d, self.hidden, self.classes)
+        return Shape(self.d, self.hidden, self.classes, joined=self.network == "sage")
 
     @property
     def mechanism(self) -> str:
@@ -210,6 +216,8 @@ class Task:
     def _values(self) -> dict[str, object]:
         # The noise of devices is bound to these bytes: what only silos have is not in a device's task.
         values = {"v": FORMAT, **asdict(self)}
+        if self.network == "gcn":
+            del values["network"]  # a field that came later: the bytes of a GCN's task stay
         return {name: value for name, value in values.items() if self.of_silos or name not in _OF_SILOS}
 
     @staticmethod

@@ -57,9 +57,9 @@ def check_values(method: Any) -> None:
             raise SettingError(f"{paper_name(entry.name)}={text}", allowed[1])
 
 
-def unused(default: Any) -> Any:
-    """Declare a parameter that a base class has and this method does not read."""
-    return field(default=default, metadata={"unused": True})
+def unused(default: Any, /, *, hashed: str = "always") -> Any:
+    """Declare a parameter that a base class has and this method does not read; ``hashed`` as in :func:`parameter`."""
+    return field(default=default, metadata={"unused": True, "hashed": hashed})
 
 
 def read_value(key: str, value: Any, kind: str) -> Any:

@@ -5,6 +5,8 @@ weights c_ir, and adds what neighbours sent, which stays constant:
 
     z_r = g_r W1 + k1 + b1,   p_i = sum_r c_ir relu(z_r) + k2,   scores = p_i W2 + b2.
 
+A silo's GraphSAGE has [sum_r c_ir relu(z_r), relu(z_i)] in place of p_i, side by side.
+
 The loss is the mean cross-entropy of the members' labels, plus FedProx's (mu / 2) |w - w0|^2 where mu > 0 (Li et al.
 2020). The steps are plain gradient descent; those of silos have weight decay and dropout too. Many devices are computed
 at once, and get the bits that each gets alone: no sum runs over the rows of several parties, for rounding that depends
@@ -77,6 +79,7 @@ class Inputs:
         rows: The input rows.
         spread: c, a row a member.
         labels: int (members,), 0 .. classes - 1.
+        own: int (members,): the members' own rows, for a GraphSAGE; None for other networks.
         first: float (hidden,): k1; None where neighbours sent nothing.
         second: float (hidden,): k2; None likewise.
     """
@@ -86,6 +89,7 @@ class Inputs:
     labels: NDArray[np.int64]
     first: FloatArray | None = field(default=None, repr=False)
     second: FloatArray | None = field(default=None, repr=False)
+    own: NDArray[np.int64] | None = field(default=None, repr=False)
 
 
 class Stack:
@@ -99,15 +103,17 @@ class Stack:
         labels: int64 (parties, members).
         received: float (parties, hidden) twice: k1 and k2; None: neighbours sent nothing.
         variates: float (parties, :func:`variate_size`): control variates; None: there are none.
+        own: int64 (all members,): their own rows, for a GraphSAGE; None for other networks.
     """
 
     def __init__(
         self, task: Task, rows: SparseRows, ends: NDArray[np.int64], spread: SparseRows, labels: NDArray[np.int64],
         received: tuple[FloatArray, FloatArray] | None = None, variates: FloatArray | None = None,
+        own: NDArray[np.int64] | None = None,
     ) -> None:  # fmt: skip
-        self.task, self.labels, self.variates = task, labels, variates
+        self.task, self.labels, self.variates, self.own = task, labels, variates, own
         self.owner = np.repeat(np.arange(len(labels)), np.diff(ends))
-        self.matrix, self.spread = rows.matrix(task.d), spread.matrix(len(self.owner))
+        self.matrix, self.spread = rows.matrix(task.shape.width), spread.matrix(len(self.owner))
         ones = np.ones(len(self.owner), self.spread.dtype)
         self.plain_sum = SparseRows(ends, np.arange(len(ones)), ones).matrix(len(ones))
         nothing: FloatArray = np.zeros((len(labels), task.hidden), self.matrix.dtype)
@@ -132,7 +138,9 @@ class Stack:
         nothing = np.zeros(task.hidden, rows.values.dtype)
         first: FloatArray = np.stack([nothing if one.first is None else one.first for one in inputs])
         second: FloatArray = np.stack([nothing if one.second is None else one.second for one in inputs])
-        return cls(task, rows, ends, spread, np.stack([one.labels for one in inputs]), (first, second))
+        own = [one.own + start for one, start in zip(inputs, ends[:-1], strict=True) if one.own is not None]
+        return cls(task, rows, ends, spread, np.stack([one.labels for one in inputs]), (first, second),
+                   own=np.concatenate(own) if own else None)  # fmt: skip
 
     def with_received(self, received: tuple[FloatArray, FloatArray] | None, variates: FloatArray | None) -> Stack:
         """Return the stack with what the parties were sent in one round; the arguments are those of the class."""
@@ -188,9 +196,11 @@ class Stack:
         return Updates(base, starts, columns, entries, rest)
 
     def _summed(self, hidden: FloatArray) -> FloatArray:
-        """Return p of every member, (parties, members, hidden)."""
+        """Return p of every member, (parties, members, hidden); of a GraphSAGE also the own hidden units, beside it."""
         p: FloatArray = (self.spread @ hidden).reshape(*self.labels.shape, -1) + self.second[:, None]
-        return p
+        if self.own is None:
+            return p
+        return np.concatenate([p, hidden[self.own].reshape(p.shape)], axis=2)
 
     @diverging()
     def _stepped(
@@ -221,8 +231,7 @@ class Stack:
             error = softmax(np.matmul(p, w2) + b2[:, None])
             error[(*places, self.labels)] -= 1
             error /= self.labels.shape[1]
-            back = np.matmul(error, w2.transpose(0, 2, 1)).reshape(-1, task.hidden)
-            back = (self.spread.T @ back) * slope
+            back = self._returned(np.matmul(error, w2.transpose(0, 2, 1))) * slope
             gradients = [self.plain_sum @ back, np.matmul(p.transpose(0, 2, 1), error), error.sum(axis=1),
                          self.matrix.T @ back if start is None else back]  # fmt: skip
             present = (b1, w2, b2, moved)
@@ -234,6 +243,14 @@ class Stack:
             for weights, gradient in zip(present, gradients, strict=True):
                 weights -= task.lr * gradient
         return b1, w2, b2, moved
+
+    def _returned(self, back: FloatArray) -> FloatArray:
+        """Return the gradient for the hidden units of all rows, given the one for what :meth:`_summed` returns."""
+        back = back.reshape(-1, back.shape[-1])
+        result: FloatArray = self.spread.T @ back[:, : self.task.hidden]
+        if self.own is not None:
+            result[self.own] += back[:, self.task.hidden :]
+        return result
 
     def _controlled(self, control: FloatArray | None) -> tuple[FloatArray | None, list[FloatArray] | None]:
         """Return what c does to every row's products in a step, and c - c_i for b1, W2, b2 and the rows' own part."""

@@ -69,13 +69,24 @@ class Members:
         check_rows("the features", (len(self.members), d), self.indptr, self.columns, self.values)
         return SparseRows(self.indptr, self.columns, self.values).matrix(d)
 
-    def inside(self) -> Any:
-        """D^-1/2 (A + I) D^-1/2 of the graph that the members induce, CSR (m, m)."""
+    def _edges_inside(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Both ends of each edge that the members induce, by place, in both directions."""
         m = len(self.members)
         number = np.searchsorted(self.members, self.neighbours)
         own = self.members[np.minimum(number, m - 1)] == self.neighbours
-        rows = np.repeat(np.arange(m), self.degrees)[own]
-        ends = np.concatenate([rows, np.arange(m)]), np.concatenate([number[own], np.arange(m)])
+        return np.repeat(np.arange(m), self.degrees)[own], number[own]
+
+    def means(self) -> Any:
+        """D^-1 A of the graph that the members induce, CSR (m, m); a member without a neighbour has an empty row."""
+        rows, columns = self._edges_inside()
+        m = len(self.members)
+        return _entries((1 / np.bincount(rows, minlength=m)[rows]).astype(np.float32), (rows, columns), (m, m))
+
+    def inside(self) -> Any:
+        """D^-1/2 (A + I) D^-1/2 of the graph that the members induce, CSR (m, m)."""
+        m = len(self.members)
+        rows, columns = self._edges_inside()
+        ends = np.concatenate([rows, np.arange(m)]), np.concatenate([columns, np.arange(m)])
         looped = _entries(np.ones(len(ends[0]), np.float32), ends, (m, m))
         root = 1 / np.sqrt(np.asarray(looped.sum(axis=1)).ravel())
         rows, columns = looped.nonzero()
@@ -121,16 +132,22 @@ class Members:
             sums: The sums that the silo was sent; None: it trains without.
             training: Whether only these members count.
         """
-        rows, spread = _bound(self, task.d, sums)
+        rows, spread = _bound(self, task.d, sums, task.network)
         chosen = np.flatnonzero(self.training) if training else np.arange(len(self.members))
-        return Inputs(rows, SparseRows.of(spread[chosen]), self.labels[chosen])
+        own = chosen if task.network == "sage" else None
+        return Inputs(rows, SparseRows.of(spread[chosen]), self.labels[chosen], own=own)
 
 
 @lru_cache(maxsize=256)  # used in every round
-def _bound(members: Members, d: int, sums: Shared | None) -> tuple[SparseRows, Any]:
-    """Return the inputs S X, and how the members sum hidden units."""
+def _bound(members: Members, d: int, sums: Shared | None, network: str) -> tuple[SparseRows, Any]:
+    """Return the inputs S X, or [M X, X] of a GraphSAGE, and how the members sum hidden units."""
     if sums is not None:
         return sums.rows, members.outside(**sums.more)
+    if network == "sage":
+        from scipy.sparse import hstack
+
+        features, means = members.features(d), members.means()
+        return SparseRows.of(hstack([means @ features, features], format="csr")), means
     spread = members.inside()
     return SparseRows.of(spread @ members.features(d)), spread
 

@@ -130,6 +130,8 @@ def setting_words(record: Mapping[str, Any]) -> str:
     trained = record["communication"]["by_phase"].get("training")
     if trained:
         how = f"{record['devices']['asked']:,} devices train in {count(trained['rounds'], 'round')}"
+    elif "silos" in record.get("federated", {}):
+        how = f"{count(record['federated']['silos'], 'silo')} with their members' records, each trains alone"
     elif privacy["trust"] != "untrusted curator":
         how = "an owner reads all records"
     else:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import diags_array
 from scipy.special import log_softmax
 from torch import nn
 
@@ -64,12 +65,17 @@ def class_scores(parts: Sequence[Any], sees: str, inputs: Any, population: Popul
     w1, b1, w2, b2 = parts
     if sees == "own":
         return np.maximum(inputs @ w1 + b1, 0) @ w2 + b2
-    return _over_edges(parts, inputs, _spread(population))
+    return _over_edges(parts, inputs, _spread(population, "gcn"))
 
 
-def _spread(population: Population) -> Any:
+def _spread(population: Population, network: str) -> Any:
+    """Return the matrix by which a network sums over edges, CSR (n, n)."""
     edges = population.edges
-    return gcn_matrix(adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1)))
+    adjacency = adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1))
+    if network == "gcn":
+        return gcn_matrix(adjacency)
+    degrees = np.maximum(np.asarray(adjacency.sum(axis=1)).ravel(), 1)
+    return diags_array((1 / degrees).astype(np.float32)) @ adjacency
 
 
 def _over_edges(parts: Sequence[Any], inputs: Any, spread: Any) -> Any:
@@ -80,8 +86,16 @@ def _over_edges(parts: Sequence[Any], inputs: Any, spread: Any) -> Any:
 
 def scores_on_graph(task: Task, scaling: str, population: Population) -> Callable[[FloatArray], FloatArray]:
     """Return a function of the weights: everybody's scores on the whole graph, float (n, classes)."""
-    inputs, spread = scaled_features(population, scaling), _spread(population)
-    return lambda weights: np.asarray(_over_edges(task.shape.parts(weights), inputs, spread))
+    inputs, spread, shape = scaled_features(population, scaling), _spread(population, task.network), task.shape
+    if not shape.joined:
+        return lambda weights: np.asarray(_over_edges(shape.parts(weights), inputs, spread))
+
+    def joined(weights: FloatArray) -> FloatArray:
+        w1, b1, w2, b2 = shape.parts(weights)
+        hidden = np.maximum(spread @ (inputs @ w1[: shape.d]) + inputs @ w1[shape.d :] + b1, 0)
+        return np.asarray(spread @ (hidden @ w2[: shape.hidden]) + hidden @ w2[shape.hidden :] + b2)
+
+    return joined
 
 
 def loss_on(

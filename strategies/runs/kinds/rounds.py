@@ -209,6 +209,7 @@ def train_silos(repeat: Repeat, collected: Collected) -> Outcome:
         repeat.collection, "sums" if method.spec.sums else "own", population.facts.d, training.hidden,
         population.facts.classes, float(training.lr), method.local_steps, scaling="none",
         weight_decay=float(training.weight_decay), dropout=float(training.gnn_dropout), seed=seeds.training,
+        network=method.network,
     )  # fmt: skip
     nodes = list(range(1, method.silos + 1))
     learners = [node for node in nodes if silos[node - 1].training.any()]
@@ -292,9 +293,11 @@ def train_alone(repeat: Repeat, collected: Collected) -> Outcome:
 
 def _mean(scores: Iterable[Mapping[str, float | None]]) -> dict[str, float | None]:
     """Return the mean of each figure over the networks that have it."""
-    table = list(scores)
-    figures = {name: [one[name] for one in table if one.get(name) is not None] for name in ("test", "val", "macro_f1")}
-    return {name: float(np.mean(each)) if each else None for name, each in figures.items()}
+    table, means = list(scores), dict[str, float | None]()
+    for name in ("test", "val", "macro_f1"):
+        known = [value for one in table if (value := one.get(name)) is not None]
+        means[name] = float(np.mean(known)) if known else None
+    return means
 
 
 def task_of(setup: Setup, collection: str, split: Split) -> Task:

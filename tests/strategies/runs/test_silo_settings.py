@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,16 @@ import pytest
 from flwr.serverapp.strategy import FedAvg
 
 from ldpsim.curator.methods.federated.silos import SiloFedGCN, Silos
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.datasets.generated import generate
+from ldpsim.devices.facts import IntArray
+from ldpsim.devices.federated.local_steps import Stack
+from ldpsim.devices.federated.members import Members
 from ldpsim.devices.network import FloatArray
+from ldpsim.devices.query import InvalidQuery
+from ldpsim.devices.training_task import Task
 from ldpsim.strategies.federated import EVERYBODY, ServerSteps
+from ldpsim.strategies.outputs.result_view import setting_words
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile, TrainingState, run_rounds
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
 from ldpsim.strategies.runs import simulate as simulation
@@ -82,6 +91,7 @@ def test_silos_alone_are_not_silos_together(tmp_path: Path) -> None:
     together, alone = run(tmp_path / "a"), run(tmp_path / "b", server_optimiser="none")
     graph = run(tmp_path / "c", server_optimiser="none", scored_on="graph", patience="2")
     assert set(alone["communication"]["by_phase"]) == {"handover"}
+    assert setting_words(alone) == "60 people, 2 silos with their members' records, each trains alone"
     assert set(together["communication"]["by_phase"]) == {"handover", "training"}
     for record in (alone, graph):
         assert 0 < record["accuracy"]["test"] <= 1 and record["accuracy"]["val"] is not None
@@ -95,3 +105,64 @@ def test_settings_that_have_no_meaning_are_refused(tmp_path: Path) -> None:
         Silos(partition="ring")
     with pytest.raises(ValueError, match="patience=3 has no effect: it is read beside scored_on=graph alone"):
         run(tmp_path, patience="3")
+
+
+def members_of(people: Population, chosen: IntArray) -> Members:
+    """Return the members of a silo; every second one trains."""
+    records = [people.record(int(person)) for person in chosen]
+    features, friends = [r.feature_indices for r in records], [r.neighbours for r in records]
+    ends = [np.concatenate([[0], np.cumsum([len(part) for part in parts])]) for parts in (features, friends)]
+    return Members(chosen, ends[0], np.concatenate(features).astype(np.int64),
+                   np.concatenate([r.feature_values for r in records]), ends[1],
+                   np.concatenate(friends).astype(np.int64), people.labels[chosen],
+                   np.arange(len(chosen)) % 2 == 0)  # fmt: skip
+
+
+def test_the_steps_of_a_silos_graphsage_are_autograds() -> None:
+    """Without dropout: the written-out gradient equals torch's of a GraphSAGE that is written with its own products."""
+    import torch
+
+    people = generate(40, seed=3)
+    silo, d, c = members_of(people, np.arange(0, 40, 2)), people.facts.d, people.facts.classes
+    assert 0 in silo.means().sum(axis=1) and 1 in silo.means().sum(axis=1)  # some without a neighbour in the silo
+    task = Task("one", "own", d, 4, c, 0.5, 3, scaling="none", weight_decay=0.01, seed=1, network="sage")
+    flat = task.shape.initial(2, np.float64)
+    (found,) = Stack.of([silo.inputs(task, None, training=True)], task).trained(flat)
+    inside = (people.edges % 2 == 0).all(axis=0)
+    adjacency = np.zeros((20, 20))
+    left, right = people.edges[:, inside] // 2
+    adjacency[left, right] = adjacency[right, left] = 1
+    means = torch.tensor(adjacency / np.maximum(adjacency.sum(axis=1, keepdims=True), 1))
+    x = torch.tensor(silo.features(d).toarray(), dtype=torch.float64)
+    labels, nodes = torch.tensor(silo.labels), np.flatnonzero(silo.training)
+
+    def scores(own: Any) -> Any:
+        left1, right1, b1, left2, right2, b2 = torch.split(own, [d * 4, d * 4, 4, 4 * c, 4 * c, c])
+        hidden = torch.relu(means @ x @ left1.reshape(d, 4) + x @ right1.reshape(d, 4) + b1)
+        return means @ hidden @ left2.reshape(4, c) + hidden @ right2.reshape(4, c) + b2
+
+    own = torch.tensor(flat, requires_grad=True)
+    for _ in range(3):
+        loss = torch.nn.functional.cross_entropy(scores(own)[nodes], labels[nodes]) + 0.005 * (own**2).sum()
+        (gradient,) = torch.autograd.grad(loss, own)
+        own = (own - 0.5 * gradient).detach().requires_grad_()
+    assert np.abs(found - own.detach().numpy()).max() < 1e-6
+    (all_scores,) = Stack.of([silo.inputs(task, None, training=False)], task).scores(own.detach().numpy())
+    assert np.abs(all_scores - scores(own).detach().numpy()).max() < 1e-6
+
+
+def test_a_graphsage_on_one_silo_is_that_on_the_whole_graph(tmp_path: Path) -> None:
+    one, whole = (run(tmp_path / on, silos="1", network="sage", scored_on=on) for on in ("silo", "graph"))
+    gcn = run(tmp_path / "gcn", silos="1")
+    assert one["accuracy"]["per_repeat"] == whole["accuracy"]["per_repeat"]
+    assert one["federated"]["bytes_between_silos_and_server"] > 1.9 * gcn["federated"]["bytes_between_silos_and_server"]
+
+
+def test_the_bytes_of_a_gcns_task_have_no_network() -> None:
+    task = Task("one", "own", 3, 2, 2, 0.5, 2, scaling="none", seed=1)
+    assert b"network" not in task.to_bytes() and Task.from_bytes(task.to_bytes()) == task
+    sage = replace(task, network="sage")
+    assert Task.from_bytes(sage.to_bytes()) == sage and sage.shape.size == 2 * 3 * 2 + 2 + 2 * 2 * 2 + 2
+    for wrong in ({"network": "gat"}, {"seed": None}, {"sees": "sums"}):
+        with pytest.raises(InvalidQuery):
+            replace(sage, **wrong)
