@@ -18,10 +18,16 @@ import numpy as np
 
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GroupDegrees, Mechanism
-from ldpsim.devices.mechanisms.mechanism import one_report, one_value
+from ldpsim.devices.mechanisms.mechanism import equal_values, one_report, one_value
 
-# Range, epsilon, reporting. Ranges that begin at 0 hide a forgotten lower end.
-SETTINGS = (((0.0, 1.0), 1.0, "both"), ((-1.0, 1.0), 1.0, "one-end"), ((0.0, 1.0), 3.0, "both"))
+# Range, epsilon, reporting, classes. Ranges that begin at 0 hide a forgotten lower end, and three classes a loss that
+# leaves out the rarest of several kinds of wrong answers.
+SETTINGS = (
+    ((0.0, 1.0), 1.0, "both", 3),
+    ((-1.0, 1.0), 1.0, "one-end", 3),
+    ((0.0, 1.0), 3.0, "both", 3),
+    ((0.0, 1.0), 1.0, "both", 5),
+)
 SIZES = ((4, 3), (2, 1))  # people, features
 Value = tuple[Any, ...]
 
@@ -67,6 +73,11 @@ class Example:
         size = len(noise)
         return self.mechanism.respond([person] * size, noise, devices=[self.device] * size, grouping=self.grouping)
 
+    def draw(self, person: Any, noise: Any) -> Any:
+        """Draw reports of a person, one for each row of the noise, and leave them as they are drawn."""
+        values = equal_values(self.mechanism, person, len(noise), self.device, self.grouping)
+        return self.mechanism.draw(values, noise)
+
     def value_of(self, person: Any) -> Any:
         """Return the part of a person's data that the mechanism reads."""
         return one_value(self.mechanism, person, self.device, self.grouping)
@@ -104,8 +115,8 @@ def examples(kind: type[Mechanism]) -> list[list[Example]]:
     sizes = []
     for n, d in SIZES:
         made: dict[Mechanism, Example] = {}
-        for (low, high), epsilon, reporting in SETTINGS:
-            facts = PublicFacts(n, d, 3, low, high)
+        for (low, high), epsilon, reporting, classes in SETTINGS:
+            facts = PublicFacts(n, d, classes, low, high)
             mechanism = make(kind, epsilon, facts, reporting=reporting)
             if mechanism is not None:
                 made.setdefault(mechanism, Example(mechanism, facts))

@@ -173,6 +173,7 @@ def _detail(example: Example, how: str, *, passed: bool) -> str:
 
 def _audit_example(example: Example, effort: Effort, stream: Stream, *, tried: bool) -> list[AuditRow]:
     mechanism, people = example.mechanism, example.people()
+    _check_rows(example, next(iter(people.values())), stream)
     claimed = mechanism.loss(device=example.device)
     try:
         laws = laws_of(example, people)
@@ -203,6 +204,22 @@ def _audit_example(example: Example, effort: Effort, stream: Stream, *, tried: b
         rows.append(AuditRow(mechanism.name, "law", 0.0, worst, None, effort.confidence, 0, passed,
                              _detail(example, how, passed=passed)))  # fmt: skip
     return rows
+
+
+def _check_rows(example: Example, person: Person, stream: Stream) -> None:
+    """Raise ValueError where an array of reports has no row for each person, or one whose length follows their number.
+
+    The draws of one person do not show it, and thousands of trials would fill the memory.
+    """
+    drawn = [example.draw(person, stream([bytes(32)] * size)) for size in (2, 3)]
+    if not all(isinstance(reports, np.ndarray) for reports in drawn):
+        return  # rows of a class of its own
+    two, three = (reports.shape for reports in drawn)
+    if two[:1] != (2,) or three != (3, *two[1:]):
+        raise ValueError(
+            f"draw returns an array {two} for 2 people and {three} for 3, not a row for each of a fixed length "
+            "(noise.bernoulli(threshold, size) makes `size` trials for every person)"
+        )
 
 
 def _distance(one: Value, other: Value) -> int:

@@ -122,7 +122,8 @@ class Reports:
         """Return the reports of this field; ``grouping`` also; ValueError where there are none."""
         array = self.grouping if field == "grouping" else self.arrays.get(field)
         if array is None:
-            raise ValueError(f"the reports hold no {field.replace('_', ' ')}")
+            held = ", ".join(sorted(self.arrays)) or "nothing"
+            raise ValueError(f"the reports hold no {field.replace('_', ' ')}; their arrays: {held}")
         return array
 
     def source(self, field: str) -> Mechanism:

@@ -159,9 +159,14 @@ class Mechanism:
         return Loss(self.loss_of(1, device=device), self.loss_of(device=device), getattr(self, "delta", 0.0))
 
 
+def equal_values(mechanism: Mechanism, record: Record, size: int, device: int, grouping: Grouping = None) -> Any:
+    """Return the values of so many people with one record, as :meth:`Mechanism.draw` takes them."""
+    return mechanism.values(records_by_column([record] * size), np.full(size, device, np.int64), grouping)
+
+
 def one_value(mechanism: Mechanism, record: Record, device: int, grouping: Grouping = None) -> Any:
     """Return the value of one person: a batch of one."""
-    return mechanism.values(records_by_column([record]), np.array([device], np.int64), grouping)[0]
+    return equal_values(mechanism, record, 1, device, grouping)[0]
 
 
 def one_report(mechanism: Mechanism, data: bytes, device: int) -> Any:

@@ -136,6 +136,21 @@ class AnotherLaw(RandomizedResponse):
         return super().log_probability(~report, value)
 
 
+class RowsByNumber(GRR):
+    """Draws as many trials a person as there are people: right for one person, n x n for n."""
+
+    def draw(self, values: np.ndarray, noise: Any) -> np.ndarray:
+        lies = noise.bernoulli(self.lie, len(values))
+        return (self.category(values) + np.where(lies, 1, 0)) % self.categories
+
+
+def test_an_array_of_n_rows_of_n_is_refused_before_the_trials() -> None:
+    (row,) = audit_mechanism(RowsByNumber, QUICK, stream=Noise)
+    assert not row.passed and row.level == "vector"
+    assert "(2, 2) for 2 people and (3, 3) for 3, not a row for each" in row.detail
+    assert "`size` trials for every person" in row.detail
+
+
 class Raises(OneBit):
     """Refuses values that are no number: an error that depends on the data."""
 
@@ -198,10 +213,10 @@ def test_trials_alone_catch_noise_that_is_known() -> None:
 
 
 def test_every_mechanism_with_a_budget_is_audited_in_two_sizes_and_several_ranges() -> None:
-    """Three settings each; GRR and GRR-FS read no range, so that two of them are the same."""
+    """Four settings each; what reads no range, or no number of classes, has some of them once."""
     for name, kind in every().items():
         if not hasattr(kind, "audit_examples"):
-            each = 0 if name.startswith("clear") else 2 if name.startswith("grr") else 3
+            each = 0 if name.startswith("clear") else 2 if name == "grr_fs" else 3
             made = examples(kind)
             assert [len(of_size) for of_size in made] == [each] * (2 if each else 0), name
             assert all(one.mechanism.agrees_with(one.facts) for of_size in made for one in of_size)

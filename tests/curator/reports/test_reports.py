@@ -133,6 +133,8 @@ def test_what_no_device_would_send_is_refused() -> None:
         Reports.from_bytes(FACTS, [*questions, other], {})
     with pytest.raises(ValueError, match="the reports hold no votes"):
         Reports.from_bytes(FACTS, questions, answers).source("votes")
+    with pytest.raises(ValueError, match="hold no randomized response; their arrays: adjacency, features"):
+        Reports.from_bytes(FACTS, questions, answers).needed("randomized_response")
 
 
 def test_devices_with_malformed_bytes_are_named() -> None:
