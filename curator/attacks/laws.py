@@ -86,7 +86,7 @@ class _Branch:
         bounds = np.broadcast_to(bound, (1, size))[0].tolist()
         return np.array([[self._choose([Fraction(1, each)] * each) for each in bounds]], np.int64)
 
-    def next_draw(self) -> _Word:
+    def next_draw(self) -> _Words:
         raise _Inversion
 
     def __getattr__(self, name: str) -> Any:
