@@ -6,7 +6,7 @@ a trial of threshold t. The result is the law of the code itself. It does not de
 documentation, on ``log_probability`` or on ``loss``.
 
 Draws by inversion (:mod:`ldpsim.devices.mechanisms.inversion`) read one 64-bit word, and what
-comes out is monotone in it. The places where it changes are found by bisection, and the
+comes out is monotone in it. The places where it changes are found by parting intervals, and the
 distances between them, over 2**64, are the probabilities, to ten digits. Words below 2**43
 are left out: the law then holds up to a mass of about 2**-20.
 """
@@ -14,7 +14,7 @@ are left out: the law then holds up to a mass of about 2**-20.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import repeat
@@ -30,9 +30,10 @@ HALF = 1 << 63
 _FLOOR = 1 << 43
 _PRECISION = 36  # bits of a place where the outcome changes
 MOST_BRANCHES = 50_000
+_PARTS = 16  # of an interval in which the outcome changes: the words between them are tried at once
 _MOST_STEPS = 400  # different outcomes of one sign that a bisection follows
 
-Draw = Callable[[Any], Hashable]
+Draw = Callable[[Any], Sequence[Hashable]]  # an outcome for each row of the noise
 
 
 class NotWalkable(Exception):
@@ -85,7 +86,7 @@ class _Branch:
         bounds = np.broadcast_to(bound, (1, size))[0].tolist()
         return np.array([[self._choose([Fraction(1, each)] * each) for each in bounds]], np.int64)
 
-    def next_draw(self) -> _Word:
+    def next_draw(self) -> _Words:
         raise _Inversion
 
     def __getattr__(self, name: str) -> Any:
@@ -96,24 +97,25 @@ class _Inversion(Exception):
     """The mechanism asked for words."""
 
 
-class _Word:
-    """Noise with one draw of one word, which is chosen; further words, which settle ties alone, are 0."""
+class _Words:
+    """Noise with one draw of one word a row, which are chosen; further words, which settle ties alone, are 0."""
 
-    def __init__(self, word: int) -> None:
-        self._words = [word]
+    def __init__(self, words: Sequence[int]) -> None:
+        self._words, self._read = words, False
 
     def __len__(self) -> int:
-        return 1
+        return len(self._words)
 
-    def next_draw(self) -> _Word:
-        if not self._words:
+    def next_draw(self) -> _Words:
+        if self._read:
             raise NotWalkable("words and further draws are drawn together")
         return self
 
     def numbers(self, size: int, octets: int, rows: Any = None) -> NDArray[np.uint64]:
         if (size, octets) != (1, 8):
             raise NotWalkable("several words are drawn at once")
-        return np.array([[self._words.pop()]], np.uint64)
+        self._read = True
+        return np.array(self._words, np.uint64)[:, None]
 
     def words_of(self, row: int, trial: int, octets: int) -> Iterator[int]:
         return repeat(0)
@@ -139,7 +141,7 @@ def _walk(draw: Draw, most: int) -> Law:
     path: list[int] = []
     for _ in range(most):
         branch = _Branch(path)
-        outcome = draw(branch)
+        (outcome,) = draw(branch)
         chances[outcome] = chances.get(outcome, Fraction(0)) + branch.chance
         path = path[: len(branch.options)]
         while path and path[-1] == branch.options[len(path) - 1] - 1:
@@ -153,31 +155,32 @@ def _walk(draw: Draw, most: int) -> Law:
 def _bisect(draw: Draw) -> Law:
     chances: dict[Hashable, Fraction] = {}
     for sign in (0, HALF):
-        segments = _segments(lambda fraction, s=sign: draw(_Word(s | fraction)))  # type: ignore[misc]
+        segments = _segments(lambda words, s=sign: draw(_Words([s | word for word in words])))  # type: ignore[misc]
         # the first segment goes on below the window, so its probability is not known
         for outcome, size in segments[1:]:
             chances[outcome] = chances.get(outcome, Fraction(0)) + Fraction(size, ONE)
     return Law(chances, lost=float(1 - sum(chances.values())))
 
 
-def _segments(at: Callable[[int], Hashable]) -> list[tuple[Hashable, int]]:
+def _segments(at: Callable[[list[int]], Sequence[Hashable]]) -> list[tuple[Hashable, int]]:
     """Outcomes over the window of words, in order, each with how many words give it."""
     segments: list[tuple[Hashable, int]] = []
-    low, here = _FLOOR, at(_FLOOR)
-    last = at(HALF - 1)
+    low, (here, last) = _FLOOR, at([_FLOOR, HALF - 1])
     while here != last:
-        below, above = low, HALF - 1  # the first word that gives something else lies in (below, above]
-        step = max(1, low // 8)
-        while low + step < above and at(low + step) == here:
-            below, step = low + step, 2 * step
-        above = min(above, low + step)
+        below, above, after = low, HALF - 1, last  # the first word that gives something else lies in (below, above]
+        words = [low + (max(1, low // 8) << power) for power in range(64)]  # near first: most segments are short
         while above - below > 1 + (below >> _PRECISION):
-            middle = (below + above) // 2
-            below, above = (middle, above) if at(middle) == here else (below, middle)
+            words = [word for word in words if below < word < above]
+            outcomes = at(words) if words else ()
+            place = next((place for place, outcome in enumerate(outcomes) if outcome != here), None)
+            if place is not None:
+                above, after = words[place], outcomes[place]
+            below = max([below, *words[:place]])
+            words = sorted({below + (above - below) * part // _PARTS for part in range(1, _PARTS)})
         segments.append((here, above - low))
         if len(segments) > _MOST_STEPS:
             raise NotWalkable(f"more than {_MOST_STEPS} outcomes of one sign")
-        low, here = above, at(above)
+        low, here = above, after
     segments.append((here, HALF - low))
     return segments
 

@@ -229,7 +229,7 @@ def _distance(one: Value, other: Value) -> int:
 def laws_of(example: Example, people: Mapping[Value, Person], *, most: int = MOST_BRANCHES) -> dict[Value, Law]:
     """Return the law of the report of each person; :class:`NotWalkable` where the draws are too many."""
     return {
-        key: law_of(lambda noise, person=person: example.respond(person, noise)[0], most=most)  # type: ignore[misc]
+        key: law_of(lambda noise, person=person: example.respond(person, noise), most=most)  # type: ignore[misc]
         for key, person in people.items()
     }
 

@@ -32,6 +32,7 @@ def options_named(told: str) -> list[str]:
     return [word for option in dict.fromkeys([*found, *by_hand]) for word in shlex.split(option)]
 
 
+@pytest.mark.usefixtures("cells_in_this_process")
 def test_three_commands_lead_to_a_page_that_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_tables(tmp_path, 200)

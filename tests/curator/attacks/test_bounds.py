@@ -63,18 +63,18 @@ def test_false_alarms() -> None:
 
 def test_a_walk_gives_exact_fractions() -> None:
     grr = GRR.from_epsilon(1.0, categories=3)
-    law = law_of(lambda noise: int(drawn(grr, 1, noise)))
+    law = law_of(lambda noise: [int(drawn(grr, 1, noise))])
     assert law.chances == {
         1: Fraction(ONE - grr.lie, ONE),
         0: Fraction(grr.lie, 2 * ONE),
         2: Fraction(grr.lie, 2 * ONE),
     }
-    assert worst_ratio(law, law_of(lambda noise: int(drawn(grr, 0, noise)))) == pytest.approx(1.0, abs=1e-12)
+    assert worst_ratio(law, law_of(lambda noise: [int(drawn(grr, 0, noise))])) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_a_bisection_is_the_discrete_laplace_law() -> None:
     degree = Degree.from_epsilon(1.0, n=4)
-    law = law_of(lambda noise: int(drawn(degree, np.array([2]), noise)[0]))
+    law = law_of(lambda noise: degree.draw(np.full((len(noise), 1), 2), noise)[:, 0].tolist())
     assert law.lost < 2**-19 * math.e
     for outcome, chance in law.chances.items():
         stated = discrete_laplace.log_probability(np.array([outcome - 2]), degree.t, degree.s)
@@ -84,11 +84,11 @@ def test_a_bisection_is_the_discrete_laplace_law() -> None:
 
 def test_what_cannot_be_walked_through_says_so() -> None:
     with pytest.raises(NotWalkable, match="several words"):
-        law_of(lambda noise: noise.next_draw().numbers(2, 8).tobytes())
+        law_of(lambda noise: [noise.next_draw().numbers(2, 8).tobytes()])
     with pytest.raises(NotWalkable, match="more than"):
-        law_of(lambda noise: noise.bernoulli(ONE // 2, 12).tobytes(), most=100)
+        law_of(lambda noise: [noise.bernoulli(ONE // 2, 12).tobytes()], most=100)
     with pytest.raises(NotWalkable, match="more than"):
-        law_of(lambda noise: int(noise.next_draw().numbers(1, 8)[0, 0]))
+        law_of(lambda noise: noise.next_draw().numbers(1, 8)[:, 0].tolist())
 
 
 def test_ratios_and_deltas() -> None:

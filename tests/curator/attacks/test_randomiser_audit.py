@@ -88,7 +88,7 @@ def test_the_exact_figure_equals_enumeration_of_a_mechanism() -> None:
     people = example.people()
 
     def law_of_person(person: Any) -> Any:
-        return law_of(lambda noise: example.mechanism.respond([person], noise, devices=[example.device])[0])
+        return law_of(lambda noise: example.respond(person, noise))
 
     laws = {key: law_of_person(person) for key, person in people.items()}
     expected = max(worst_ratio(laws[a], laws[b]) for a in laws for b in laws if a != b)
