@@ -2,8 +2,8 @@
 
 Two reports about a pair multiply the odds of an edge by e^(2 w) if both are 1, by 1 if they differ, and by
 e^(-2 w) if both are 0, where w is the log-odds of one reported bit (``Mechanism.log_likelihood``). A claim that the
-other end denies therefore says nothing, and the odds stay those of the prior. Without other knowledge these are far below
-1: the pair is no edge. A prior from features or degrees can be made by a liar. So the rule here does not ask it: a 1
+other end denies therefore says nothing, and the odds stay those of the prior. Without other knowledge these are far
+below 1: the pair is no edge. A prior from features or degrees can be made by a liar. So the rule here does not ask it: a 1
 that the other end does not confirm becomes a 0 before any method reads the row. The same holds for a claim about
 a person who did not report.
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import softmax
 
 from ldpsim.curator.learning.training import train
-from ldpsim.curator.methods.friends.p2pgnn import PATIENCE, P2PGNN
+from ldpsim.curator.methods.friends.p2pgnn import P2PGNN, PATIENCE
 from ldpsim.curator.methods.references.references import MLP
 from ldpsim.curator.nulls.inputs import known_from_graph
 from ldpsim.curator.observer import watched

@@ -164,8 +164,10 @@ def train_devices(repeat: Repeat, collected: Collected) -> Outcome:
     started = time.perf_counter()
     try:
         with open_grid(repeat) as devices, seeded(repeat.seeds.training), watched(repeat.watch):
-            given = {} if start is None else {"initial": start.weights, "loss": start.loss}
-            training = Training(repeat, task, devices.grid, file, before, **given)
+            training = Training(
+                repeat, task, devices.grid, file, before,
+                initial=None if start is None else start.weights, loss=None if start is None else start.loss,
+            )  # fmt: skip
             weights = training.run()
     except Refused:
         if not before:  # nobody answered: there is no collection to continue
