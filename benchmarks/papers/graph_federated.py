@@ -60,14 +60,15 @@ def cells(home: Path) -> Iterator[TableCell]:
 
 def _linkguard() -> Iterator[TableCell]:
     """Both data sets; LDPGen in the form of Blink's code, Blink in its variant ``soft``."""
-    own: dict[str, Any]
+    settings: dict[str, dict[str, Any]]
     for dataset in ("cora", "citeseer"):
         for model in ("ldpgen", "dprr", "ldpgcn", "blink"):
             for epsilon in (4, 3, 2, 1):
-                own = {
+                settings = {
                     "ldpgen": {"graph": "one-sided", "groups": ldpgen_groups(dataset, epsilon)},
                     "blink": {"variant": "soft"},
-                }.get(model, {})  # fmt: skip
+                }  # fmt: skip
+                own = settings.get(model, {})
                 options = cell_options(model, dataset, epsilon=float(epsilon), gnn="gcn", split="75/10/15",
                                        settings={**own, "gnn_dropout": 0.5})  # fmt: skip
                 keys = _keys(dataset, "-", "gcn", model, f"epsilon {epsilon}")

@@ -13,7 +13,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType
@@ -168,7 +168,8 @@ class TrainingGrid(Grid):
         questions = RoundQuestions.of(messages)
         answers = self.exchange(questions, phase, at, timeout=timeout)
         if self._adder is not None and answers:
-            answers = self._adder.added(answers, questions[0].content["arrays"][WEIGHTS].numpy())
+            sent = cast(ArrayRecord, questions[0].content["arrays"])[WEIGHTS].numpy()
+            answers = self._adder.added(answers, sent)
         if kind == MessageType.EVALUATE:
             right, people = answers.judged()
             self.accuracy = right / people if people else None

@@ -71,8 +71,9 @@ class StartFromVolunteers:
         assert model is not None and linear is not None
         volunteers = split.labelled
         rows = scaled_features(setup.population, task.scaling)[volunteers]
-        places = (np.searchsorted(volunteers, part) for part in (split.train, split.val))
-        graph = Graph(rows, np.zeros((2, 0), np.int64), None, evidence.labels.labels[volunteers], *places, {})
+        train_rows, val_rows = (np.searchsorted(volunteers, part) for part in (split.train, split.val))
+        no_edges, labels = np.zeros((2, 0), np.int64), evidence.labels.labels[volunteers]
+        graph = Graph(rows, no_edges, None, labels, train_rows, val_rows, {})
         # Without an edge a GCN is the perceptron of the devices, with the same four arrays.
         settings = TrainingSettings(gnn="gcn", hidden=task.hidden, gnn_dropout=0.5, selection="loss")
         trained = train(graph, settings=settings, classes=task.classes, seed=repeat.seeds.training, device="cpu")

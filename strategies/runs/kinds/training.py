@@ -19,6 +19,7 @@ import numpy as np
 from flwr.serverapp import Grid
 
 from ldpsim.curator.draws import derive, private_generator
+from ldpsim.curator.methods.federated.dp_fedavg import DPFedAvg
 from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.devices.federated.update_adder import UpdateAdder
 from ldpsim.devices.federated.wire import weights_record
@@ -103,7 +104,7 @@ class Training:
         """Return the party that adds, where it is trusted in place of the server."""
         if self.method.effective_spec().trusted != "sum":
             return None
-        assert self.task.noise is not None
+        assert isinstance(self.method, DPFedAvg) and self.task.noise is not None
         return UpdateAdder(self.task.noise.clip, self.method.least_honest(len(self.learners)))
 
     def _start(self, kept: TrainingState | None) -> TrainingState:
