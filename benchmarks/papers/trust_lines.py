@@ -44,12 +44,14 @@ LINES = {  # heading: method and column
 ALONE = {"no reports, nobody: device": "device_alone", "no reports, friends: device": "device_alone_with_friends"}
 CROSSINGS = (
     ("nobody: device", "no reports, friends: device"),
+    ("nobody: device", "friends: device"),
     ("nobody: device", "a sum: device"),
     ("friends: device", "a sum and friends: device"),
     ("nobody: curator", "no reports, nobody: device"),
 )
 SAMPLES = 2000
 LEVEL = 0.05
+FEWEST = 3  # seeds of a figure
 PEOPLE, CLASSES, DELTA = 2437, 7, 1e-4  # who report on Cora with 10 % volunteers; delta of the page
 
 Line = Mapping[float, NDArray[np.float64]]  # accuracies by epsilon, one a seed
@@ -85,7 +87,7 @@ def lines_of(rows: Sequence[Mapping[str, str]], dataset: str, share: float) -> d
     lines: dict[str, dict[float, Any]] = {}
     for name, (method, column) in LINES.items():
         points = {epsilon: _figures(own, method, epsilon, column) for epsilon in EPSILONS}
-        lines[name] = {epsilon: figures for epsilon, figures in points.items() if len(figures)}
+        lines[name] = {epsilon: figures for epsilon, figures in points.items() if len(figures) >= FEWEST}
     for name, column in ALONE.items():
         lines[name] = dict.fromkeys(EPSILONS, _figures(own, "vote", 4.0, column))
     return lines
