@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ SEARCHED, SEARCH_SEED = 1, 1000
 SPLITS = {"cora": "232-each/542", "citeseer": "332-each/665", "pubmed": "3943-each/3943"}
 SILOS = ("local", "fedavg", "fedopt", "fedprox", "global")
 Chosen = Mapping[str, Any]
+PLACE = ("partition", "data set", "network", "model")
 COLUMNS = ("lr", "local_steps", "server_lr", "proximal_mu")
 RATES, STEPS = (0.01, 0.05, 0.25), (1, 4, 16)
 FIRST: Chosen = {"lr": 0.25, "local_steps": 4}
@@ -92,10 +92,8 @@ def _fedgraph() -> Iterator[TableCell]:
 
 def _scope(partition: str, dataset: str, network: str, method: str) -> TableCell:
     place = {"dataset": dataset, "partition": partition, "network": network, "model": method}
-    options = scope_options(partition, dataset, method, chosen_settings(partition, dataset, method))
-    origin = "searched" if searched_rows(partition, dataset, method) else "as published"
-    if network != "gcn":
-        options = replace(options, settings={**options.settings, "network": network})
+    options = scope_options(partition, dataset, network, method, chosen_settings(partition, dataset, network, method))
+    origin = "searched" if searched_rows(partition, dataset, network, method) else "as published"
     return TableCell(
         SCOPE, _keys(dataset, partition, network, method, origin), options, look_up("graph-federated", SCOPE, **place),
         absent="silos have no GAT" if network == "gat" else "",
@@ -107,10 +105,13 @@ def _keys(dataset: str, partition: str, network: str, model: str, setting: str) 
     return {"data set": dataset, "partition": partition, "network": network, "model": model, "setting": setting}
 
 
-def scope_options(partition: str, dataset: str, method: str, chosen: Chosen, **options: Any) -> RunOptions:
+def scope_options(
+    partition: str, dataset: str, network: str, method: str, chosen: Chosen, **options: Any
+) -> RunOptions:
     """Return the options of a cell of FederatedScope-GNN."""
     settings: dict[str, Any] = {"silos": 5, "partition": partition, "rounds": 400, "hidden": 64, "scored_on": "graph",
                                 "patience": 100, **chosen}  # fmt: skip
+    settings |= {} if network == "gcn" else {"network": network}
     settings |= {"local": {"server_optimiser": "none"}, "fedopt": {"server_optimiser": "sgd"}}.get(method, {})
     if method == "global":
         settings |= {"silos": 1, "partition": "random"}
@@ -118,23 +119,23 @@ def scope_options(partition: str, dataset: str, method: str, chosen: Chosen, **o
     return cell_options(name, dataset, split=SPLITS[dataset], settings=settings, **options)
 
 
-def chosen_settings(partition: str, dataset: str, method: str) -> Chosen:
+def chosen_settings(partition: str, dataset: str, network: str, method: str) -> Chosen:
     """Return what the search found for a cell, or the published configuration, which has no search behind it."""
-    before = chosen_settings(partition, dataset, "fedavg") if method in ("fedopt", "fedprox") else {}
-    rows = searched_rows(partition, dataset, method)
+    before = chosen_settings(partition, dataset, network, "fedavg") if method in ("fedopt", "fedprox") else {}
+    rows = searched_rows(partition, dataset, network, method)
     if not rows:
         return {**FIRST, **before, **(GRIDS[method][0] if before else {})}
     best = max(rows, key=lambda row: float(row["validation"]))
     return {**before, **{name: best[name] for name in COLUMNS if best[name]}}
 
 
-def searched_rows(partition: str, dataset: str, method: str) -> list[Mapping[str, str]]:
-    """Return the rows of the search of a cell."""
-    return [row for row in searched() if _place(row) == (partition, dataset, method)]
+def searched_rows(*place: str) -> list[Mapping[str, str]]:
+    """Return the rows of the search of a cell, whose partition, data set, network and model are given."""
+    return [row for row in searched() if _place(row) == place]
 
 
-def _place(row: Mapping[str, str]) -> tuple[str, str, str]:
-    return row["partition"], row["data set"], row["model"]
+def _place(row: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(row[name] for name in PLACE)
 
 
 @cache
@@ -143,39 +144,40 @@ def searched() -> tuple[Mapping[str, str], ...]:
     return tuple(read_rows(SEARCH))
 
 
-def search(home: Path, partition: str, dataset: str, method: str) -> None:
+def search(home: Path, partition: str, dataset: str, network: str, method: str) -> None:
     """Run the grid of a cell, and replace its rows in the table of the search; runs that have a result stay."""
-    before = chosen_settings(partition, dataset, "fedavg") if method in ("fedopt", "fedprox") else {}
+    before = chosen_settings(partition, dataset, network, "fedavg") if method in ("fedopt", "fedprox") else {}
     grid = [
         TableCell(
             "search", dict(point),
-            scope_options(partition, dataset, method, {**before, **point}, repeats=SEARCHED, seed=SEARCH_SEED),
+            scope_options(partition, dataset, network, method, {**before, **point}, repeats=SEARCHED, seed=SEARCH_SEED),
         )
         for point in GRIDS[method]
     ]  # fmt: skip
     run_cells(grid, home / "search", workers=1)
-    rows: list[dict[str, Any]] = [row for row in map(dict, searched()) if _place(row) != (partition, dataset, method)]
+    place = (partition, dataset, network, method)
+    rows: list[dict[str, Any]] = [row for row in map(dict, searched()) if _place(row) != place]
     for cell, record in zip(grid, records_of(grid, home), strict=True):
         if record is not None:
-            rows.append({
-                "partition": partition, "data set": dataset, "model": method, **cell.keys,
-                "validation": f"{100 * record['accuracy']['val']:.2f}", "seeds": SEARCHED,
-                "config_hash": record["config_hash"],
-            })  # fmt: skip
-    write_rows(SEARCH, rows, ["partition", "data set", "model", *COLUMNS, "validation", "seeds", "config_hash"])
+            figures = {"validation": f"{100 * record['accuracy']['val']:.2f}", "seeds": SEARCHED}
+            rows.append(
+                {**dict(zip(PLACE, place, strict=True)), **cell.keys, **figures, "config_hash": record["config_hash"]}
+            )
+    write_rows(SEARCH, rows, [*PLACE, *COLUMNS, "validation", "seeds", "config_hash"])
     searched.cache_clear()
 
 
 def main() -> None:
-    """Search the settings of FederatedScope-GNN's cells with a GCN."""
+    """Search the settings of FederatedScope-GNN's cells of a data set and a partition."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset", choices=SPLITS)
     parser.add_argument("partition", choices=("random", "louvain"))
+    parser.add_argument("--network", choices=("gcn", "sage"), default="gcn")
     parser.add_argument("models", nargs="*", default=["fedavg", "fedopt", "fedprox", "local", "global"])
     parser.add_argument("--home", type=Path, default=Path("runs") / "tables")
     arguments = parser.parse_args()
     for method in arguments.models:
-        search(arguments.home.absolute(), arguments.partition, arguments.dataset, method)
+        search(arguments.home.absolute(), arguments.partition, arguments.dataset, arguments.network, method)
 
 
 if __name__ == "__main__":

@@ -25,10 +25,12 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_a_cell_without_a_search_has_the_published_configuration() -> None:
     first = {"lr": 0.25, "local_steps": 4}
     assert (
-        paper.chosen_settings("random", "cora", "fedavg") == paper.chosen_settings("random", "cora", "local") == first
+        paper.chosen_settings("random", "cora", "gcn", "fedavg")
+        == paper.chosen_settings("random", "cora", "gcn", "local")
+        == first
     )
-    assert paper.chosen_settings("random", "cora", "fedopt") == {**first, "server_lr": 0.5}
-    assert paper.chosen_settings("random", "cora", "fedprox") == {**first, "proximal_mu": 0.1}
+    assert paper.chosen_settings("random", "cora", "gcn", "fedopt") == {**first, "server_lr": 0.5}
+    assert paper.chosen_settings("random", "cora", "gcn", "fedprox") == {**first, "proximal_mu": 0.1}
 
 
 def test_the_search_chooses_by_validation_and_others_follow_fedavgs_choice(
@@ -47,22 +49,23 @@ def test_the_search_chooses_by_validation_and_others_follow_fedavgs_choice(
 
     monkeypatch.setattr(paper, "run_cells", lambda cells, folder, workers: asked.extend(cells))
     monkeypatch.setattr(paper, "records_of", records_of)
-    paper.search(tmp_path, "random", "cora", "fedavg")
+    paper.search(tmp_path, "random", "cora", "gcn", "fedavg")
     assert len(asked) == 9 and {cell.options.seed for cell in asked} == {paper.SEARCH_SEED}
-    assert paper.chosen_settings("random", "cora", "fedavg") == best
-    assert paper.chosen_settings("random", "cora", "fedopt") == {**best, "server_lr": 0.5}
-    assert paper.chosen_settings("louvain", "cora", "fedavg") == paper.FIRST
-    paper.search(tmp_path, "random", "cora", "fedopt")
+    assert paper.chosen_settings("random", "cora", "gcn", "fedavg") == best
+    assert paper.chosen_settings("random", "cora", "gcn", "fedopt") == {**best, "server_lr": 0.5}
+    assert paper.chosen_settings("louvain", "cora", "gcn", "fedavg") == paper.FIRST
+    assert paper.chosen_settings("random", "cora", "sage", "fedavg") == paper.FIRST
+    paper.search(tmp_path, "random", "cora", "gcn", "fedopt")
     assert all(best.items() <= cell.options.settings.items() for cell in asked[9:])
     assert {cell.options.settings["server_lr"] for cell in asked[9:]} == {"0.5", "0.1"}
-    paper.search(tmp_path, "random", "cora", "fedavg")  # again: its rows are replaced
+    paper.search(tmp_path, "random", "cora", "gcn", "fedavg")  # again: its rows are replaced
     assert len(read_rows(table)) == 11
 
 
 def test_settings_of_the_methods() -> None:
     def settings(method: str) -> dict[str, str]:
         options = paper.scope_options(
-            "louvain", "citeseer", method, paper.chosen_settings("louvain", "citeseer", method)
+            "louvain", "citeseer", "gcn", method, paper.chosen_settings("louvain", "citeseer", "gcn", method)
         )
         assert options.split == "332-each/665" and options.settings["hidden"] == "64"
         return {"method": options.method, **options.settings}
