@@ -1,11 +1,11 @@
 """Both ends of a pair must agree: a one-sided claim is dropped.
 
-Two reports about a pair multiply the odds of an edge by e^(2 w) if both are 1, by 1 if they differ, and by
-e^(-2 w) if both are 0, where w is the log-odds of one reported bit (``Mechanism.log_likelihood``). A claim that the
-other end denies therefore says nothing, and the odds stay those of the prior. Without other knowledge these are far below
-1: the pair is no edge. A prior from features or degrees can be made by a liar. So the rule here does not ask it: a 1
-that the other end does not confirm becomes a 0 before any method reads the row. The same holds for a claim about
-a person who did not report.
+Two reports about a pair multiply the odds of an edge by e^(2 w) if both are 1, by 1 if they differ, and by e^(-2 w)
+if both are 0, where w is the log-odds of one reported bit (``Mechanism.log_likelihood``). A claim that the other end
+denies therefore says nothing, and the odds stay those of the prior. Without other knowledge these are far below 1:
+the pair is no edge. A prior from features or degrees can be made by a liar. So the rule here does not ask it: a 1
+that the other end does not confirm becomes a 0 before any method reads the row. The same holds for a claim about a
+person who did not report.
 
 A fake claim about an honest person then counts with the probability of a flip. A true edge between honest people is
 kept with probability (1 - flip)^2, which is the cost. Rows of which each pair has one reporter (``one-end``) stay
