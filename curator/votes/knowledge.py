@@ -96,7 +96,7 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> VotePosterior
             classes = np.max([reported_classes(part) for part in batch], axis=0)
             people = np.flatnonzero(classes >= 0)
             voted[people] = True
-            votes[people] = log_likelihood(classes[people], rows[people])
+            votes[people] = vote_log_likelihood(classes[people], rows[people])
         components[VOTE] = votes
     return VotePosterior(labels, rows, components, voted)
 
@@ -127,7 +127,7 @@ def reported_classes(part: Reports) -> IntArray:
     return classes
 
 
-def log_likelihood(reports: IntArray, labels: DoubleArray, *, prior: float = PRIOR_COUNT) -> DoubleArray:
+def vote_log_likelihood(reports: IntArray, labels: DoubleArray, *, prior: float = PRIOR_COUNT) -> DoubleArray:
     """float64 (m, classes): ln M[class, report] of each vote.
 
     Args:

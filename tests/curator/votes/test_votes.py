@@ -29,9 +29,9 @@ from ldpsim.curator.votes.knowledge import (
     VOTE,
     VotePosterior,
     knowledge,
-    log_likelihood,
     people_of_batch,
     reports_by_batch,
+    vote_log_likelihood,
 )
 from ldpsim.curator.votes.volunteer_knowledge import (
     ASSUMED,
@@ -58,7 +58,7 @@ def test_the_law_is_that_of_the_formula_without_the_own_count(soft: bool) -> Non
     reports = rng.integers(0, classes + 1, people)
     labels = rng.dirichlet(np.ones(classes), people) if soft else np.eye(classes)[rng.integers(0, classes, people)]
     labels[30:] = 0  # people without a label
-    found = np.exp(log_likelihood(reports, labels))
+    found = np.exp(vote_log_likelihood(reports, labels))
     overall = np.array([labels[reports == r].sum() + 1 for r in range(classes + 1)])
     overall = overall / overall.sum()
     for person, c in product(range(people), range(classes)):
