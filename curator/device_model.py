@@ -37,7 +37,7 @@ from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.learning.ridge import SCORE_SCALE
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.nulls.inputs import NullInputs, estimated, is_sampled, sampled_people, tell_features
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.sum_model import NoisySum, mixed_model
@@ -59,16 +59,16 @@ class DeviceModelInputs:
     """Parts of a device model beside the result of a method.
 
     Args:
-        evidence: Labels and features that the curator has; those of volunteers too.
+        inputs: Labels and features that the curator has; those of volunteers too.
         facts: Sizes and ranges.
         shares: float64 (classes,): shares of the classes, by all that the curator knows.
         friends: How the classes of friends go together.
         public_friends: The same where no report is read.
-        reports: Reports of features of the sampled people, where ``evidence`` has no features of very many people.
+        reports: Reports of features of the sampled people, where ``inputs`` has no features of very many people.
         noisy_sum: A sum of other people's features and labels, where there is one: nothing else is known of them.
     """
 
-    evidence: NullInputs = field(repr=False)
+    inputs: NullInputs = field(repr=False)
     facts: PublicFacts
     shares: DoubleArray = field(repr=False)
     friends: FriendAffinity
@@ -78,15 +78,15 @@ class DeviceModelInputs:
 
     @cached_property
     def sample(self) -> NullInputs:
-        """Evidence of the people who teach the model of features."""
-        evidence, features = self.evidence, self.evidence.features
-        whole = not (is_sampled(evidence.split) or isinstance(features, Factored))
+        """Inputs of the people who teach the model of features."""
+        inputs, features = self.inputs, self.inputs.features
+        whole = not (is_sampled(inputs.split) or isinstance(features, Factored))
         if self.reports is None and (features is None or whole):
-            return evidence
-        people = sampled_people(evidence)
+            return inputs
+        people = sampled_people(inputs)
         places = people if self.reports is None else np.arange(len(people))
         rows = features if self.reports is None else estimated(self.reports)
-        return _of_people(evidence, people, rows.rows(places) if isinstance(rows, Factored) else rows[places])
+        return _of_people(inputs, people, rows.rows(places) if isinstance(rows, Factored) else rows[places])
 
     @cached_property
     def features(self) -> FeatureModelFit | None:
@@ -106,27 +106,27 @@ class DeviceModelInputs:
         if self.noisy_sum is not None:
             table = np.zeros((self.facts.n, self.facts.classes))
         elif log_probability is None:
-            table = _by_class(predictions, self.evidence)
+            table = _by_class(predictions, self.inputs)
         else:
             rows = np.asarray(log_probability, np.float64)
-            table = softmax(rows if calibrated else _tempered(rows, self.evidence), axis=1)
+            table = softmax(rows if calibrated else _tempered(rows, self.inputs), axis=1)
         fit = self.features
         if fit is not None and self.noisy_sum is not None:
-            people = self.evidence.labels.with_label(np.sort(self.evidence.split.labelled))
-            fit = mixed_model(fit, self.evidence.features[people], self.evidence.labels.of(people), self.noisy_sum)
-        if fit is not None and self.evidence.volunteered:
+            people = self.inputs.labels.with_label(np.sort(self.inputs.split.labelled))
+            fit = mixed_model(fit, self.inputs.features[people], self.inputs.labels.of(people), self.noisy_sum)
+        if fit is not None and self.inputs.volunteered:
             fit = fit.with_shares(self._labelled_shares, self.shares)
         return self._with_table(table, fit, self.shares, self.friends)
 
     def build_without_reports(self) -> DeviceModel | None:
         """Return the device model without reports; None where no label is in clear."""
-        evidence, facts = self.evidence, self.facts
-        if evidence.labels.soft is not None or not len(evidence.training_people):
+        inputs, facts = self.inputs, self.facts
+        if inputs.labels.soft is not None or not len(inputs.training_people):
             return None
-        fit = None if "features" in evidence.reported else self.features
-        everybody = fit is not None and not evidence.volunteered
+        fit = None if "features" in inputs.reported else self.features
+        everybody = fit is not None and not inputs.volunteered
         table = (
-            _feature_class_probabilities(fit, evidence, facts)
+            _feature_class_probabilities(fit, inputs, facts)
             if fit and everybody
             else np.zeros((facts.n, facts.classes))
         )
@@ -135,13 +135,13 @@ class DeviceModelInputs:
     @cached_property
     def _labelled_shares(self) -> DoubleArray:
         """float64 (classes,): shares of the classes among labelled people."""
-        return labelled_shares(self.evidence)
+        return labelled_shares(self.inputs)
 
     def _with_table(
         self, table: DoubleArray, fit: FeatureModelFit | None, shares: DoubleArray, friends: FriendAffinity
     ) -> DeviceModel:
-        labels, facts = self.evidence.labels, self.facts
-        people = labels.with_label(np.sort(self.evidence.split.labelled))
+        labels, facts = self.inputs.labels, self.facts
+        people = labels.with_label(np.sort(self.inputs.split.labelled))
         if labels.soft is None:
             table[people] = np.eye(facts.classes)[labels.labels[people]]
         else:
@@ -155,28 +155,28 @@ class DeviceModelInputs:
         return DeviceModel.of(scores, shares, model, saturation=SATURATION, friends=told, **fields)
 
 
-def labelled_shares(evidence: NullInputs) -> DoubleArray:
+def labelled_shares(inputs: NullInputs) -> DoubleArray:
     """float64 (classes,): shares of the classes among labelled people, one more person in each class."""
-    people = evidence.labels.with_label(np.sort(evidence.split.labelled))
-    return _counts(evidence.labels.estimates(people), evidence.labels.classes)
+    people = inputs.labels.with_label(np.sort(inputs.split.labelled))
+    return _counts(inputs.labels.estimates(people), inputs.labels.classes)
 
 
-def device_model_inputs(reports: Reports, public: PublicKnowledge, evidence: NullInputs) -> DeviceModelInputs:
+def device_model_inputs(reports: Reports, public: PublicKnowledge, inputs: NullInputs) -> DeviceModelInputs:
     """Return what a device model is made of, from reports and public data.
 
     Args:
         reports: The reports.
         public: Public knowledge.
-        evidence: What the null models know from both: they read the same ridge regression.
+        inputs: What the null models know from both: they read the same ridge regression.
     """
     volunteers = volunteers_of(reports.questions())
     if len(volunteers) and public.features is None and reports.features is not None:
-        reported = evidence.reported - {"features"}
-        evidence = replace(evidence, features=reports.features, reported=reported, volunteered=True)
-    shares = labelled_shares(evidence)
-    friends = affinity_of_pairs(Knowledge(reports, public), sampled_people(evidence), shares)
+        reported = inputs.reported - {"features"}
+        inputs = replace(inputs, features=reports.features, reported=reported, volunteered=True)
+    shares = labelled_shares(inputs)
+    friends = affinity_of_pairs(Knowledge(reports, public), sampled_people(inputs), shares)
     public_friends = friends if public.edges is not None else FriendAffinity.of_homophily(ASSUMED, shares, "assumed")
-    if evidence.volunteered and friends.source == "assumed":
+    if inputs.volunteered and friends.source == "assumed":
         knowledge = volunteer_knowledge(reports, public)
         shares = knowledge.shares
         source = "calibration" if knowledge.calibrated else "assumed"
@@ -188,34 +188,34 @@ def device_model_inputs(reports: Reports, public: PublicKnowledge, evidence: Nul
         shares = noisy.shares
         friends = FriendAffinity.of_homophily(friends.homophily, shares, friends.source)
     if is_sampled(public.split) and tell_features(reports, public):
-        sampled = reports.of_people(sampled_people(evidence), "features")
-    return DeviceModelInputs(evidence, public.facts, shares, friends, public_friends, sampled, noisy)
+        sampled = reports.of_people(sampled_people(inputs), "features")
+    return DeviceModelInputs(inputs, public.facts, shares, friends, public_friends, sampled, noisy)
 
 
-def _of_people(evidence: NullInputs, people: IntArray, features: Any) -> NullInputs:
-    """Return the evidence of these labelled people alone."""
-    train, val = (np.flatnonzero(np.isin(people, part)) for part in (evidence.split.train, evidence.split.val))
-    return replace(evidence, labels=evidence.labels.of(people), split=Split(train, val, train[:0]), features=features)
+def _of_people(inputs: NullInputs, people: IntArray, features: Any) -> NullInputs:
+    """Return the inputs of these labelled people alone."""
+    train, val = (np.flatnonzero(np.isin(people, part)) for part in (inputs.split.train, inputs.split.val))
+    return replace(inputs, labels=inputs.labels.of(people), split=Split(train, val, train[:0]), features=features)
 
 
-def model_of(evidence: NullInputs, facts: PublicFacts) -> FeatureModelFit | None:
+def model_of(inputs: NullInputs, facts: PublicFacts) -> FeatureModelFit | None:
     """Return the model of features; None without features, or labels, that the curator has."""
-    known = evidence.features is not None and facts.d and evidence.features.shape[1] == facts.d
-    if not known or not len(evidence.training_people):
+    known = inputs.features is not None and facts.d and inputs.features.shape[1] == facts.d
+    if not known or not len(inputs.training_people):
         return None
-    if "features" in evidence.reported:
-        return _of_estimates(evidence, facts)
-    people = evidence.labels.with_label(np.sort(evidence.split.labelled))
-    labels = evidence.labels.of(people)
-    return _with_prior(fit_feature_model(evidence.features[people], labels, facts), labels)
+    if "features" in inputs.reported:
+        return _of_estimates(inputs, facts)
+    people = inputs.labels.with_label(np.sort(inputs.split.labelled))
+    labels = inputs.labels.of(people)
+    return _with_prior(fit_feature_model(inputs.features[people], labels, facts), labels)
 
 
-def _of_estimates(evidence: NullInputs, facts: PublicFacts) -> FeatureModelFit:
+def _of_estimates(inputs: NullInputs, facts: PublicFacts) -> FeatureModelFit:
     """Return the model whose weights are those of features alone; its exponents are fitted to validation labels.
 
     Rows of estimates have nearly one length, because most of it is noise. A device's own features have none.
     """
-    features, fit = evidence.features, evidence.ridge
+    features, fit = inputs.features, inputs.ridge
     if issparse(features):  # less the middle of the range
         middle = np.full(facts.d, (facts.feature_low + facts.feature_high) / 2)
         squares = np.asarray(features.power(2).mean(axis=0)).ravel()
@@ -225,19 +225,19 @@ def _of_estimates(evidence: NullInputs, facts: PublicFacts) -> FeatureModelFit:
     weights = fit.weights * (factors / np.sqrt(np.count_nonzero(factors) or 1))[:, None]
     unit = (facts.feature_high - facts.feature_low) / MOST_LEVELS
     means = fit.mean + (facts.feature_low - middle) @ weights
-    if evidence.uses_validation_labels:
-        people, scores = evidence.training_people, fit.left_out
+    if inputs.uses_validation_labels:
+        people, scores = inputs.training_people, fit.left_out
     else:
-        people = evidence.labels.with_label(evidence.split.val)
+        people = inputs.labels.with_label(inputs.split.val)
         scores = fit.scores[people]
-    labels = evidence.labels.of(people)
+    labels = inputs.labels.of(people)
     pool = fit_pool({"ridge": SCORE_SCALE * scores}, labels, np.arange(len(people)), prior={"ridge": 1.0})
     times = pool.exponents["ridge"] * SCORE_SCALE
     model = whole_number_model(times * unit * weights, times * (means - means.mean()))
     return _with_prior(FeatureModelFit(model, MOST_LEVELS, pool.log_probability), labels)
 
 
-def _with_prior(fit: FeatureModelFit, labels: LabelEvidence) -> FeatureModelFit:
+def _with_prior(fit: FeatureModelFit, labels: ObservedLabels) -> FeatureModelFit:
     """Return the model with class shares in its means, as far as they say more of the labels than it does."""
     people = np.arange(len(labels.labels))
     prior = np.log(_counts(labels.estimates(people), labels.classes))
@@ -248,29 +248,29 @@ def _with_prior(fit: FeatureModelFit, labels: LabelEvidence) -> FeatureModelFit:
     return FeatureModelFit(model, fit.levels, pool.log_probability)
 
 
-def _feature_class_probabilities(fit: FeatureModelFit, evidence: NullInputs, facts: PublicFacts) -> DoubleArray:
+def _feature_class_probabilities(fit: FeatureModelFit, inputs: NullInputs, facts: PublicFacts) -> DoubleArray:
     """float64 (n, classes): distributions by features in clear."""
     scores = np.empty((facts.n, facts.classes))
     for start in range(0, facts.n, 1024):
-        rows = evidence.features[start : start + 1024]
+        rows = inputs.features[start : start + 1024]
         dense = rows.toarray() if hasattr(rows, "toarray") else rows
         levels = whole_features(dense, fit.levels, facts.feature_low, facts.feature_high)
         scores[start : start + 1024] = fit.model.scores(levels, words=fit.levels == 1) / UNIT
     return softmax(scores, axis=1)
 
 
-def _tempered(log_probability: DoubleArray, evidence: NullInputs) -> DoubleArray:
-    pool = fit_pool({"method": log_probability}, evidence.labels, evidence.labels.with_label(evidence.split.val),
+def _tempered(log_probability: DoubleArray, inputs: NullInputs) -> DoubleArray:
+    pool = fit_pool({"method": log_probability}, inputs.labels, inputs.labels.with_label(inputs.split.val),
                     prior={"method": 1.0})  # fmt: skip
     return pool.log_probability
 
 
-def _by_class(predictions: IntArray, evidence: NullInputs) -> DoubleArray:
+def _by_class(predictions: IntArray, inputs: NullInputs) -> DoubleArray:
     """float64 (n, classes): shares of the labels of validation people of whom the method says the same."""
-    people, classes = evidence.labels.with_label(evidence.split.val), evidence.labels.classes
+    people, classes = inputs.labels.with_label(inputs.split.val), inputs.labels.classes
     label_counts = np.zeros((classes, classes))
     if len(people):
-        np.add.at(label_counts, predictions[people], evidence.labels.estimates(people))
+        np.add.at(label_counts, predictions[people], inputs.labels.estimates(people))
     label_counts = np.maximum(label_counts, 0) + _LABEL_COUNT * (np.eye(classes) + 1 / classes)
     return np.asarray((label_counts / label_counts.sum(axis=1, keepdims=True))[predictions])
 

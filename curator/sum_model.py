@@ -23,7 +23,7 @@ from scipy.special import log_softmax
 
 from ldpsim.curator.features.linear_feature_model import FeatureModelFit, whole_number_model
 from ldpsim.curator.learning.pool import fit_pool
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import DoubleArray
 from ldpsim.devices.mechanisms import SumShare
@@ -73,7 +73,7 @@ class NoisySum:
         return np.asarray(self.total[:-1] / (np.sqrt(1 - CONSTANT**2) * self.contributors))
 
 
-def mixed_model(fit: FeatureModelFit, features: Any, labels: LabelEvidence, noisy: NoisySum) -> FeatureModelFit:
+def mixed_model(fit: FeatureModelFit, features: Any, labels: ObservedLabels, noisy: NoisySum) -> FeatureModelFit:
     """Return the model of volunteers mixed with that of the sum.
 
     Args:

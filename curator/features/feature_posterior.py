@@ -43,7 +43,7 @@ from ldpsim.curator.linear.propagation import smoothed_rows
 from ldpsim.curator.linear.scaling import is_text, standardised_rows, weighted_rows
 from ldpsim.curator.linear.similar_rows import near_rows
 from ldpsim.curator.reports.feature_bits import FlippedFeatures
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import Split
 
@@ -69,7 +69,7 @@ class FeaturePosterior:
 
 
 def feature_posterior(
-    features: Any, labels: LabelEvidence, split: Split, *, bits: FlippedFeatures | None = None, seed: int = 0,
+    features: Any, labels: ObservedLabels, split: Split, *, bits: FlippedFeatures | None = None, seed: int = 0,
     device: str = "cpu",
 ) -> FeaturePosterior:  # fmt: skip
     """Return everybody's class distribution from public features, or from reported bits.
@@ -108,7 +108,7 @@ def feature_posterior(
     return FeaturePosterior(rows, components, both.exponents)
 
 
-def _near_scores(rows: Any, train: IntArray, labels: LabelEvidence) -> DoubleArray:
+def _near_scores(rows: Any, train: IntArray, labels: ObservedLabels) -> DoubleArray:
     """float64 (n, classes): ridge's scores on rows smoothed over similar people; at most 1,024 frequent columns."""
     near = near_rows(rows)
     if min(rows.shape[1], len(train)) > _LARGEST:
@@ -117,7 +117,7 @@ def _near_scores(rows: Any, train: IntArray, labels: LabelEvidence) -> DoubleArr
     return fit_ridge(smoothed_rows(rows, near), train, labels, MORE_PENALTIES).without_own_label
 
 
-def _kernel_scores(rows: Any, train: IntArray, labels: LabelEvidence) -> DoubleArray:
+def _kernel_scores(rows: Any, train: IntArray, labels: ObservedLabels) -> DoubleArray:
     """float64 (n, classes): ridge's scores on kernel rows of the width with the smallest leave-one-out error."""
     landmarks = landmarks_of(train, rows.shape[0])
     fits = [fit_ridge(kernel_rows(rows, landmarks, width), train, labels, MORE_PENALTIES) for width in _WIDTHS]

@@ -10,12 +10,12 @@ import numpy as np
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.scaling import is_text, scale_public, weighted_rows
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.array_types import DoubleArray, IntArray
 
 
 def fit_perceptron(
-    features: Any, labels: LabelEvidence, train: IntArray, val: IntArray, *, seed: int, device: str = "cpu",
+    features: Any, labels: ObservedLabels, train: IntArray, val: IntArray, *, seed: int, device: str = "cpu",
     patience: float = math.inf,
 ) -> DoubleArray:  # fmt: skip
     """float64 (n, classes): log-probabilities. A row of ``train`` comes from a model that was trained on that person.

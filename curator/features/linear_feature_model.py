@@ -31,7 +31,7 @@ from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.learning.ridge import MORE_PENALTIES, SCORE_SCALE, fit_ridge
 from ldpsim.curator.linear.scaling import is_text
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.feature_model import LARGEST, MOST_LEVELS, UNIT, FeatureModel, whole_features
@@ -69,7 +69,7 @@ class FeatureModelFit:
         return FeatureModelFit(FeatureModel(self.model.weights, means), self.levels, log_softmax(scores, axis=1))
 
 
-def fit_feature_model(features: Any, labels: LabelEvidence, facts: PublicFacts) -> FeatureModelFit:
+def fit_feature_model(features: Any, labels: ObservedLabels, facts: PublicFacts) -> FeatureModelFit:
     """Fit the model.
 
     Args:

@@ -2,7 +2,7 @@
 
 Person i has the bits b_i, each flipped with probability q (0 for public bits), k = 1 - 2q, and the weight
 w_ic for class c: 1 for its class and 0 for others where labels are public; for a reported label an unbiased estimate
-of that (:meth:`ldpsim.curator.reports.labels.LabelEvidence.estimates`). With N_c = sum_i w_ic and V_c = sum_i w_ic^2:
+of that (:meth:`ldpsim.curator.reports.labels.ObservedLabels.estimates`). With N_c = sum_i w_ic and V_c = sum_i w_ic^2:
 
     mu_k     = (mean of b_ik - q) / k, shrunk to the mean over k by the flips' variance     word rates
     m_k      = q + k mu_k

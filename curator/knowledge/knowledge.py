@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ldpsim.curator.links.link_likelihood import LinkLikelihood, public_links
 from ldpsim.curator.links.pair_scores import Scores, public_scores, reported_scores
 from ldpsim.curator.reports.feature_bits import FlippedFeatures, feature_bits
-from ldpsim.curator.reports.labels import LabelEvidence, label_evidence
+from ldpsim.curator.reports.labels import ObservedLabels, observed_labels
 from ldpsim.curator.reports.pairs import agreed_edges
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import noisy_rows_of_bits
@@ -39,9 +39,9 @@ class Knowledge:
     public: PublicKnowledge = field(repr=False)
 
     @cached_property
-    def labels(self) -> LabelEvidence:
+    def labels(self) -> ObservedLabels:
         """Labels, public or reported."""
-        return label_evidence(self.reports, self.public)
+        return observed_labels(self.reports, self.public)
 
     @property
     def train(self) -> IntArray:

@@ -48,7 +48,7 @@ from ldpsim.curator.learning.training import (
     fit,
     labelled,
 )
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 
 if TYPE_CHECKING:
     from ldpsim.curator.graph import Graph
@@ -191,7 +191,7 @@ def train_with_edge_weights(
     nodes, labels = labelled(graph, np.concatenate([graph.train, graph.val]), where)
     count = len(graph.train)
     if structure.smoothed_targets and structure.label_hops:
-        noise = LabelNoise(LabelEvidence(graph.labels, classes), structure.smoother, structure.label_hops)
+        noise = LabelNoise(ObservedLabels(graph.labels, classes), structure.smoother, structure.label_hops)
         loss: LossFunction = Drop(graph, noise, where).loss
     else:
         loss = _smoothed_loss(structure, nodes[:count], labels[:count])

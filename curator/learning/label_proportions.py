@@ -32,7 +32,7 @@ from torch import Tensor
 
 from ldpsim.curator.linear.propagation import adjacency_matrix, both_directions
 from ldpsim.curator.linear.torch_matrix import Constant
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.array_types import IntArray
 
@@ -92,7 +92,7 @@ def project_to_simplex(rows: NDArray[Any]) -> NDArray[np.float64]:
     return np.maximum(rows - threshold, 0)
 
 
-def make_bags(cluster: IntArray, labels: LabelEvidence, nodes: IntArray, again: IntArray | None = None) -> Bags:
+def make_bags(cluster: IntArray, labels: ObservedLabels, nodes: IntArray, again: IntArray | None = None) -> Bags:
     """Estimate the label proportions of each cluster.
 
     Args:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from ldpsim.curator.learning.pool import loss_of_scores
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.steps import track
 from ldpsim.devices.array_types import DoubleArray, IntArray
 
@@ -98,7 +98,7 @@ def fit_logistic(
 
 
 def logistic_scores(
-    rows: Sequence[Any], labels: LabelEvidence, train: IntArray, val: IntArray, teachers: IntArray | None = None,
+    rows: Sequence[Any], labels: ObservedLabels, train: IntArray, val: IntArray, teachers: IntArray | None = None,
     strengths: Sequence[float] = STRENGTHS,
 ) -> tuple[DoubleArray, DoubleArray]:  # fmt: skip
     """Fit with the strength that has the most hits on validation labels, and return everybody's scores.

@@ -35,7 +35,7 @@ from ldpsim.curator.learning.networks import Network
 from ldpsim.curator.learning.own_network import make_network
 from ldpsim.curator.learning.training import NO_LABEL, TrainedNetwork, TrainingSettings, choose_device, fit
 from ldpsim.curator.linear.torch_matrix import Constant
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,13 +58,13 @@ class LabelNoise:
         by_loss: Choose the epoch of the smallest validation loss instead (labels in clear).
     """
 
-    labels: LabelEvidence
+    labels: ObservedLabels
     matrix: csr_array
     hops: int
     by_loss: bool = False
 
 
-def denoised(labels: LabelEvidence, matrix: csr_array, hops: int) -> NDArray[np.int64]:
+def denoised(labels: ObservedLabels, matrix: csr_array, hops: int) -> NDArray[np.int64]:
     """int64 (n,): argmax of S^hops Y', -1 where no report reaches; the labels themselves for no hops."""
     if hops == 0:
         return labels.labels.copy()
@@ -163,7 +163,7 @@ class Drop:
 class _Reports:
     """Reports of some people with a label, as tensors."""
 
-    def __init__(self, labels: LabelEvidence, nodes: NDArray[np.int64], device: torch.device) -> None:
+    def __init__(self, labels: ObservedLabels, nodes: NDArray[np.int64], device: torch.device) -> None:
         likelihood = labels.probabilities(nodes)
         least, most = likelihood.min(axis=1, keepdims=True), likelihood.max(axis=1, keepdims=True)
         weights = (likelihood - least) / np.where(most > least, most - least, 1)

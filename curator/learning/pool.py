@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from ldpsim.curator.learning.folds import folds_of
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.array_types import DoubleArray, IntArray
 
 FOLDS = 5
@@ -48,7 +48,7 @@ class OpinionPool:
 
 
 def fit_pool(
-    components: Mapping[str, DoubleArray], labels: LabelEvidence, nodes: IntArray, *, others: IntArray | None = None,
+    components: Mapping[str, DoubleArray], labels: ObservedLabels, nodes: IntArray, *, others: IntArray | None = None,
     late: Mapping[str, DoubleArray] | None = None, prior: Mapping[str, float] | None = None,
 ) -> OpinionPool:  # fmt: skip
     """Fit the exponents on the labels of ``nodes`` and ``others``, those of late components on ``nodes`` alone.
@@ -70,7 +70,7 @@ def fit_pool(
 
 
 def joined_pool(
-    pool: OpinionPool, late: Mapping[str, DoubleArray], labels: LabelEvidence, nodes: IntArray
+    pool: OpinionPool, late: Mapping[str, DoubleArray], labels: ObservedLabels, nodes: IntArray
 ) -> OpinionPool:
     """Return the pool with late components; as it was where the log-likelihood gains less than one for each exponent.
 
@@ -89,7 +89,7 @@ def joined_pool(
 
 
 def cross_fitted(
-    components: Mapping[str, DoubleArray], labels: LabelEvidence, nodes: IntArray, **more: Any
+    components: Mapping[str, DoubleArray], labels: ObservedLabels, nodes: IntArray, **more: Any
 ) -> DoubleArray:
     """float64 (n, classes): ln p, for each of ``nodes`` without the labels of its own fold of ``nodes``.
 
@@ -104,7 +104,7 @@ def cross_fitted(
 
 
 def _fit(
-    parts: list[DoubleArray], labels: LabelEvidence, people: IntArray, start: DoubleArray
+    parts: list[DoubleArray], labels: ObservedLabels, people: IntArray, start: DoubleArray
 ) -> tuple[DoubleArray, float]:
     """Return the exponents and what the sum of ln p_i(label) gains over ``start``."""
     if labels.soft is None:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse import issparse
 
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.array_types import DoubleArray, IntArray
 
 PENALTIES = (0.1, 0.3, 1.0, 3.0)  # for rows of length 1
@@ -73,7 +73,7 @@ class Ridge:
         return scores
 
 
-def fit_ridge(rows: Any, train: IntArray, labels: LabelEvidence, penalties: tuple[float, ...] = PENALTIES) -> Ridge:
+def fit_ridge(rows: Any, train: IntArray, labels: ObservedLabels, penalties: tuple[float, ...] = PENALTIES) -> Ridge:
     """Fit ridge regression to the labels of ``train``, public or reported; the arguments are those of :func:`ridge`."""
     return ridge(rows, train, labels.estimates(train), labels.classes, penalties)
 

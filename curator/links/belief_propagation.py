@@ -1,13 +1,13 @@
 """Belief propagation of classes over the pairs S, with the field of all pairs outside S.
 
 The model: pair ij is an edge with probability o_ij Om_{c_i c_j}, and its reports multiply the odds by Lambda + 1 =
-e^strength. Let L_i(c) be the log-evidence of person i's class from everything but the own label and the links, and
-own_i(c) that of the own label's report. A message over a pair of S, as a factor on the class of i, is
+e^strength. Let L_i(c) be the log-probability of person i's class from everything but the own label and the links,
+and own_i(c) the log-likelihood of the own label's report. A message over a pair of S, as a factor on the class of i, is
 
     M_{j->i}(c) = 1 + min(o_ij (Om nu_{j->i})_c, .9) Lambda_ij,
     nu_{j->i}(c) ~ exp(L_j + field_j + own_j)_c  prod over the other pairs jk of M_{k->j}(c).
 
-The sum of all evidence but the own label is
+The log-probability, up to a constant, from everything but the own label is
 
     total_i = L_i + field_i + sum_j ln M_{j->i}.
 
@@ -79,14 +79,14 @@ class Beliefs:
 
 
 def propagate_beliefs(
-    pairs: Pairs, evidence: FloatArray, own: FloatArray, affinity: FloatArray, absent: FloatArray,
+    pairs: Pairs, log_probability: FloatArray, own: FloatArray, affinity: FloatArray, absent: FloatArray,
     *, cap: float = CAP, steps: int = _STEPS, tolerance: float = _TOLERANCE,
 ) -> Beliefs:  # fmt: skip
     """Iterate the messages to a fixed point.
 
     Args:
         pairs: The pairs of S.
-        evidence: float64 (n, classes): L_i.
+        log_probability: float64 (n, classes): L_i.
         own: float64 (n, classes): own_i; -inf for a class that the own label excludes, 0 for no label.
         affinity: float64 (classes, classes): Om, symmetric.
         absent: float64 (n,): (1 - 2 p) D_i; zeros leave the field out.
@@ -106,7 +106,7 @@ def propagate_beliefs(
     live = np.flatnonzero(~from_source & ~to_source)
     inner, place = links.among(live)
     moving = messages[live]
-    beliefs, taken, change = _softmax(evidence + source_sums + own), 0, np.inf
+    beliefs, taken, change = _softmax(log_probability + source_sums + own), 0, np.inf
     mean, field_of = None, np.zeros_like(source_sums)
     while taken < steps and change > tolerance:
         linear = np.maximum(beliefs, _LEAST).astype(np.float32)
@@ -117,7 +117,7 @@ def propagate_beliefs(
         spread = _mean(beliefs, absent)
         mean = spread if mean is None else _KEPT * mean + (1 - _KEPT) * spread
         field_of = -np.outer(absent, affinity @ mean)
-        now = _softmax(evidence + source_sums + inner.sums(np.log(moving)) + field_of + own)
+        now = _softmax(log_probability + source_sums + inner.sums(np.log(moving)) + field_of + own)
         change = float(np.abs(now - beliefs)[~sources].sum(axis=1).mean()) if not sources.all() else 0.0
         beliefs, taken = now, taken + 1
     messages[live] = moving
@@ -125,7 +125,7 @@ def propagate_beliefs(
     for part in _blocks(np.flatnonzero(~from_source & to_source)):
         cavity = linear[links.source[part]] / messages[links.reverse[part]]
         messages[part] = links.message(part, _through(cavity, om), cap)
-    total = evidence + field_of + links.sums(np.log(messages))
+    total = log_probability + field_of + links.sums(np.log(messages))
     return Beliefs(total, *_cavities(links, messages, total), taken, change)
 
 

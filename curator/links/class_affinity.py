@@ -49,31 +49,31 @@ class ClassCounts:
 
 
 def labelled_counts(
-    evidence: LinkLikelihood, classes_of: FloatArray, activity: FloatArray, density: float
+    likelihood: LinkLikelihood, classes_of: FloatArray, activity: FloatArray, density: float
 ) -> ClassCounts:
     """Count edges between labelled people.
 
     Args:
-        evidence: The reports.
+        likelihood: The reports.
         classes_of: float64 (n, classes): one-hot labels, weights that are unbiased for them, or zeros for nobody.
         activity: float64 (n,): theta, of mean 1.
         density: Share of edges among all pairs.
     """
-    edges, noise = labelled_edges(evidence, classes_of)
+    edges, noise = labelled_edges(likelihood, classes_of)
     weighted = activity[:, None] * classes_of
-    seen = evidence.partners[:, 1:].sum() / max(1, evidence.n * (evidence.n - 1))
+    seen = likelihood.partners[:, 1:].sum() / max(1, likelihood.n * (likelihood.n - 1))
     expected = seen * density * (np.outer(weighted.sum(axis=0), weighted.sum(axis=0)) - weighted.T @ weighted)
     return ClassCounts(edges, noise, expected)
 
 
-def labelled_edges(evidence: LinkLikelihood, classes_of: FloatArray) -> tuple[FloatArray, FloatArray]:
+def labelled_edges(likelihood: LinkLikelihood, classes_of: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return N and the variance of N that does not come from the edges; arguments as :func:`labelled_counts`."""
-    resolution, false_hit = evidence.resolution, evidence.false_hit
-    hits = _both(evidence.ends_by(classes_of))
-    reporters = evidence.reported[:, None] * classes_of
+    resolution, false_hit = likelihood.resolution, likelihood.false_hit
+    hits = _both(likelihood.ends_by(classes_of))
+    reporters = likelihood.reported[:, None] * classes_of
     silent = classes_of - reporters
     pairs = np.zeros((3, *hits.shape))  # by number of reports, people paired with themselves left out below
-    if evidence.one_end:
+    if likelihood.one_end:
         # a pair has the report of its right end: what lies before person i, summed over the i that reported
         before = np.cumsum(classes_of, axis=0) - classes_of
         pairs[1] = _both(reporters.T @ before)
@@ -86,22 +86,22 @@ def labelled_edges(evidence: LinkLikelihood, classes_of: FloatArray) -> tuple[Fl
 
 
 def believed_counts(
-    evidence: LinkLikelihood, pairs: Pairs, beliefs: Beliefs, own: FloatArray, affinity: FloatArray,
+    likelihood: LinkLikelihood, pairs: Pairs, beliefs: Beliefs, own: FloatArray, affinity: FloatArray,
     activity: FloatArray, density: float,
 ) -> ClassCounts:  # fmt: skip
     """Count edges by the beliefs of everybody.
 
     Args:
-        evidence: The reports.
+        likelihood: The reports.
         pairs: Their pairs S with the base probability of each.
         beliefs: What belief propagation found.
-        own: float64 (n, classes): evidence of the own labels.
+        own: float64 (n, classes): log-likelihood of the own labels.
         affinity: The present Om.
         activity: float64 (n,): theta, of mean 1.
         density: Share of edges among all pairs.
     """
     weight = edge_probability(pairs, beliefs, own, affinity)
-    hit = evidence.hit[evidence.count(pairs.left, pairs.right)]
+    hit = likelihood.hit[likelihood.count(pairs.left, pairs.right)]
     counts = np.zeros_like(affinity)
     for part in _pair_blocks(len(pairs.left)):
         left, right = _with_own(beliefs, own, pairs, part)
@@ -111,7 +111,7 @@ def believed_counts(
     share = beliefs.total + own
     share = np.exp(share - share.max(axis=1, keepdims=True))
     share *= (activity / share.sum(axis=1))[:, None]
-    seen = evidence.partners[:, 1:].sum() / max(1, evidence.n * (evidence.n - 1))
+    seen = likelihood.partners[:, 1:].sum() / max(1, likelihood.n * (likelihood.n - 1))
     expected = seen * density * (np.outer(share.sum(axis=0), share.sum(axis=0)) - share.T @ share)
     return ClassCounts(edges, np.zeros_like(edges), np.maximum(expected, 1e-9))
 

@@ -65,18 +65,18 @@ class Moments:
         return np.maximum(1 + weight * (degree / self.mean - 1), _LEAST_ACTIVITY)
 
 
-def moments(evidence: LinkLikelihood) -> Moments:
+def moments(likelihood: LinkLikelihood) -> Moments:
     """Estimate edges, density and degrees."""
-    n, resolution = evidence.n, evidence.resolution
-    partners = evidence.partners
+    n, resolution = likelihood.n, likelihood.resolution
+    partners = likelihood.partners
     seen = partners[:, 1:].sum(axis=1)  # pairs with a report
     pairs = max(1.0, seen.sum() / 2)
-    edges = (len(evidence) - evidence.chance_hits.sum() / 2) / resolution
+    edges = (len(likelihood) - likelihood.chance_hits.sum() / 2) / resolution
     scale = np.divide(n - 1, seen, out=np.zeros(n), where=seen > 0)  # partners without a report are like the others
-    degree = scale * (evidence.hits - evidence.chance_hits) / resolution
+    degree = scale * (likelihood.hits - likelihood.chance_hits) / resolution
     density = max(edges, 1.0) / pairs
     mean = density * max(1, n - 1)
-    noise = scale**2 * (partners @ _variance(evidence, density)) / resolution**2
+    noise = scale**2 * (partners @ _variance(likelihood, density)) / resolution**2
     heard = seen > 0
     spread = float(np.var(degree[heard]) - noise[heard].mean()) if heard.any() else 0.0
     spread = max(spread, _LEAST_SPREAD * mean)
@@ -84,7 +84,7 @@ def moments(evidence: LinkLikelihood) -> Moments:
     return Moments(edges, density, np.where(heard, degree, mean), weight, scale / resolution, mean)
 
 
-def _variance(evidence: LinkLikelihood, density: float) -> FloatArray:
+def _variance(likelihood: LinkLikelihood, density: float) -> FloatArray:
     """float64 (3,): variance of the membership of S, given the graph, of a random pair with 0, 1 or 2 reports."""
-    hit, false_hit = evidence.hit, evidence.false_hit
+    hit, false_hit = likelihood.hit, likelihood.false_hit
     return density * hit * (1 - hit) + (1 - density) * false_hit * (1 - false_hit)

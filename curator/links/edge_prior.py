@@ -47,17 +47,17 @@ class Sample:
     strength: FloatArray = field(repr=False)
 
 
-def sample_pairs(evidence: LinkLikelihood, seed: int, size: int = SAMPLE) -> Sample:
+def sample_pairs(likelihood: LinkLikelihood, seed: int, size: int = SAMPLE) -> Sample:
     """Draw pairs of different people, each pair equally likely."""
-    n = evidence.n
+    n = likelihood.n
     rng = np.random.default_rng(seed)
     first, second = rng.integers(0, n, size), rng.integers(0, n - 1, size)
     second += second >= first
     left, right = np.minimum(first, second), np.maximum(first, second)
-    reports = evidence.count(left, right)
-    weight = n * (n - 1) / 2 / size * evidence.hit[reports]
+    reports = likelihood.count(left, right)
+    weight = n * (n - 1) / 2 / size * likelihood.hit[reports]
     pairs = reports > 0
-    return Sample(left[pairs], right[pairs], weight[pairs], evidence.bit_strength * reports[pairs])
+    return Sample(left[pairs], right[pairs], weight[pairs], likelihood.bit_strength * reports[pairs])
 
 
 @dataclass(frozen=True, eq=False)

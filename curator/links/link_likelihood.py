@@ -39,8 +39,8 @@ class LinkLikelihood(PairReports):
         flip: p, in [0, 1/2); 0 for a public graph.
 
     >>> everybody = np.ones(3, np.bool_)
-    >>> evidence = LinkLikelihood(np.array([0]), np.array([2]), everybody, one_end=False, flip=0.25)
-    >>> evidence.resolution, evidence.hit.tolist(), evidence.false_hit.tolist()
+    >>> likelihood = LinkLikelihood(np.array([0]), np.array([2]), everybody, one_end=False, flip=0.25)
+    >>> likelihood.resolution, likelihood.hit.tolist(), likelihood.false_hit.tolist()
     (0.5, [0.0, 0.75, 0.5625], [0.0, 0.25, 0.0625])
     """
 
@@ -113,7 +113,7 @@ class LinkLikelihood(PairReports):
 
 
 def public_links(n: int, edges: IntArray) -> LinkLikelihood:
-    """Return the evidence of a public graph.
+    """Return the likelihood of a public graph.
 
     Args:
         n: Number of people.

@@ -17,7 +17,7 @@ from ldpsim.curator.linear.scaling import weighted_rows
 from ldpsim.curator.owned import OwnedGraph
 from ldpsim.curator.reports.estimates import packed_estimates, smoothed
 from ldpsim.curator.reports.frequency_estimation import estimate_features
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicKnowledge, Split
@@ -43,7 +43,7 @@ class NullInputs:
         uses_validation_labels: Whether null models learn from validation labels too, because the method does.
     """
 
-    labels: LabelEvidence = field(repr=False)
+    labels: ObservedLabels = field(repr=False)
     split: Split = field(repr=False)
     edges: IntArray | None = field(default=None, repr=False)
     features: Any = field(default=None, repr=False)
@@ -116,7 +116,7 @@ def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> NullInputs:
         owned: Raw data.
         reads: ``adjacency``, ``features`` and ``label``, or some of them (``reads`` of a reference).
     """
-    labels = LabelEvidence(owned.labels, owned.facts.classes)
+    labels = ObservedLabels(owned.labels, owned.facts.classes)
     return NullInputs(
         labels.only(owned.split.labelled if "label" in reads else np.zeros(0, np.int64)), owned.split,
         owned.edges if "adjacency" in reads else None, owned.features if "features" in reads else None,

@@ -24,7 +24,7 @@ from scipy.sparse import csr_array, diags_array
 
 from ldpsim.curator.learning.logistic import logistic_scores
 from ldpsim.curator.linear.propagation import adjacency_matrix, both_directions, mean_matrix
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.array_types import DoubleArray, IntArray
 
 MOST_PEOPLE = 300_000  # of a graph on which it is taken: above them it would take longer than the method
@@ -48,7 +48,7 @@ def rows_of_pairs(n: int, edges: IntArray) -> tuple[csr_array, ...]:
 
 
 def link(
-    edges: IntArray, labels: LabelEvidence, train: IntArray, val: IntArray, teachers: IntArray | None
+    edges: IntArray, labels: ObservedLabels, train: IntArray, val: IntArray, teachers: IntArray | None
 ) -> Iterator[tuple[DoubleArray, DoubleArray]]:
     """Yield the scores of one hop, and of two: float64 (n, classes), by the fit to ``train`` and to ``teachers``.
 

@@ -1,4 +1,4 @@
-"""Block model with degrees, scores of pairs and evidence about people.
+"""Block model with degrees, scores of pairs and class distributions of people.
 
 A round fits the prior of an edge to the reports (:mod:`ldpsim.curator.links.edge_prior`) with what is believed about
 both ends, lets the beliefs propagate (:mod:`ldpsim.curator.links.belief_propagation`), and counts the affinity of
@@ -66,58 +66,58 @@ class SparsePosterior:
 
 
 def fit_block_model(
-    evidence: LinkLikelihood, people: FloatArray, own: FloatArray, labels: FloatArray, scores: Scores | None,
+    likelihood: LinkLikelihood, people: FloatArray, own: FloatArray, labels: FloatArray, scores: Scores | None,
     *, seed: int,
 ) -> SparsePosterior:  # fmt: skip
     """Fit the posterior.
 
     Args:
-        evidence: The reports about pairs.
+        likelihood: The reports about pairs.
         people: float64 (n, classes): log-probability of each class from everything but links and own labels.
         own: float64 (n, classes): log-likelihood of the own label's report; 0 where there is none.
         labels: float64 (n, classes): one-hot labels, or an unbiased estimate of them; zeros where there is none.
         scores: Public scores of pairs, or None.
         seed: Seed of the sampled pairs.
     """
-    estimates = moments(evidence)
+    estimates = moments(likelihood)
     activity = estimates.activity
-    sample = sample_pairs(evidence, seed)
-    ends = np.concatenate([_pair_scores(scores, evidence.left, evidence.right),
+    sample = sample_pairs(likelihood, seed)
+    ends = np.concatenate([_pair_scores(scores, likelihood.left, likelihood.right),
                            _pair_scores(scores, sample.left, sample.right)])  # fmt: skip
-    left, right = (np.log(estimates.activity_without(end)) for end in (evidence.left, evidence.right))
+    left, right = (np.log(estimates.activity_without(end)) for end in (likelihood.left, likelihood.right))
     log_activity = np.log(activity)
     degrees = np.concatenate([left + right, log_activity[sample.left] + log_activity[sample.right]])
     columns = np.concatenate([ends, degrees[:, None]], axis=1)
-    count = len(evidence)
+    count = len(likelihood)
 
     share = softmax(people, axis=1)
     mean = _mean_class(softmax(people + own, axis=1), activity)
-    affinity = normalised(shrunk(labelled_counts(evidence, labels, activity, estimates.density)), mean)
-    cavities = share[evidence.left], share[evidence.right]
-    every_left = np.concatenate([evidence.left, sample.left])
-    every_right = np.concatenate([evidence.right, sample.right])
+    affinity = normalised(shrunk(labelled_counts(likelihood, labels, activity, estimates.density)), mean)
+    cavities = share[likelihood.left], share[likelihood.right]
+    every_left = np.concatenate([likelihood.left, sample.left])
+    every_right = np.concatenate([likelihood.right, sample.right])
     prior, taken, change, table = None, 0, np.inf, columns
     while taken < ROUNDS and change > TOLERANCE:
         agreement = _agreement(*cavities, affinity), _agreement(share[sample.left], share[sample.right], affinity)
-        ones = Scored(table[:count], agreement[0], evidence.strength, np.ones(count))
+        ones = Scored(table[:count], agreement[0], likelihood.strength, np.ones(count))
         zeros = Scored(table[count:], agreement[1], -sample.strength, sample.weight)
         start = prior if taken > 1 else None  # the second round has one score more than the first
         prior = fit_edge_prior(ones, zeros, estimates.density, start)
         base = expit(prior.log_odds(table))
-        pairs = Pairs(evidence.n, evidence.left, evidence.right, base[:count], evidence.strength)
+        pairs = Pairs(likelihood.n, likelihood.left, likelihood.right, base[:count], likelihood.strength)
         density = float(np.average(base[count:], weights=sample.weight)) if len(sample.left) else estimates.density
-        partners = _expected_partners(evidence, density, activity)
-        beliefs = propagate_beliefs(pairs, people, own, affinity, evidence.resolution * partners)
+        partners = _expected_partners(likelihood, density, activity)
+        beliefs = propagate_beliefs(pairs, people, own, affinity, likelihood.resolution * partners)
         now = softmax(beliefs.total, axis=1)
         change = float(np.abs(now - share).sum(axis=1).mean())
         share, taken = now, taken + 1
-        counts = believed_counts(evidence, pairs, beliefs, own, affinity, activity, density)
+        counts = believed_counts(likelihood, pairs, beliefs, own, affinity, activity, density)
         mean = _mean_class(softmax(beliefs.total + own, axis=1), activity)
         affinity = normalised(np.sqrt(affinity * shrunk(counts)), mean)
         cavities = beliefs.left_cavity.astype(np.float64), beliefs.right_cavity.astype(np.float64)
         likely = edge_probability(pairs, beliefs, own, affinity)
         edges = likely >= LIKELY
-        weights = symmetric(evidence.left[edges], evidence.right[edges], likely[edges], evidence.n)
+        weights = symmetric(likelihood.left[edges], likelihood.right[edges], likely[edges], likelihood.n)
         table = np.concatenate([columns, closure_score(weights, every_left, every_right)[:, None]], axis=1)
     assert prior is not None
     probability = np.asarray(edge_probability(pairs, beliefs, None, affinity), np.float64)
@@ -137,9 +137,9 @@ def _mean_class(share: FloatArray, activity: FloatArray) -> NDArray[np.float64]:
     return np.maximum(np.asarray(activity @ share / activity.sum()), _LEAST)
 
 
-def _expected_partners(evidence: LinkLikelihood, density: float, activity: FloatArray) -> NDArray[np.float64]:
+def _expected_partners(likelihood: LinkLikelihood, density: float, activity: FloatArray) -> NDArray[np.float64]:
     """float64 (n,): D_i, among the partners with a report about the pair."""
-    seen = evidence.partners[:, 1:].sum(axis=1)
+    seen = likelihood.partners[:, 1:].sum(axis=1)
     return np.asarray(seen * density * activity / activity.mean())
 
 

@@ -30,7 +30,7 @@ from ldpsim.curator.features.feature_posterior import ln_scores
 from ldpsim.curator.learning.ridge import MORE_PENALTIES, fit_ridge
 from ldpsim.curator.linear.propagation import smoothed_rows, spread_rows
 from ldpsim.curator.linear.scaling import standardised_rows
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.array_types import DoubleArray, IntArray
 
 EIGENVECTORS = 48
@@ -41,7 +41,7 @@ _LARGEST_INVERSE = 2048  # rows of a matrix to invert for each penalty
 
 
 def graph_components(
-    rows: Any, links: csr_array, pairs: csr_array, labels: LabelEvidence, train: IntArray
+    rows: Any, links: csr_array, pairs: csr_array, labels: ObservedLabels, train: IntArray
 ) -> tuple[dict[str, DoubleArray], dict[str, DoubleArray]]:
     """float64 (n, classes) by name: components without own labels, and late ones; none without a label or a link.
 
@@ -94,7 +94,7 @@ def _propagated(graph: csr_array, rows: DoubleArray, sources: IntArray) -> Doubl
     return ln_scores(np.where(reached > 0, spread / np.where(reached > 0, reached, 1), rows.mean(axis=0)))
 
 
-def _few(rows: Any, train: IntArray, labels: LabelEvidence) -> tuple[float, ...]:
+def _few(rows: Any, train: IntArray, labels: ObservedLabels) -> tuple[float, ...]:
     """Return the penalties, or where a large matrix must be inverted the best one for a part of the people."""
     if min(rows.shape[1], len(train)) <= _LARGEST_INVERSE:
         return MORE_PENALTIES

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ldpsim.curator.learning.pool import cross_fitted, fit_pool
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.array_types import DoubleArray, IntArray
 
 POOL = "pool"
@@ -40,7 +40,7 @@ class GuardedAnswer:
 
 
 def guarded_answer(
-    components: Mapping[str, DoubleArray], simpler: Mapping[str, DoubleArray], labels: LabelEvidence, val: IntArray,
+    components: Mapping[str, DoubleArray], simpler: Mapping[str, DoubleArray], labels: ObservedLabels, val: IntArray,
     *, train: IntArray | None = None, late: Mapping[str, DoubleArray] | None = None,
     prior: Mapping[str, float],
 ) -> GuardedAnswer:  # fmt: skip
@@ -67,5 +67,5 @@ def guarded_answer(
     return GuardedAnswer(chosen, pool.log_probability if chosen == POOL else simpler[chosen], pool.exponents, accuracy)
 
 
-def _hits(scores: DoubleArray, labels: LabelEvidence, nodes: IntArray) -> DoubleArray:
+def _hits(scores: DoubleArray, labels: ObservedLabels, nodes: IntArray) -> DoubleArray:
     return (scores[nodes].argmax(axis=1) == labels.labels[nodes]).astype(np.float64)

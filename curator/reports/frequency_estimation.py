@@ -106,7 +106,7 @@ def estimate_labels(rows: NDArray[Any], mean: csr_array, hops: int) -> IntArray:
 
     Args:
         rows: float (n, classes): the classes that each report names
-            (:meth:`ldpsim.curator.reports.labels.LabelEvidence.everybody`), zeros where there is none.
+            (:meth:`ldpsim.curator.reports.labels.ObservedLabels.everybody`), zeros where there is none.
         mean: :func:`neighbourhood_mean`.
         hops: K_y.
 

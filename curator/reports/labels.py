@@ -8,7 +8,7 @@ that are linear in labels take
 
 with the two numbers for which the smallest entry of all reports is 0 and the largest one is 1. The mean of ``support``
 is ``truth`` at a person's own class and ``lie`` at each other one. Under generalised randomised response (GRR) it is
-the one-hot report, under subset selection the reported set. :meth:`LabelEvidence.unbiased` turns what was computed
+the one-hot report, under subset selection the reported set. :meth:`ObservedLabels.unbiased` turns what was computed
 from ``support`` into what labels would give. It is the only inverse of a label's channel.
 """
 
@@ -29,7 +29,7 @@ _TIES_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
-class LabelEvidence:
+class ObservedLabels:
     """Labels of people, as far as a curator knows them.
 
     Args:
@@ -53,16 +53,16 @@ class LabelEvidence:
         """Return those of the nodes of whom a label or a report is known."""
         return nodes[self.labels[nodes] >= 0]
 
-    def only(self, nodes: IntArray) -> LabelEvidence:
-        """Return the evidence without the labels and reports of everybody else."""
+    def only(self, nodes: IntArray) -> ObservedLabels:
+        """Return the labels without the labels and reports of everybody else."""
         others = np.ones(len(self.labels), np.bool_)
         others[nodes] = False
         labels = np.where(others, -1, self.labels)
         soft = None if self.soft is None else np.where(others[:, None], 0, self.soft)
         return replace(self, labels=labels, soft=soft)
 
-    def of(self, nodes: IntArray) -> LabelEvidence:
-        """Return the evidence of these people, in their order."""
+    def of(self, nodes: IntArray) -> ObservedLabels:
+        """Return the labels of these people, in their order."""
         soft, rows = (None if each is None else each[nodes] for each in (self.soft, self.rows))
         return replace(self, labels=self.labels[nodes], soft=soft, rows=rows)
 
@@ -109,7 +109,7 @@ class LabelEvidence:
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
-def label_evidence(reports: Reports | None, public: PublicKnowledge) -> LabelEvidence:
+def observed_labels(reports: Reports | None, public: PublicKnowledge) -> ObservedLabels:
     """Return the labels that the curator has: the reported ones, or the public ones where none were asked.
 
     Where some people gave theirs in clear, these are all: what others report of a label under noise stands beside them
@@ -123,15 +123,15 @@ def label_evidence(reports: Reports | None, public: PublicKnowledge) -> LabelEvi
         ValueError: if the mechanism of the reports states no log-likelihood.
     """
     if reports is None or reports.labels is None:
-        return LabelEvidence(public.labels, public.facts.classes)
+        return ObservedLabels(public.labels, public.facts.classes)
     mechanism, array, classes = reports.source("labels"), reports.labels, reports.facts.classes
     in_clear = [part.needed("labels") for part in reports.of_field("labels") if part.source("labels").in_clear]
     if in_clear:
-        return LabelEvidence(np.max(in_clear, axis=0), classes)
+        return ObservedLabels(np.max(in_clear, axis=0), classes)
     who = np.flatnonzero(array >= 0 if array.ndim == 1 else reports.reported("label"))
     labels, soft = np.full(len(array), -1, np.int64), np.zeros((len(array), classes))
     if not len(who):
-        return LabelEvidence(labels, classes, soft=soft)
+        return ObservedLabels(labels, classes, soft=soft)
     values, place = np.unique(array[who], axis=0, return_inverse=True)
     place = place.reshape(-1)
     stated = [mechanism.log_likelihood(value) for value in values]
@@ -142,13 +142,13 @@ def label_evidence(reports: Reports | None, public: PublicKnowledge) -> LabelEvi
     estimates = np.array([mechanism.estimate(value) for value in values], np.float64)
     least, most = min(float(estimates.min()), 0.0), max(float(estimates.max()), 1.0)  # as for everybody's reports
     span = most - least
-    evidence = LabelEvidence(labels, classes, (1 - least) / span, -least / span, soft)
+    observed = ObservedLabels(labels, classes, (1 - least) / span, -least / span, soft)
     shares = ((estimates - least) / span)[place]
     if np.array_equal(shares, np.eye(classes)[labels[who]]):
-        return evidence
+        return observed
     rows = np.zeros((len(array), classes))
     rows[who] = shares
-    return replace(evidence, rows=rows)
+    return replace(observed, rows=rows)
 
 
 def _likeliest(soft: DoubleArray) -> IntArray:

@@ -33,7 +33,7 @@ from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.learning.pool import cross_fitted, fit_pool
 from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes.calibration import HOMOPHILIES, LIKE, kept_share, posterior_mean, right_share
 from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
@@ -43,7 +43,7 @@ FEATURES, VOTE = "features", "vote"
 PRIOR = {FEATURES: 1.0, VOTE: 1.0}  # exponents before a label is seen
 PRIOR_COUNT = 10.0
 FOLDS = 10
-_EVIDENCE = LastAnswers[DoubleArray]()
+_FEATURES = LastAnswers[DoubleArray]()
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class VotePosterior:
         voted: bool (n,): people whose vote is known.
     """
 
-    labels: LabelEvidence = field(repr=False)
+    labels: ObservedLabels = field(repr=False)
     label_rows: DoubleArray = field(repr=False)
     components: Mapping[str, DoubleArray] = field(repr=False)
     voted: BoolArray = field(repr=False)
@@ -83,8 +83,8 @@ class VotePosterior:
 
 def knowledge(reports: Reports | None, public: PublicKnowledge) -> VotePosterior:
     """Return what the curator knows from public data and the reports so far; ``reports`` is None before any report."""
-    evidence, split = Knowledge(reports, public), public.split
-    labels, features = evidence.labels, _features(evidence)
+    prior_knowledge, split = Knowledge(reports, public), public.split
+    labels, features = prior_knowledge.labels, _features(prior_knowledge)
     nodes = labels.with_label(split.labelled)
     shares = labels.log_likelihood(nodes) + (0 if labels.soft is None else features[nodes])
     rows = labels.placed(nodes, np.exp(shares - np.logaddexp.reduce(shares, axis=1, keepdims=True)))
@@ -96,7 +96,7 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> VotePosterior
             classes = np.max([reported_classes(part) for part in batch], axis=0)
             people = np.flatnonzero(classes >= 0)
             voted[people] = True
-            votes[people] = log_likelihood(classes[people], rows[people])
+            votes[people] = vote_log_likelihood(classes[people], rows[people])
         components[VOTE] = votes
     return VotePosterior(labels, rows, components, voted)
 
@@ -127,7 +127,7 @@ def reported_classes(part: Reports) -> IntArray:
     return classes
 
 
-def log_likelihood(reports: IntArray, labels: DoubleArray, *, prior: float = PRIOR_COUNT) -> DoubleArray:
+def vote_log_likelihood(reports: IntArray, labels: DoubleArray, *, prior: float = PRIOR_COUNT) -> DoubleArray:
     """float64 (m, classes): ln M[class, report] of each vote.
 
     Args:
@@ -175,10 +175,10 @@ def homophily_of_votes(reports: Reports, public: PublicKnowledge, shares: Double
         public: Public knowledge.
         shares: float64 (classes,): class shares.
     """
-    evidence = Knowledge(reports, public)
-    labels, people = evidence.labels.labels, evidence.labels.with_label(np.sort(public.split.labelled))
+    prior_knowledge = Knowledge(reports, public)
+    labels, people = prior_knowledge.labels.labels, prior_knowledge.labels.with_label(np.sort(public.split.labelled))
     parts = reports.of_field("votes")
-    if evidence.labels.soft is not None or not parts or not len(people):
+    if prior_knowledge.labels.soft is not None or not parts or not len(people):
         return None
     hits = voters = 0
     for part in parts:
@@ -189,7 +189,7 @@ def homophily_of_votes(reports: Reports, public: PublicKnowledge, shares: Double
         hits, voters = hits + int(np.sum(counted & (votes == labels[people]))), voters + int(counted.sum())
     if not voters:
         return None
-    scores = np.zeros((len(people), len(shares))) if public.features is None else _features(evidence)[people]
+    scores = np.zeros((len(people), len(shares))) if public.features is None else _features(prior_knowledge)[people]
     rows, counts = np.unique(np.eye(len(shares))[labels[people]], axis=0, return_counts=True)
     given = (scores, labels[people], rows, counts, shares)
     expected = [right_share(*given, h, scored=LIKE, candidates=mechanism.candidates) for h in HOMOPHILIES]
@@ -197,17 +197,17 @@ def homophily_of_votes(reports: Reports, public: PublicKnowledge, shares: Double
     return posterior_mean(hits, voters, kept, np.array(expected), values=mechanism.choices)
 
 
-def _features(evidence: Knowledge) -> DoubleArray:
+def _features(prior_knowledge: Knowledge) -> DoubleArray:
     """Return what features say, read-only; the batches of a collection ask for the same."""
-    labels, split = evidence.labels, evidence.public.split
-    key = array_digest(evidence.public.features, labels.labels, split.train, split.val, labels.soft, labels.rows)
+    labels, split = prior_knowledge.labels, prior_knowledge.public.split
+    key = array_digest(prior_knowledge.public.features, labels.labels, split.train, split.val, labels.soft, labels.rows)
 
     def made() -> DoubleArray:
-        log_probability = evidence.people.log_probability
+        log_probability = prior_knowledge.people.log_probability
         log_probability.flags.writeable = False
         return log_probability
 
-    return _EVIDENCE.of(key, made)
+    return _FEATURES.of(key, made)
 
 
 def _negative_log_likelihood(log_probability: DoubleArray, truth: DoubleArray) -> float:

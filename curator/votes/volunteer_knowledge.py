@@ -27,7 +27,7 @@ import numpy as np
 
 from ldpsim.curator.features.linear_feature_model import FeatureModelFit, fit_feature_model
 from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes.calibration import expected_shares, kept_share, posterior_mean, right_share
 from ldpsim.devices.array_types import DoubleArray, IntArray
@@ -114,7 +114,7 @@ def volunteer_knowledge(
     records = reports.needed("features")[people], labels[people]
     fit = _MODELS.of(
         array_digest(*records, start=repr(facts)),
-        lambda: fit_feature_model(records[0], LabelEvidence(records[1], facts.classes), facts),
+        lambda: fit_feature_model(records[0], ObservedLabels(records[1], facts.classes), facts),
     )
     one_hot = np.eye(facts.classes)
     counts = np.bincount(labels[people], minlength=facts.classes).astype(np.float64) + 1

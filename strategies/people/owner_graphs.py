@@ -15,7 +15,7 @@ from ldpsim.curator.nulls.inputs import NullInputs
 from ldpsim.curator.owned import OwnedGraph, Trust
 from ldpsim.curator.owner.aggregation.sums import HandedLists
 from ldpsim.curator.owner.teachers.graph import PlainGraph
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.data.population import Population, Record
 from ldpsim.devices.facts import IntArray, PublicFacts, Split
 from ldpsim.strategies.people.division import Division
@@ -63,8 +63,8 @@ def shown_publicly(
     public[division.public] = True
     edges = population.edges
     features = csr_array(diags_array(public.astype(np.float32)) @ sparse_features(population))
-    evidence = LabelEvidence(label_of, population.facts.classes)
-    return NullInputs(evidence, division, edges[:, public[edges].all(axis=0)], features,
+    labels = ObservedLabels(label_of, population.facts.classes)
+    return NullInputs(labels, division, edges[:, public[edges].all(axis=0)], features,
                         frozenset(("label",) if released else ()))  # fmt: skip
 
 

@@ -91,9 +91,9 @@ class Outcome:
         model: The trained network; None without a single one.
         collected: Counts of the devices and their messages.
         reconstruction: The graph against the truth.
-        evidence: Knowledge that the null models may use; None if they are not taken.
+        null_inputs: Knowledge that the null models may use; None if they are not taken.
         reports: Reports of the devices, for the null models; None without them.
-        nulls: Null models of its own, by name, that ask nobody: in place of those that read ``evidence``.
+        nulls: Null models of its own, by name, that ask nobody: in place of those that read ``null_inputs``.
         make_device_models: Makes ``device_models``; None where the method has none.
         graph: The reconstructed graph that the network was trained on; None without one.
         phases: Communication by phase; None if all of it is the collection.
@@ -112,7 +112,7 @@ class Outcome:
     model: nn.Module | None = field(default=None, repr=False)
     collected: Collected = field(default_factory=Collected, repr=False)
     reconstruction: Mapping[str, Any] = field(default_factory=lambda: NO_GRAPH, repr=False)
-    evidence: NullInputs | None = field(default=None, repr=False)
+    null_inputs: NullInputs | None = field(default=None, repr=False)
     reports: Reports | None = field(default=None, repr=False)
     nulls: Mapping[str, Predict] = field(default_factory=dict, repr=False)
     make_device_models: Callable[[], tuple[DeviceModel, DeviceModel | None]] | None = field(default=None, repr=False)

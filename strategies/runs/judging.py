@@ -101,7 +101,7 @@ def judge(
     device_models = None if making is None else making()
     device, alone = devices_scores(repeat, device_models)
     with_friends, alone_with_friends = scores_with_friends(repeat, device_models)
-    reported = () if outcome.evidence is None else outcome.evidence.reported
+    reported = () if outcome.null_inputs is None else outcome.null_inputs.reported
     shuffled_ones = [name for name in nulls if name.startswith(SHUFFLED)]
     scores = RepeatScores(
         accuracy=accuracy,
@@ -113,14 +113,14 @@ def judge(
         device=device,
         alone=alone,
         own_features=own_features_score(repeat, device_models[1]) if device_models else None,
-        not_taken=reasons(repeat, outcome.evidence, nulls, device_models),
+        not_taken=reasons(repeat, outcome.null_inputs, nulls, device_models),
         null_seconds=null_seconds,
         with_friends=with_friends,
         alone_with_friends=alone_with_friends,
     )
     seeded = None if state is None else bool(state.head["simulation_seeded"])
     return replace(outcome, scores=scores, device_models=device_models, lifetime=lifetime, seeded=seeded,
-                   class_scores=None, evidence=None, reports=None, nulls={}, make_device_models=None)  # fmt: skip
+                   class_scores=None, null_inputs=None, reports=None, nulls={}, make_device_models=None)  # fmt: skip
 
 
 def without_truth(outcome: Outcome) -> Outcome:
@@ -135,7 +135,7 @@ def without_truth(outcome: Outcome) -> Outcome:
     )  # fmt: skip
     device_models = None if outcome.make_device_models is None else outcome.make_device_models()
     return replace(outcome, scores=scores, device_models=device_models, lifetime=nothing_known(complete=False),
-                   class_scores=None, evidence=None, reports=None, make_device_models=None)  # fmt: skip
+                   class_scores=None, null_inputs=None, reports=None, make_device_models=None)  # fmt: skip
 
 
 def null_models(kind: RunKind, repeat: Repeat, outcome: Outcome) -> Iterator[tuple[str, Predict]]:
@@ -149,13 +149,13 @@ def null_models(kind: RunKind, repeat: Repeat, outcome: Outcome) -> Iterator[tup
         repeat: The repeat, after its work; without devices, those null models that ask nobody else.
         outcome: Outcome of its work.
     """
-    evidence, seed, device = outcome.evidence, repeat.seeds.training, repeat.setup.options.device
-    if evidence is not None:
-        yield CHANCE, lambda: np.full(len(evidence.labels.labels), chance(evidence))
+    null_inputs, seed, device = outcome.null_inputs, repeat.seeds.training, repeat.setup.options.device
+    if null_inputs is not None:
+        yield CHANCE, lambda: np.full(len(null_inputs.labels.labels), chance(null_inputs))
         own = {
-            GRAPH_ALONE: lambda: graph_alone(evidence),
-            GRAPH_LEARNED: lambda: graph_learned(evidence, seed=seed, device=device),
-            FEATURES_ALONE: lambda: features_alone(evidence, seed=seed, device=device),
+            GRAPH_ALONE: lambda: graph_alone(null_inputs),
+            GRAPH_LEARNED: lambda: graph_learned(null_inputs, seed=seed, device=device),
+            FEATURES_ALONE: lambda: features_alone(null_inputs, seed=seed, device=device),
         }
         yield from (own | dict(outcome.nulls)).items()
     if repeat.state is not None:

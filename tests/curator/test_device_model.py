@@ -14,7 +14,7 @@ from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
 from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.nulls import inputs
 from ldpsim.curator.nulls.inputs import NullInputs, known_from_reports
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes.volunteer_knowledge import ASSUMED
 from ldpsim.devices.data.population import Population, build_population, records_of
@@ -50,7 +50,7 @@ def _public(edges: np.ndarray | None, features: object = None) -> PublicKnowledg
 
 def _known(features: object = None) -> NullInputs:
     public = _public(None)
-    return NullInputs(LabelEvidence(public.labels, CLASSES), SPLIT, None, features)
+    return NullInputs(ObservedLabels(public.labels, CLASSES), SPLIT, None, features)
 
 
 def _people(features: np.ndarray, edges: np.ndarray, **given: Any) -> Population:
@@ -179,7 +179,7 @@ def test_a_class_alone_has_the_shares_of_labels_of_validation_people() -> None:
     """Of 100 validation people the method names class 0; their labels are 50, 30 and 20. One more counts, and 1/3."""
     labels = np.full(N, -1)
     labels[SPLIT.train], labels[SPLIT.val] = 0, np.repeat([0, 1, 2], [50, 30, 20])
-    evidence = NullInputs(LabelEvidence(labels, CLASSES), SPLIT)
+    evidence = NullInputs(ObservedLabels(labels, CLASSES), SPLIT)
     said = _of(evidence).build_device_model(None, np.repeat([0, 1], [500, 100]), calibrated=True)
     shares = np.array([51 + 1 / 3, 30 + 1 / 3, 20 + 1 / 3]) / 102
     pi = labelled_shares(evidence)
@@ -230,12 +230,12 @@ def test_what_volunteers_give_teaches_and_says_nothing_of_others() -> None:
     assert np.mean(named == LABELS[SPLIT.test]) > 0.8  # by the own features, which the device has in clear
 
 
-def _reported_labels() -> LabelEvidence:
+def _reported_labels() -> ObservedLabels:
     """Of 400 labelled people 200, 120 and 80 report class 0, 1 and 2, the true one with probability 2/3."""
     said = np.full(N, -1)
     said[SPLIT.labelled] = np.repeat(np.arange(CLASSES), [200, 120, 80])
     soft = np.log(np.where(np.arange(CLASSES) == said[:, None], 2 / 3, 1 / 6))
-    return LabelEvidence(said, CLASSES, 2 / 3, 1 / 6, np.where(said[:, None] < 0, 0, soft))
+    return ObservedLabels(said, CLASSES, 2 / 3, 1 / 6, np.where(said[:, None] < 0, 0, soft))
 
 
 def test_a_reported_label_weighs_as_its_mechanism_says() -> None:
@@ -287,7 +287,7 @@ def test_where_features_say_nothing_a_device_is_told_the_class_shares(reported: 
     labels, features = np.tile(np.repeat([0, 1, 2], [16, 3, 1]), N // 20), rng.random((N, 6)).astype(np.float32)
     hidden = np.where(np.isin(np.arange(N), SPLIT.test), -1, labels)
     estimates = (features - 0.5 + rng.normal(0, 1, (N, 6))).astype(np.float32)
-    evidence = NullInputs(LabelEvidence(hidden, CLASSES), SPLIT, None, estimates if reported else features,
+    evidence = NullInputs(ObservedLabels(hidden, CLASSES), SPLIT, None, estimates if reported else features,
                             frozenset({"features"} if reported else ()))  # fmt: skip
     model = _of(evidence).features
     assert model is not None
@@ -312,7 +312,7 @@ def test_reported_features_are_as_sure_as_they_are_without_the_own_label() -> No
 def test_of_very_many_people_a_sample_teaches_by_its_own_features(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every fourth of 400: the model is that of these people alone."""
     some = np.where(np.isin(np.arange(N), np.arange(0, 400, 4)), LABELS, -1)
-    alone = _of(NullInputs(LabelEvidence(some, CLASSES), SPLIT, None, csr_array(FEATURES)))
+    alone = _of(NullInputs(ObservedLabels(some, CLASSES), SPLIT, None, csr_array(FEATURES)))
     monkeypatch.setattr(inputs, "MOST_TAUGHT", 100)
     found = _parts(0.5, csr_array(FEATURES)).features
     monkeypatch.undo()

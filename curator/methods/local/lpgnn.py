@@ -54,7 +54,7 @@ from ldpsim.curator.methods.parameters import one_of, parameter, whole
 from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.privacy.guarantee import Claim
 from ldpsim.curator.reports.estimates import smoothed
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.shown import shown_loss
@@ -84,9 +84,9 @@ HOPS = whole(0, 64)
 
 @dataclass(frozen=True, eq=False)
 class ReportedGraph(Graph):
-    """A graph with the evidence of the label reports."""
+    """A graph with the reported labels."""
 
-    evidence: LabelEvidence | None = field(default=None, repr=False)
+    observed_labels: ObservedLabels | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -197,8 +197,8 @@ class LPGNN(LocalMethod):
 
         ccs = self.version == "ccs"
         matrix = self._kprop(graph.features.shape[0], graph.edge_index)
-        labels = (graph.evidence if isinstance(graph, ReportedGraph) and graph.evidence
-                  else LabelEvidence(graph.labels, classes))  # fmt: skip
+        labels = (graph.observed_labels if isinstance(graph, ReportedGraph) and graph.observed_labels
+                  else ObservedLabels(graph.labels, classes))  # fmt: skip
         noise = LabelNoise(labels, matrix, self.k_y if ccs else 0, by_loss=not ccs)
         return train_denoised(make, graph, noise=noise, settings=settings, classes=classes, seed=seed, device=device)
 

@@ -69,7 +69,7 @@ from ldpsim.curator.reports.frequency_estimation import (
     estimate_labels,
     neighbourhood_mean,
 )
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.shown import shown_loss
@@ -170,23 +170,23 @@ class RGNN(LocalMethod):
         if not isinstance(sampling, GRRFS):
             raise ValueError(f"rgnn reads a category of each feature, and {sampling.name} reports something else")
         reports.needed("labels")
-        evidence = Knowledge(reports, public).labels
+        observed = Knowledge(reports, public).labels
         mean, reported = neighbourhood_mean(public.facts.n, public.edges), reports.reported("features")
         if self.features == "reconstructed":
             features = estimate_features(codes, reported, sampling, mean, self.Kx)
         else:
             features = code_features(codes, reported, sampling)
-        labels = evidence.labels
+        labels = observed.labels
         if self.labels == "reconstructed" and self.Ky:
-            labels = estimate_labels(evidence.everybody(), mean, self.Ky)
+            labels = estimate_labels(observed.everybody(), mean, self.Ky)
         targets = np.full(public.facts.n, -1, np.int64)
         targets[public.split.labelled] = labels[public.split.labelled]
         train, val = (nodes[targets[nodes] >= 0] for nodes in (public.split.train, public.split.val))
-        bags, notes = self._bags(evidence, targets if self.proportions == "twice" else None, public)
+        bags, notes = self._bags(observed, targets if self.proportions == "twice" else None, public)
         return BaggedGraph(features, both_directions(public.edges), None, targets, train, val, notes, bags)
 
     def _bags(
-        self, evidence: LabelEvidence, again: IntArray | None, public: PublicKnowledge
+        self, observed: ObservedLabels, again: IntArray | None, public: PublicKnowledge
     ) -> tuple[Bags | None, dict[str, Any]]:
         if self.alpha == 0:
             return None, {}
@@ -194,7 +194,7 @@ class RGNN(LocalMethod):
 
         assert public.edges is not None
         cluster = metis_clusters(public.facts.n, public.edges, self.C)
-        bags = make_bags(cluster, evidence, public.split.train, again)
+        bags = make_bags(cluster, observed, public.split.train, again)
         count = bags.target.shape[0]
         return bags if count else None, {"clusters": count, "clusters_without_labels": self.C - count}
 

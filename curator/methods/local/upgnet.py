@@ -114,10 +114,10 @@ class UPGNet(PublicGraphMethod):
     ) -> TrainedNetwork:
         """Train on the labels in clear; errors: :func:`ldpsim.curator.learning.noisy_labels.train_denoised`."""
         from ldpsim.curator.learning.noisy_labels import LabelNoise, selu_network, train_denoised
-        from ldpsim.curator.reports.labels import LabelEvidence
+        from ldpsim.curator.reports.labels import ObservedLabels
 
         matrix = adjacency_matrix(graph.features.shape[0], graph.edge_index)
-        noise = LabelNoise(LabelEvidence(graph.labels, classes), matrix, 0, by_loss=self.chosen_by == "loss")
+        noise = LabelNoise(ObservedLabels(graph.labels, classes), matrix, 0, by_loss=self.chosen_by == "loss")
         return train_denoised(lambda where: selu_network(graph, settings, classes, where), graph, noise=noise,
                               settings=settings, classes=classes, seed=seed, device=device)  # fmt: skip
 

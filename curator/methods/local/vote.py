@@ -80,7 +80,7 @@ MANY = "others who list a person vote on it too: the row 'node' counts all of th
 class VotedGraph(Graph):
     """A graph without edges or features, and what the votes tell."""
 
-    evidence: VotePosterior | VolunteerKnowledge = field(kw_only=True, repr=False)
+    knowledge: VotePosterior | VolunteerKnowledge = field(kw_only=True, repr=False)
 
 
 @dataclass(frozen=True)
@@ -147,11 +147,11 @@ class Vote(LocalMethod):
             reports = yield self._labels(facts, split, budget, collection)
         batches = self.batches_of(split, facts, budget)
         for number in range(batches):
-            evidence = knowledge(reports, public)
-            log_p, _ = evidence.posterior(split.labelled)
+            so_far = knowledge(reports, public)
+            log_p, _ = so_far.posterior(split.labelled)
             folds = people_of_batch(split, log_p.max(axis=1), recipients, batches=batches, number=number)
             reports = yield tuple(
-                self._question(_rows(public, evidence, np.exp(log_p), people), facts, budget, collection, people)
+                self._question(_rows(public, so_far, np.exp(log_p), people), facts, budget, collection, people)
                 for people in folds if len(people)
             )  # fmt: skip
             recipients = reports.recipients["adjacency"]
@@ -170,8 +170,8 @@ class Vote(LocalMethod):
         graph = labelled_graph(nothing, no_edges, None, {"edges": 0}, reports, public)
         if len(volunteers_of(reports.questions())):
             knowledge_so_far = volunteer_knowledge(reports, public, self.evidence, self.homophily)
-            return VotedGraph(**vars(graph), evidence=knowledge_so_far)
-        return VotedGraph(**vars(graph), evidence=knowledge(reports, public))
+            return VotedGraph(**vars(graph), knowledge=knowledge_so_far)
+        return VotedGraph(**vars(graph), knowledge=knowledge(reports, public))
 
     def train(
         self, graph: Graph, *, settings: TrainingSettings, classes: int, seed: int, device: str
@@ -185,7 +185,7 @@ class Vote(LocalMethod):
         started = time.perf_counter()
         if not len(graph.train):
             raise ValueError(NO_LABEL)
-        log_p, exponents = graph.evidence.posterior(np.sort(np.concatenate([graph.train, graph.val])))
+        log_p, exponents = graph.knowledge.posterior(np.sort(np.concatenate([graph.train, graph.val])))
         model = torch.nn.Module()
         for name, value in exponents.items():
             model.register_buffer(name, torch.tensor(value, dtype=torch.float64))
@@ -268,12 +268,12 @@ def candidates_at(epsilon: float, classes: int) -> int:
     return min(classes, max(2, 1 + int(math.exp(min(epsilon, 700.0)) / 7)))
 
 
-def _rows(public: PublicKnowledge, evidence: VotePosterior, probability: DoubleArray, people: IntArray) -> DoubleArray:
+def _rows(public: PublicKnowledge, posterior: VotePosterior, probability: DoubleArray, people: IntArray) -> DoubleArray:
     """float64 (n, classes): the published table for these people; their own rows tell nothing of their labels."""
     rows = np.array(probability)
     if public.features is None:
-        rows[~evidence.voted] = 0  # nothing is known of these people
+        rows[~posterior.voted] = 0  # nothing is known of these people
     labelled = np.setdiff1d(public.split.labelled, people)
-    labelled = labelled[(evidence.label_rows[labelled] > 0).any(axis=1)]
-    rows[labelled] = evidence.label_rows[labelled]
+    labelled = labelled[(posterior.label_rows[labelled] > 0).any(axis=1)]
+    rows[labelled] = posterior.label_rows[labelled]
     return rows

@@ -66,17 +66,17 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
         predictions, model = _learn(repeat, _method(setup), data, released, setup.settings.training)
     silent = np.setdiff1d(np.arange(len(predictions)), list(came))
     predictions[silent] = -1
-    evidence = None
+    null_inputs = None
     if setup.options.nulls:  # nothing is public: even labels are of records that were handed over
-        evidence = known_from_graph(own(setup.population, repeat.split, trust="none"), ("label",))
-        evidence = replace(evidence, reported=frozenset(ATTRIBUTES))
+        null_inputs = known_from_graph(own(setup.population, repeat.split, trust="none"), ("label",))
+        null_inputs = replace(null_inputs, reported=frozenset(ATTRIBUTES))
     return Outcome(
         released=released,
         seconds={"collect": collected.seconds, "reconstruct": 0.0, "train": time.perf_counter() - started},
         predictions=predictions,
         model=model,
         collected=collected,
-        evidence=evidence,
+        null_inputs=null_inputs,
         nulls={FEATURES_ALONE: partial(_features_alone, repeat)},
         extra={"graph_owner": released.to_dict()},
     )

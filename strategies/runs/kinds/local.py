@@ -78,8 +78,10 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
     repeat, defended, graph = rebuilt(repeat, reports)
     seconds = {"collect": collected.seconds, "reconstruct": time.perf_counter() - started}
     accepted = defended.reports if defended else reports  # without those that a defence excludes
-    evidence = null_inputs(repeat, accepted) if nulls or accepted is not None else None
-    inputs = None if accepted is None or evidence is None else device_model_inputs(accepted, repeat.knowledge, evidence)
+    null_inputs = inputs_of_nulls(repeat, accepted) if nulls or accepted is not None else None
+    inputs = None
+    if accepted is not None and null_inputs is not None:
+        inputs = device_model_inputs(accepted, repeat.knowledge, null_inputs)
     extra: dict[str, Mapping[str, Any]] = {}
     if defended is not None:
         assert reports is not None
@@ -110,7 +112,7 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
             **truth,
             **{name: graph.notes[name] for name in ("posterior",) if name in graph.notes},
         },
-        evidence=evidence if nulls else None,
+        null_inputs=null_inputs if nulls else None,
         reports=null_reports,
         make_device_models=None if inputs is None else partial(build_device_models, inputs, setup.method, trained),
         graph=None if no_graph_reason(setup.method) else graph,
@@ -222,12 +224,12 @@ def train_on_graph(repeat: Repeat, graph: Graph) -> TrainedNetwork:
     )
 
 
-def null_inputs(repeat: Repeat, reports: Reports | None) -> NullInputs:
+def inputs_of_nulls(repeat: Repeat, reports: Reports | None) -> NullInputs:
     """Return what the null models may use."""
     setup = repeat.setup
     if reports is not None:
-        evidence = known_from_reports(reports, repeat.knowledge, nulls=setup.options.nulls)
-        return replace(evidence, uses_validation_labels=setup.method.effective_spec().learns_from_validation)
+        inputs = known_from_reports(reports, repeat.knowledge, nulls=setup.options.nulls)
+        return replace(inputs, uses_validation_labels=setup.method.effective_spec().learns_from_validation)
     return known_from_graph(own(setup.population, repeat.split, trust="none"), setup.method.spec.reads)
 
 

@@ -226,7 +226,7 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
         released=cost,
         seconds={**seconds, "train": student.seconds},
         predictions=_everybody(student, population, division), model=student.network, collected=collected,
-        evidence=shown_publicly(population, division, *targets, released=bool(extra))
+        null_inputs=shown_publicly(population, division, *targets, released=bool(extra))
         if setup.options.nulls else None,
         extra=extra,
     )  # fmt: skip

@@ -139,11 +139,11 @@ def reference(repeat: Repeat) -> ReferenceTraining:
 
 def outcome_of(repeat: Repeat, released: Trained | None, collect: float, train: float, **more: Any) -> Outcome:
     """Return the outcome of a training; chance is measured with the labels of the people who train."""
-    setup, evidence = repeat.setup, None
+    setup, null_inputs = repeat.setup, None
     if setup.options.nulls:
-        evidence = known_from_graph(own(setup.population, repeat.split, trust="none"), ("label",))
+        null_inputs = known_from_graph(own(setup.population, repeat.split, trust="none"), ("label",))
     seconds = {"collect": collect, "reconstruct": 0.0, "train": train}
-    return Outcome(seconds, released=released, evidence=evidence, **more)
+    return Outcome(seconds, released=released, null_inputs=null_inputs, **more)
 
 
 def train_devices(repeat: Repeat, collected: Collected) -> Outcome:

@@ -13,7 +13,7 @@ from ldpsim.curator.features import feature_posterior as module
 from ldpsim.curator.features.feature_posterior import feature_posterior, unit_rows
 from ldpsim.curator.features.features_alone import fit_perceptron
 from ldpsim.curator.posterior.components import graph_components, spectrum
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.facts import Split
 
 N, D, CLASSES = 240, 40, 3
@@ -48,7 +48,7 @@ def test_test_labels_are_not_read() -> None:
     scrambled = LABELS.copy()
     scrambled[SPLIT.test] = RNG.permutation(scrambled[SPLIT.test])
     one, other = (
-        feature_posterior(csr_array(TEXT), LabelEvidence(labels, CLASSES), SPLIT) for labels in (LABELS, scrambled)
+        feature_posterior(csr_array(TEXT), ObservedLabels(labels, CLASSES), SPLIT) for labels in (LABELS, scrambled)
     )
     assert one.log_probability.tobytes() == other.log_probability.tobytes()
 
@@ -56,11 +56,11 @@ def test_test_labels_are_not_read() -> None:
 @pytest.mark.parametrize("features", [csr_array(TEXT), DENSE])
 def test_own_label_does_not_reach_own_components(features: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: UNIFORM)  # no component of training people
-    before = feature_posterior(features, LabelEvidence(LABELS, CLASSES), SPLIT)
+    before = feature_posterior(features, ObservedLabels(LABELS, CLASSES), SPLIT)
     for i in SPLIT.train[:3]:
         flipped = LABELS.copy()
         flipped[i] = (flipped[i] + 1) % CLASSES
-        after = feature_posterior(features, LabelEvidence(flipped, CLASSES), SPLIT)
+        after = feature_posterior(features, ObservedLabels(flipped, CLASSES), SPLIT)
         for name, values in before.components.items():
             if name == "perceptron":
                 continue
@@ -71,11 +71,11 @@ def test_own_label_does_not_reach_own_components(features: Any, monkeypatch: pyt
 def test_a_perceptron_joins_where_it_helps_and_leaves_training_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     oracle = np.log(np.full((N, CLASSES), 0.01) + 0.97 * np.eye(CLASSES)[LABELS])
     monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: oracle)
-    good = feature_posterior(csr_array(TEXT), LabelEvidence(LABELS, CLASSES), SPLIT)
+    good = feature_posterior(csr_array(TEXT), ObservedLabels(LABELS, CLASSES), SPLIT)
     assert good.exponents["perceptron"] > 0.5
     assert _hits(good.log_probability) == 1
     monkeypatch.setattr(module, "fit_perceptron", lambda *a, **k: UNIFORM)
-    none = feature_posterior(csr_array(TEXT), LabelEvidence(LABELS, CLASSES), SPLIT)
+    none = feature_posterior(csr_array(TEXT), ObservedLabels(LABELS, CLASSES), SPLIT)
     assert none.exponents["perceptron"] == 0
     assert np.array_equal(good.log_probability[SPLIT.train], none.log_probability[SPLIT.train])
 
@@ -93,7 +93,7 @@ def test_poor_data(case: str, features: Any) -> None:
         labels[SPLIT.val] = -1
     if case == "a class is missing":
         labels[labels == 1] = -1
-    found = feature_posterior(features, LabelEvidence(labels, CLASSES), SPLIT)
+    found = feature_posterior(features, ObservedLabels(labels, CLASSES), SPLIT)
     assert np.isfinite(found.log_probability).all()
     np.testing.assert_allclose(np.exp(found.log_probability).sum(axis=1), 1)
 
@@ -102,7 +102,7 @@ def test_noise_is_learned_by_heart_early_so_patience_changes_no_model() -> None:
     rng, labels = np.random.Generator(np.random.PCG64(3)), np.arange(60) % 3
     noisy = rng.standard_normal((60, 30)).astype(np.float32)
     noisy += np.arange(30) // 10 == labels[:, None]
-    order, told = rng.permutation(60), LabelEvidence(labels, 3)
+    order, told = rng.permutation(60), ObservedLabels(labels, 3)
     short, whole = (
         fit_perceptron(noisy, told, order[:30], order[30:45], seed=1, patience=most) for most in (50, math.inf)
     )
@@ -143,7 +143,7 @@ PAIRS = csr_array((LINKS > 0).astype(np.float32))
 def components(
     links: csr_array = LINKS, labels: np.ndarray = LABELS_LINKED, rows: Any = ROWS, train: np.ndarray = TRAIN_LINKED
 ) -> dict[str, np.ndarray]:
-    early, late = graph_components(rows, links, PAIRS, LabelEvidence(labels, CLASSES_LINKED), train)
+    early, late = graph_components(rows, links, PAIRS, ObservedLabels(labels, CLASSES_LINKED), train)
     return {**early, **late}
 
 

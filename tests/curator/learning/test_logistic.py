@@ -11,14 +11,14 @@ from sklearn.linear_model import LogisticRegression
 
 from ldpsim.curator.learning import logistic
 from ldpsim.curator.learning.logistic import LogisticFit, fit_logistic, logistic_scores
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 
 N, D, CLASSES = 60, 8, 3
 RNG = np.random.Generator(np.random.PCG64(11))
 FIRST, SECOND = RNG.normal(size=(N, 5)), RNG.normal(size=(5, D))
 LABELS = RNG.integers(0, CLASSES, N)
 EVERYBODY = np.arange(N)
-IN_CLEAR = LabelEvidence(LABELS, CLASSES).log_likelihood(EVERYBODY)
+IN_CLEAR = ObservedLabels(LABELS, CLASSES).log_likelihood(EVERYBODY)
 EXACT: dict[str, Any] = {"tolerance": 1e-13, "steps": 5000}
 
 
@@ -67,7 +67,7 @@ def test_the_strength_with_the_most_hits_is_kept_and_the_walk_ends_behind_it(mon
             return np.eye(CLASSES)[classes]
 
     monkeypatch.setattr(logistic, "fit_logistic", fit)
-    labels, test = LabelEvidence(LABELS, CLASSES), EVERYBODY[30:]
+    labels, test = ObservedLabels(LABELS, CLASSES), EVERYBODY[30:]
     fair, final = logistic_scores((FIRST,), labels, learned, chosen, more, tuple(hits))
     assert (fair[test].argmax(axis=1) == 2).all() and (final[test].argmax(axis=1) == 2).all()
     assert tried == [(1.0, 20, None), (2.0, 20, 1.0), (3.0, 20, 2.0), (4.0, 20, 3.0), (2.0, 30, 2.0)]
@@ -78,16 +78,16 @@ def test_the_strength_with_the_most_hits_is_kept_and_the_walk_ends_behind_it(mon
 def test_reports_of_labels_are_chosen_among_and_learned_from_as_reports() -> None:
     """Report a has the chances .9 and .8 under the two classes: six of ten say it, which class 1 explains best."""
     likelihood = np.log(np.array([[0.9, 0.8]] * 6 + [[0.1, 0.2]] * 4))
-    labels = LabelEvidence(likelihood.argmax(axis=1), 2, soft=likelihood)
+    labels = ObservedLabels(likelihood.argmax(axis=1), 2, soft=likelihood)
     rows = csr_array((10, 1))
     people = np.arange(10)
     assert (logistic_scores((rows,), labels, people, people)[0].argmax(axis=1) == 1).all()
-    as_if_clear = LabelEvidence(labels.labels, 2)
+    as_if_clear = ObservedLabels(labels.labels, 2)
     assert (logistic_scores((rows,), as_if_clear, people, people)[0].argmax(axis=1) == 0).all()
 
 
 def test_labels_of_others_are_not_read() -> None:
     learned, chosen = EVERYBODY[:20], EVERYBODY[20:30]
     other = np.where(EVERYBODY < 30, LABELS, (LABELS + 1) % CLASSES)
-    one, two = (logistic_scores((FIRST,), LabelEvidence(known, CLASSES), learned, chosen) for known in (LABELS, other))
+    one, two = (logistic_scores((FIRST,), ObservedLabels(known, CLASSES), learned, chosen) for known in (LABELS, other))
     assert np.array_equal(one[0], two[0])

@@ -13,7 +13,7 @@ from ldpsim.curator.learning.label_proportions import Bags, ProportionLoss, make
 from ldpsim.curator.learning.noisy_labels import Drop, LabelNoise, denoised
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
 from ldpsim.curator.methods.base import Graph
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from tests.curator.reports.kinds import one_category
 from tests.curator.worlds import labelled_graph
 
@@ -33,11 +33,11 @@ def test_denoised_labels_by_hand() -> None:
     star[0, 1:4] = star[1:4, 0] = 1
     matrix = kprop_matrix(csr_array(star))
     labels = np.array([1, 0, 0, 1, 1])
-    assert denoised(LabelEvidence(labels, 2), matrix, 1).tolist() == [0, 1, 1, 1, -1]
-    assert denoised(LabelEvidence(labels, 2), matrix, 0).tolist() == labels.tolist()
+    assert denoised(ObservedLabels(labels, 2), matrix, 1).tolist() == [0, 1, 1, 1, -1]
+    assert denoised(ObservedLabels(labels, 2), matrix, 0).tolist() == labels.tolist()
     # one without a report adds nothing
-    assert denoised(LabelEvidence(np.array([1, -1, 0, 1, 1]), 2), matrix, 1).tolist() == [0, 1, 1, 1, -1]
-    assert denoised(LabelEvidence(np.array([-1, 0, 0, 1, -1]), 2), matrix, 1).tolist() == [0, -1, -1, -1, -1]
+    assert denoised(ObservedLabels(np.array([1, -1, 0, 1, 1]), 2), matrix, 1).tolist() == [0, 1, 1, 1, -1]
+    assert denoised(ObservedLabels(np.array([-1, 0, 0, 1, -1]), 2), matrix, 1).tolist() == [0, -1, -1, -1, -1]
 
 
 @pytest.mark.parametrize("hops", [0, 1, 3])

@@ -7,7 +7,7 @@ import pytest
 
 from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.learning.pool import FOLDS, cross_fitted, fit_pool, loss_of, pooled
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 
 N, CLASSES = 200, 3
 RNG = np.random.Generator(np.random.PCG64(4))
@@ -18,8 +18,8 @@ COMPONENTS = {"good": GOOD, "noise": NOISE}
 NODES = np.arange(0, N, 2)
 
 
-def known(labels: np.ndarray, soft: np.ndarray | None = None) -> LabelEvidence:
-    return LabelEvidence(labels, CLASSES, soft=soft)
+def known(labels: np.ndarray, soft: np.ndarray | None = None) -> ObservedLabels:
+    return ObservedLabels(labels, CLASSES, soft=soft)
 
 
 SOFT = np.log(np.full((N, CLASSES), 0.1) + 0.7 * np.eye(CLASSES)[LABELS])

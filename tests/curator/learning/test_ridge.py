@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator.features.naive_bayes import FOLDS, naive_bayes
 from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.learning.ridge import PENALTIES, ridge
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 
 N, CLASSES = 14, 3
 
@@ -113,7 +113,7 @@ def _rows_of_naive_bayes(
 @pytest.mark.parametrize("flip", [0.0, 0.2])
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_rows_are_those_of_the_formulas_and_out_of_fold(kind: Any, flip: float) -> None:
-    weights = LabelEvidence(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES)
+    weights = ObservedLabels(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES)
     found = naive_bayes(kind(BITS), TRAIN_BAYES, weights, flip=flip, seed=5)
     folds = folds_of(len(TRAIN_BAYES), FOLDS, 5)
     for i in range(N_BAYES):
@@ -128,7 +128,7 @@ def test_a_silent_person_has_the_class_shares() -> None:
     outside = next(i for i in range(N_BAYES) if i not in TRAIN_BAYES)
     answered[outside] = False
     found = naive_bayes(
-        BITS, TRAIN_BAYES, LabelEvidence(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES), answered=answered
+        BITS, TRAIN_BAYES, ObservedLabels(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES), answered=answered
     )
     counts = np.bincount(LABELS_BAYES[TRAIN_BAYES], minlength=CLASSES_BAYES) + 1
     np.testing.assert_allclose(np.exp(found[outside]), counts / counts.sum())
@@ -137,7 +137,7 @@ def test_a_silent_person_has_the_class_shares() -> None:
     assert np.array_equal(
         found,
         naive_bayes(
-            other, TRAIN_BAYES, LabelEvidence(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES), answered=answered
+            other, TRAIN_BAYES, ObservedLabels(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES), answered=answered
         ),
     )
 
@@ -145,7 +145,7 @@ def test_a_silent_person_has_the_class_shares() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_few_people_to_learn_from(count: int) -> None:
     found = naive_bayes(
-        csr_array(BITS), TRAIN_BAYES[:count], LabelEvidence(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES[:count])
+        csr_array(BITS), TRAIN_BAYES[:count], ObservedLabels(LABELS_BAYES, CLASSES_BAYES).estimates(TRAIN_BAYES[:count])
     )
     np.testing.assert_allclose(np.exp(found).sum(axis=1), 1)
     if count < 2:

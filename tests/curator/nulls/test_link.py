@@ -13,7 +13,7 @@ from ldpsim.curator.nulls import models
 from ldpsim.curator.nulls.inputs import NullInputs, known_from_reports
 from ldpsim.curator.nulls.link import link, rows_of_pairs
 from ldpsim.curator.nulls.models import graph_alone, graph_learned
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
@@ -33,7 +33,7 @@ SPLIT = Split(np.concatenate([np.arange(12), np.arange(PEOPLE, N)]), np.arange(1
 
 def known(edges: IntArray = LISTED, labels: IntArray = LABELS, split: Split = SPLIT, **changed: Any) -> NullInputs:
     hidden = np.where(np.isin(np.arange(len(labels)), split.labelled), labels, -1)
-    return NullInputs(LabelEvidence(hidden, 2), split, edges, **changed)
+    return NullInputs(ObservedLabels(hidden, 2), split, edges, **changed)
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +133,7 @@ def test_test_labels_are_not_read() -> None:
     """They stand in the evidence, true and exchanged: the classes are equal."""
     answers = []
     for labels in (LABELS, np.where(np.isin(np.arange(N), SPLIT.test), 1 - LABELS, LABELS)):
-        evidence = replace(known(), labels=LabelEvidence(labels, 2))
+        evidence = replace(known(), labels=ObservedLabels(labels, 2))
         answers.append((*_hops(evidence), graph_learned(evidence, seed=0)))
     for one, two in zip(*answers, strict=True):
         assert one is not None and two is not None and np.array_equal(one, two)

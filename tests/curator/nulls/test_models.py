@@ -17,7 +17,7 @@ from ldpsim.curator.nulls import inputs, models
 from ldpsim.curator.nulls.inputs import NullInputs, known_from_graph, known_from_reports, sampled_people
 from ldpsim.curator.nulls.models import chance, features_alone, graph_alone, graph_learned
 from ldpsim.curator.owned import OwnedGraph
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, OneBit, RandomizedResponse
@@ -38,7 +38,7 @@ def known(split: Split = SPLIT, labels: np.ndarray = TRUTH, **changed: Any) -> N
     hidden = np.full(N, -1)
     hidden[split.labelled] = labels[split.labelled]
     given = {"edges": RING, "features": csr_array(WORDS), **changed}
-    return NullInputs(LabelEvidence(hidden, CLASSES), split, **given)
+    return NullInputs(ObservedLabels(hidden, CLASSES), split, **given)
 
 
 def test_chance_is_the_largest_class_of_the_training_labels() -> None:
@@ -46,7 +46,7 @@ def test_chance_is_the_largest_class_of_the_training_labels() -> None:
     split = Split(np.array([0, 1, 2, 3]), np.array([4, 5, 6]), NOBODY)
     hidden = np.where(np.arange(7) < 4, -1, labels)  # no training label: validation
     for given, largest in ((labels, 1), (hidden, 0), (np.full(7, -1), 0)):  # 1 and 2 are equally large
-        assert chance(NullInputs(LabelEvidence(given, 3), split)) == largest
+        assert chance(NullInputs(ObservedLabels(given, 3), split)) == largest
 
 
 def test_labels_spread_over_the_known_edges_only() -> None:
@@ -191,7 +191,7 @@ def test_a_label_that_a_model_has_learned_by_heart_does_not_choose_it() -> None:
     signs = np.random.default_rng(0).choice([-1.0, 1.0], (n, 2))
     truth = (signs.prod(axis=1) > 0).astype(np.int64)
     features = np.concatenate([np.repeat(signs, 20, axis=1), np.eye(n)], axis=1).astype(np.float32)
-    labels = LabelEvidence(np.where(np.isin(np.arange(n), split.test), -1, truth), 2)
+    labels = ObservedLabels(np.where(np.isin(np.arange(n), split.test), -1, truth), 2)
     given = NullInputs(labels, split, None, features, REPORTED, uses_validation_labels=True)
     assert (given.ridge.scores[split.val].argmax(axis=1) == truth[split.val]).all()
     found = features_alone(given, seed=0)

@@ -11,7 +11,7 @@ from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.posterior.block_model import LIKELY
 from ldpsim.curator.posterior.estimate import Estimate, estimate
 from ldpsim.curator.posterior.guarded_answer import POOL, guarded_answer
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from tests.curator.worlds import CLASSES, SPLIT, world
 
 
@@ -87,7 +87,7 @@ LABELS = np.arange(90) % 3
 VAL = np.arange(60)
 
 
-KNOWN = LabelEvidence(LABELS, 3)
+KNOWN = ObservedLabels(LABELS, 3)
 
 
 def _opinion(right: float, sure: float, seed: int) -> np.ndarray:

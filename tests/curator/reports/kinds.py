@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import Loss, Mechanism
@@ -105,10 +105,10 @@ class Flags(Mechanism):
         return Loss(exact, exact)
 
 
-def one_category(labels: IntArray, classes: int, truth: float) -> LabelEvidence:
+def one_category(labels: IntArray, classes: int, truth: float) -> ObservedLabels:
     """Return the evidence of reports that name one category, each wrong one equally often (GRR)."""
     if truth == 1:
-        return LabelEvidence(labels, classes)
+        return ObservedLabels(labels, classes)
     lie = (1 - truth) / max(1, classes - 1)
     soft = np.log(truth / lie) * (labels[:, None] == np.arange(classes))
-    return LabelEvidence(labels, classes, truth, lie, soft)
+    return ObservedLabels(labels, classes, truth, lie, soft)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.curator.reports.labels import LabelEvidence, label_evidence
+from ldpsim.curator.reports.labels import ObservedLabels, observed_labels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRR, ClearLabel, Mechanism, SubsetSelection
@@ -18,14 +18,14 @@ from tests.curator.reports.kinds import Flags, Unequal
 K = 4
 
 
-def told(mechanism: Mechanism, reports: Any, *, classes: int = K) -> LabelEvidence:
+def told(mechanism: Mechanism, reports: Any, *, classes: int = K) -> ObservedLabels:
     """Return the evidence of these reports, one person each."""
     found = np.asarray(reports)
     n = len(found)
     split = Split(np.arange(n - 1), np.arange(n - 1, n), np.zeros(0, np.int64))
     facts, everybody = PublicFacts(n, 1, classes), np.ones(n, np.bool_)
     asked = Reports(facts, {"label": Ask("label", (mechanism,))}, {"label": everybody}, everybody, {"labels": found})
-    return label_evidence(asked, PublicKnowledge(facts, split, np.full(n, -1)))
+    return observed_labels(asked, PublicKnowledge(facts, split, np.full(n, -1)))
 
 
 def every_report(mechanism: Mechanism) -> list[Any]:
@@ -69,12 +69,12 @@ def test_silent_people_and_labels_in_clear() -> None:
     facts, who = PublicFacts(2, 1, K), np.array([True, False])
     asks = {"label": Ask("label", (mechanism,))}
     public = PublicKnowledge(facts, Split(*(np.array([k]) for k in (0, 1, 1))), np.array([3, 3]))
-    found = label_evidence(Reports(facts, asks, {"label": who}, who, {"labels": rows}), public)
+    found = observed_labels(Reports(facts, asks, {"label": who}, who, {"labels": rows}), public)
     assert found.labels[0] in (0, 1) and found.labels[1] == -1
     assert found.soft is not None and not found.soft[1].any() and not found.everybody()[1].any()
-    nobody = label_evidence(Reports(facts, asks, {"label": ~who & False}, who, {"labels": rows}), public)
+    nobody = observed_labels(Reports(facts, asks, {"label": ~who & False}, who, {"labels": rows}), public)
     assert nobody.labels.tolist() == [-1, -1]
     clear = told(ClearLabel(K), [1, 3, -1])
     assert clear.soft is None and (clear.truth, clear.lie) == (1, 0) and clear.labels.tolist() == [1, 3, -1]
-    not_asked = label_evidence(Reports(facts, {}, {}, who), public)
+    not_asked = observed_labels(Reports(facts, {}, {}, who), public)
     assert not_asked.soft is None and not_asked.labels.tolist() == [3, 3]

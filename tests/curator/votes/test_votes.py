@@ -19,7 +19,7 @@ from ldpsim.curator.features.linear_feature_model import (
 from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.learning.ridge import ridge
 from ldpsim.curator.methods.base import Question
-from ldpsim.curator.reports.labels import LabelEvidence, label_evidence
+from ldpsim.curator.reports.labels import ObservedLabels, observed_labels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes.calibration import LIKE, expected_shares, posterior_mean, right_share
 from ldpsim.curator.votes.knowledge import (
@@ -29,9 +29,9 @@ from ldpsim.curator.votes.knowledge import (
     VOTE,
     VotePosterior,
     knowledge,
-    log_likelihood,
     people_of_batch,
     reports_by_batch,
+    vote_log_likelihood,
 )
 from ldpsim.curator.votes.volunteer_knowledge import (
     ASSUMED,
@@ -58,7 +58,7 @@ def test_the_law_is_that_of_the_formula_without_the_own_count(soft: bool) -> Non
     reports = rng.integers(0, classes + 1, people)
     labels = rng.dirichlet(np.ones(classes), people) if soft else np.eye(classes)[rng.integers(0, classes, people)]
     labels[30:] = 0  # people without a label
-    found = np.exp(log_likelihood(reports, labels))
+    found = np.exp(vote_log_likelihood(reports, labels))
     overall = np.array([labels[reports == r].sum() + 1 for r in range(classes + 1)])
     overall = overall / overall.sum()
     for person, c in product(range(people), range(classes)):
@@ -75,7 +75,7 @@ def test_votes_count_as_often_as_they_are_right_and_not_at_all_where_they_mislea
     named = np.where(np.random.default_rng(0).permutation(200) < right, labels[:200], (labels[:200] + 1) % 3)
     named = np.concatenate([named, labels[200:]])
     alike, sure = np.full((300, 3), -np.log(3)), 12.0 * np.eye(3)[named]
-    evidence = VotePosterior(LabelEvidence(np.where(np.arange(300) < 200, labels, -1), 3), np.zeros((300, 3)),
+    evidence = VotePosterior(ObservedLabels(np.where(np.arange(300) < 200, labels, -1), 3), np.zeros((300, 3)),
                             {FEATURES: alike, VOTE: sure}, np.ones(300, np.bool_))  # fmt: skip
     log_p, exponents = evidence.posterior(np.arange(200))
     share = 0.8 if told else 1 / 3
@@ -147,7 +147,7 @@ def _said(own: FeatureModelFit, features: np.ndarray) -> np.ndarray:
 
 
 def test_a_model_of_words_is_ridge_and_complement_bayes_on_rows_of_length_one() -> None:
-    own = fit_feature_model(BITS[:M].astype(np.float32), LabelEvidence(TRUTH[:M], FACTS.classes), FACTS)
+    own = fit_feature_model(BITS[:M].astype(np.float32), ObservedLabels(TRUTH[:M], FACTS.classes), FACTS)
     rows = BITS / np.sqrt(np.maximum(BITS.sum(axis=1, keepdims=True), 1))
     fit = ridge(rows, np.arange(M), TRUTH, C, (0.03, 0.1, 0.3, 1.0, 3.0))
     counts = np.stack([rows[:M][TRUTH[:M] == c].sum(axis=0) for c in range(C)], axis=1)
@@ -168,7 +168,7 @@ def test_a_model_of_numbers_is_ridge_on_columns_of_mean_0_and_deviation_1() -> N
     columns = np.repeat([0, 1, 2], [16, 4, 4])
     rng = np.random.default_rng(7)
     numbers = np.clip(rng.normal(0.3 + 0.2 * (columns == TRUTH[:, None]), 0.2), 0, 1).astype(np.float32)
-    own = fit_feature_model(numbers[:M], LabelEvidence(TRUTH[:M], FACTS.classes), FACTS)
+    own = fit_feature_model(numbers[:M], ObservedLabels(TRUTH[:M], FACTS.classes), FACTS)
     read = np.rint(255 * numbers.astype(np.float64))
     rows = (read - read[:M].mean(axis=0)) / read[:M].std(axis=0) / D**0.5
     fit = ridge(rows, np.arange(M), TRUTH, C, (0.03, 0.1, 0.3, 1.0, 3.0))
@@ -183,7 +183,7 @@ def test_a_model_of_numbers_is_ridge_on_columns_of_mean_0_and_deviation_1() -> N
 def test_the_own_label_is_not_in_what_the_model_says_of_a_volunteer(features: np.ndarray) -> None:
     """With labels that say nothing, a model that has seen them guesses many; without the own one it is at chance."""
     labels = np.random.default_rng(3).integers(0, C, 40)
-    own = fit_feature_model(features[:40], LabelEvidence(labels, FACTS.classes), FACTS)
+    own = fit_feature_model(features[:40], ObservedLabels(labels, FACTS.classes), FACTS)
     left_out = float(np.mean(own.log_probability.argmax(axis=1) == labels))
     assert left_out < 0.55 and np.exp(own.log_probability).sum(axis=1) == pytest.approx(1)
 
@@ -441,7 +441,7 @@ def test_a_label_under_noise_has_the_law_of_the_response_and_stands_in_the_table
         assert known.table[person] == pytest.approx(shares * law / np.sum(shares * law), abs=1e-6)
     assert np.array_equal(known.table[SPLIT.labelled], np.eye(CLASSES)[labels])  # nobody doubts a volunteer's
     assert not known.table[np.setdiff1d(np.arange(N), np.concatenate([told, SPLIT.labelled]))].any()
-    assert np.array_equal(np.flatnonzero(label_evidence(reports, public()).labels >= 0), SPLIT.labelled)
+    assert np.array_equal(np.flatnonzero(observed_labels(reports, public()).labels >= 0), SPLIT.labelled)
 
 
 def test_shares_of_votes_are_without_the_noise() -> None:

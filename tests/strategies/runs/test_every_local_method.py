@@ -180,7 +180,7 @@ def test_nobody_learns_from_the_labels_in_clear_of_flagged_people(
 
         monkeypatch.setattr("ldpsim.strategies.runs.kinds.local.defend", flag)
         outcome = kind_of(setup.method).work(repeat, ask(repeat))
-    known, graph = outcome.evidence, outcome.graph
+    known, graph = outcome.null_inputs, outcome.graph
     assert known is not None and graph is not None and outcome.extra["defence"]["flagged"] == sorted(guilty.tolist())
     assert outcome.reports is not None  # null models with one attribute of others read the rest of them
     assert np.array_equal(np.flatnonzero(~outcome.reports.answered), np.sort(guilty))

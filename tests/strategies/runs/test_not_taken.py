@@ -10,7 +10,7 @@ import pytest
 
 from ldpsim.curator.methods import find
 from ldpsim.curator.nulls.inputs import NullInputs
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.facts import Split
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.runs import not_taken
@@ -25,7 +25,7 @@ DEVICES = ("device_alone", "device_features", "device_alone_with_friends")
 
 
 def evidence(labels: tuple[int, ...] = (0, 1, 0, -1), **given: Any) -> NullInputs:
-    return NullInputs(LabelEvidence(np.array(labels), 2), SPLIT, **{"edges": EDGES, "features": FEATURES, **given})
+    return NullInputs(ObservedLabels(np.array(labels), 2), SPLIT, **{"edges": EDGES, "features": FEATURES, **given})
 
 
 def found(

@@ -137,12 +137,12 @@ def test_null_models_of_an_owner_know_the_released_labels_of_those_asked_about(
     setup = prepare(replace(options(None, nulls=True), clients=None, dataset=str(tmp_path / "people.npz")))
     with temporary_repeat(setup, 0) as repeat:
         outcome = kind_of(setup.method).work(repeat, ask(repeat))
-    assert outcome.evidence is not None and outcome.extra["teachers"]["pseudo_label_accuracy"] == 1.0
-    known, division = outcome.evidence.labels.labels, repeat.split
+    assert outcome.null_inputs is not None and outcome.extra["teachers"]["pseudo_label_accuracy"] == 1.0
+    known, division = outcome.null_inputs.labels.labels, repeat.split
     asked = np.flatnonzero(known >= 0)
     assert len(asked) == 45 and np.isin(asked, division.candidates).all()
     assert np.array_equal(known[asked], labels[asked])
-    assert outcome.evidence.reported == {"label"}
+    assert outcome.null_inputs.reported == {"label"}
 
 
 def test_an_account_before_a_release_is_about_the_private_people() -> None:

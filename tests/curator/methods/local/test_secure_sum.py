@@ -12,7 +12,7 @@ import pytest
 from ldpsim.curator.features.linear_feature_model import fit_feature_model
 from ldpsim.curator.methods.base import Budget
 from ldpsim.curator.methods.local.secure_sum import SecureSum, epsilons
-from ldpsim.curator.reports.labels import LabelEvidence
+from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.sum_model import NoisySum, mixed_model
 from ldpsim.devices.facts import PublicFacts, Split
 from ldpsim.devices.mechanisms import SumShare, gaussian
@@ -77,7 +77,7 @@ def world(people: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_a_sum_over_many_people_mends_the_model_of_few_volunteers() -> None:
     facts, (features, labels) = PublicFacts(3, 30, 3), world(60, 0)
-    evidence = LabelEvidence(labels, 3)
+    evidence = ObservedLabels(labels, 3)
     own = fit_feature_model(features, evidence, facts)
     mechanism = SumShare.from_epsilon(
         2.0, delta=1e-5, honest=3_000, d=30, low=0.0, high=1.0, words=True, radius=1.0, shares=np.ones(3)
