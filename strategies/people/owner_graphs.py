@@ -63,8 +63,8 @@ def shown_publicly(
     public[division.public] = True
     edges = population.edges
     features = csr_array(diags_array(public.astype(np.float32)) @ sparse_features(population))
-    labels = ObservedLabels(label_of, population.facts.classes)
-    return NullInputs(labels, division, edges[:, public[edges].all(axis=0)], features,
+    observed = ObservedLabels(label_of, population.facts.classes)
+    return NullInputs(observed, division, edges[:, public[edges].all(axis=0)], features,
                         frozenset(("label",) if released else ()))  # fmt: skip
 
 

@@ -62,15 +62,15 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
                      seed=repeat.seeds.training)  # fmt: skip
     sent = 2 * found.exchanges * VALUES * setup.facts.classes * _NUMBER_BYTES
     cost = {"rounds": method.rounds, "messages": 2 * found.exchanges, "downlink_bytes": sent, "uplink_bytes": sent}
-    evidence = None
+    null_inputs = None
     if setup.options.nulls:
-        evidence = replace(known_from_graph(owned, ("features", "label")), uses_validation_labels=True)
+        null_inputs = replace(known_from_graph(owned, ("features", "label")), uses_validation_labels=True)
     return Outcome(
         seconds={"collect": 0.0, "reconstruct": 0.0, "train": time.perf_counter() - started},
         predictions=found.values.argmax(axis=1),
         class_scores=found.values,
         model=trained.model,
-        evidence=evidence,
+        null_inputs=null_inputs,
         nulls={FEATURES_ALONE: lambda: trained.predictions},
         phases={"friends": cost},
         extra={"friends": {"pairs": pairs.shape[1], "exchanges": found.exchanges}},
