@@ -119,10 +119,10 @@ def options_table(kind: type[Method]) -> Iterator[str]:
     yield from ("| options | |", "|---|---|")
     for told, found in (("read", read), ("refused", refused)):
         flags = [
-            f"`{spec.option}`" for name, spec in specs.items() if name in found and name not in kind.spec.read_with
+            f"`{spec.option}`" for name, spec in specs.items() if name in found and name not in kind.settings_of_options
         ]
         yield f"| {', '.join(flags) or 'none'} | {told} |"
-    for name, setting in kind.spec.read_with.items():
+    for name, setting in kind.settings_of_options.items():
         yield f"| `{specs[name].option}` | read with `--set {setting}`, else refused |"
 
 
@@ -164,7 +164,7 @@ def people() -> Population:
 def default_guarantee(name: str) -> tuple[Guarantee, str]:
     """Return the guarantee of a method's default question to 3,000 people, and what the question spends in words."""
     given = QUERIES if issubclass(find(name), LabelAnswers) else {}
-    volunteers = VOLUNTEERS if find(name).spec.needs_volunteers else None
+    volunteers = VOLUNTEERS if find(name).needs_volunteers else None
     setup = prepare(RunOptions(method=name, clients=PEOPLE, settings=given, volunteers=volunteers), population=people())
     guarantee = guarantee_before(setup)
     spent = ""
@@ -192,7 +192,7 @@ def example(name: str) -> str:
     if issubclass(kind, LabelAnswers):
         short = {"queries": "10", **short}
     given = f", settings={short}" if short and kind().effective_spec().trains_network else ""
-    given += f", volunteers={VOLUNTEERS:g}" if kind.spec.needs_volunteers else ""
+    given += f", volunteers={VOLUNTEERS:g}" if kind.needs_volunteers else ""
     return "\n".join((
         ">>> from ldpsim.strategies import RunOptions, simulate",
         f'>>> options = RunOptions(method="{name}", clients=100{given}, nulls=False, reference=False)',
@@ -243,7 +243,7 @@ def page(name: str) -> str:
         f"{kind.spec.paper}" + (f" ([paper]({link}))." if link else "."),
         f"Trust: {guarantee.trust}. Trusted: {kind.spec.trusted}. Private: {private}. Mechanisms: {mechanisms}.",
         f"```sh\nldpsim run --method {name}{' --set queries=500' if issubclass(kind, LabelAnswers) else ''}"
-        f"{f' --volunteers {VOLUNTEERS:g}' if kind.spec.needs_volunteers else ''}\n```",
+        f"{f' --volunteers {VOLUNTEERS:g}' if kind.needs_volunteers else ''}\n```",
         f"```{{eval-rst}}\n{chr(10).join(structured(about(kind).splitlines()))}\n```",
         "## What holds",
         f"For the default question ({PEOPLE:,} people of `generated`{spent}). "

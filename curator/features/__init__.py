@@ -1,1 +1,1 @@
-"""What features say of the class: everybody's distribution, and the linear model that a device evaluates."""
+"""Models of the class by features: everybody's distribution, and the linear model that a device evaluates."""

@@ -35,6 +35,11 @@ class Method:
     """A method: a frozen dataclass with a ``spec``; ``--set key=value`` sets its fields."""
 
     spec: ClassVar[MethodSpec]
+    # Parameter that sets how much is learned of a person, and its symbol in a table; None: that is epsilon.
+    budget_parameter: ClassVar[tuple[str, str] | None] = None
+    # Option -> the setting with which it is read, of options that are not read by default.
+    settings_of_options: ClassVar[Mapping[str, str]] = {}
+    needs_volunteers: ClassVar[bool] = False  # whether it asks no reports without volunteers
 
     def __post_init__(self) -> None:
         """Refuse a parameter outside its range (ValueError)."""

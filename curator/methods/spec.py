@@ -34,7 +34,6 @@ class MethodSpec:
         options: Options that it reads, of those that only some methods read (:mod:`ldpsim.curator.options`), beside
             ``finer``. The default refuses none.
         finer: Finer budgets, each in place of a share of epsilon.
-        read_with: Option -> setting other than the default with which it is read.
         default_gnn: Network.
         training_defaults: Differences from the defaults of ``TrainingSettings``.
         training_read: Training settings that its own training reads; None: all of them.
@@ -47,13 +46,11 @@ class MethodSpec:
         public_features: Whether features are public with and without ``--public-features``.
         asks_labels: Whether devices are asked for labels with and without ``--private-labels``.
         asks_volunteers: Whether volunteers answer in clear, once; otherwise their label is public.
-        needs_volunteers: Whether it asks nobody without volunteers.
         auto_share: Whether features may go unasked, and ``--feature-share auto`` is the default.
         reads: Attributes of the true records that it reads in place of reports.
         in_batches: Whether people are asked in batches, and the questions of a batch follow from earlier reports.
         learns_from_validation: Whether it learns from validation labels, and does not only choose by them. Its null
             models then learn from these labels too.
-        own_budget: Parameter that sets how much it learns of a person, and its symbol in a table; None: it is epsilon.
         memory: Kind of its rule of memory (:mod:`ldpsim.curator.methods.memory`).
     """
 
@@ -66,7 +63,6 @@ class MethodSpec:
     trained_by: str = "curator"
     options: frozenset[str] = o.OF_METHODS
     finer: tuple[str, ...] = ()
-    read_with: Mapping[str, str] = field(default_factory=dict)
     default_gnn: str = "gcn"
     training_defaults: Mapping[str, Any] = field(default_factory=dict)
     training_read: frozenset[str] | None = None
@@ -79,12 +75,10 @@ class MethodSpec:
     public_features: bool = False
     asks_labels: bool = False
     asks_volunteers: bool = False
-    needs_volunteers: bool = False
     auto_share: bool = False
     reads: tuple[str, ...] = ()
     in_batches: bool = False
     learns_from_validation: bool = False
-    own_budget: tuple[str, str] | None = None
     memory: str = "reports"
 
     def __post_init__(self) -> None:

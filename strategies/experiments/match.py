@@ -90,8 +90,8 @@ def match_by(accounts: Accounts, options: RunOptions, level: str, target: float)
         return _with_chosen_share(accounts, setup, level, target)
     method = setup.method
     knob, start = "epsilon", setup.budget.epsilon
-    if method.spec.own_budget is not None:
-        knob = method.spec.own_budget[0]
+    if method.budget_parameter is not None:
+        knob = method.budget_parameter[0]
         start = getattr(method, knob)
 
     def at(value: float) -> dict[str, Any]:

@@ -302,8 +302,8 @@ def _row(paper: OnPaper, options: RunOptions, target: TargetLoss) -> PlanRow:
     if question > MAX_BYTES:
         why.append(f"its question has {question / 1e6:,.1f} MB, and a device reads {MAX_BYTES / 1e6:.1f}")
     words, shared = _in_clear(guarantee["holds"], len(setup.plans[0].split.labelled) / len(setup.population))
-    if spec.own_budget is not None:
-        setting = (spec.own_budget[1], float(getattr(setup.method, spec.own_budget[0])))
+    if (budget := setup.method.budget_parameter) is not None:
+        setting = (budget[1], float(getattr(setup.method, budget[0])))
     else:
         setting = ("", setup.budget.epsilon)
     return PlanRow(options, figures, setting if spec.private else None, words,

@@ -77,12 +77,12 @@ def _reason_of_method(name: str, method: Method) -> str:
     """Return why a method does not read an option, beginning with the name of the method."""
     spec = method.spec
     asked = {part for part, names in _ABOUT.items() if name in names and spec.trained_by == "curator"}
-    if setting := spec.read_with.get(name):
+    if setting := method.settings_of_options.get(name):
         why = f"{UNREAD} without --set {setting}"
     elif name in BUDGET and not spec.private:
         why = "is not private"
     elif name == "epsilon":
-        why = f"has its budget in --set {spec.own_budget[0] if spec.own_budget else 'noise_multiplier'}"
+        why = f"has its budget in --set {method.budget_parameter[0] if method.budget_parameter else 'noise_multiplier'}"
     elif name in REPORTS and (spec.trained_by == "alone" or not (spec.private or spec.in_rounds)):
         why = "asks no devices"
     elif name in BUDGET | REPORTS and spec.trained_by != "curator":

@@ -206,7 +206,7 @@ def first_lines(record: Mapping[str, Any], width: int) -> list[str]:
     ("method", "chance"), [*((method, False) for method in sorted(BUILT_IN)), ("hogs", True), ("vote", True)]
 )
 def test_it_is_short_for_every_method(with_nulls: dict[str, Any], method: str, chance: bool) -> None:
-    volunteers = 0.2 if find(method).spec.needs_volunteers else None
+    volunteers = 0.2 if find(method).needs_volunteers else None
     options = RunOptions(method=method, clients=len(PEOPLE), volunteers=volunteers)
     found = guarantee_before(prepare(options, population=PEOPLE))
     accuracy = {**with_nulls["accuracy"], "per_repeat": [0.6] * 10, "std": 0.0141, "device_with_friends": 0.755}

@@ -37,8 +37,9 @@ What the paper leaves open, and differences:
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -130,8 +131,10 @@ class LPGNN(LocalMethod):
         public_graph=True, asks_labels=True,
         options=o.SPLIT | o.REPORTS | o.NETWORK | {"epsilon", "feature_share", "label_mechanism"},
         finer=("eps_features", "eps_labels"),
-        read_with=dict.fromkeys(("eps_adjacency", "reporting"), "adjacency=private"),
     )  # fmt: skip
+    settings_of_options: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("eps_adjacency", "reporting"), "adjacency=private"
+    )
 
     def effective_spec(self) -> MethodSpec:
         """As :meth:`~ldpsim.curator.methods.base.Method.effective_spec`.
@@ -144,7 +147,7 @@ class LPGNN(LocalMethod):
             spec = replace(spec, options=options, finer=("eps_features",), asks_labels=False, default_gnn="gcn",
                            networks=("gcn",))  # fmt: skip
         if self.adjacency == "private":
-            spec = replace(spec, options=spec.options | spec.read_with.keys(), public_graph=False)
+            spec = replace(spec, options=spec.options | self.settings_of_options.keys(), public_graph=False)
         return spec
 
     def budgets(self, budget: Budget) -> tuple[float, float | None]:

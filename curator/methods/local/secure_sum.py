@@ -82,10 +82,11 @@ class SecureSum(LocalMethod):
     spec = MethodSpec(
         name="secure-sum", paper="this project: one contribution to a sum under noise", trusts="sum",
         private=("features", "label"), mechanisms=("sum_share",), in_batches=True,
-        trains_network=False, learns_from_validation=True, asks_volunteers=True, needs_volunteers=True,
+        trains_network=False, learns_from_validation=True, asks_volunteers=True,
         search_grid=({},),
         options=o.SPLIT | (o.REPORTS - {"defence", "false_alarm"}) | o.NETWORK | {"epsilon"},
     )  # fmt: skip
+    needs_volunteers = True
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return questions for accounting: to volunteers, and about a contribution with equal shares of the classes."""

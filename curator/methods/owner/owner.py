@@ -105,8 +105,9 @@ class LabelAnswers(OwnerMethod):
 
     spec = replace(
         OwnerMethod.spec, trust="trusted curator", private=("adjacency", "features", "label"), mechanisms=("laplace",),
-        options=o.QUESTION, own_budget=("lambda_", "λ"),
+        options=o.QUESTION,
     )  # fmt: skip
+    budget_parameter = ("lambda_", "λ")
 
     def release(self, people: int, classes: int) -> LabelRelease:
         """Return the description of the release, for the accountant; ValueError if it does not fit."""

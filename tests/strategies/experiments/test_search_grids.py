@@ -32,7 +32,7 @@ def people() -> Population:
 
 def _options(name: str, **settings: str) -> RunOptions:
     short = {"epochs": "3"} if find(name)().effective_spec().trains_network else {}
-    volunteers = 0.3 if find(name).spec.needs_volunteers else None
+    volunteers = 0.3 if find(name).needs_volunteers else None
     return RunOptions(method=name, clients=140, volunteers=volunteers, settings={**short, **settings},
                       reference=False, nulls=False, out=None)  # fmt: skip
 

@@ -78,7 +78,7 @@ def _run(name: str, path: Path, **given: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", LOCAL)
 def test_it_runs(name: str, what: str, tmp_path: Path) -> None:
     settings = {"k_y": "0"} if (name, what) == ("lpgnn", "nothing") else {}
-    volunteers = {"volunteers": 0.3} if find(name).spec.needs_volunteers else {}
+    volunteers = {"volunteers": 0.3} if find(name).needs_volunteers else {}
     record = _run(name, _people(tmp_path, **HARD[what]), settings=settings, **volunteers)
     assert 0 <= record["accuracy"]["test"] <= 1
     if not issubclass(find(name), Reference):  # a sum is one of the labels, too: who knows none is not asked

@@ -49,7 +49,7 @@ def test_it_says_what_it_is(name: str) -> None:
         return
     assert kind.spec.trust == "untrusted curator"
     given = {"feature_share": 0.3} if spec.auto_share else {}  # so few people are asked for no features by default
-    volunteers = 0.3 if spec.needs_volunteers else None
+    volunteers = 0.3 if find(name).needs_volunteers else None
     setup = prepare(RunOptions(method=name, settings=SETTINGS.get(name, {}), clients=60, out=None,
                                volunteers=volunteers, **given))  # fmt: skip
     facts = setup.population.facts
@@ -141,7 +141,7 @@ def runs() -> list[tuple[str, str]]:
             continue
         unread = {words: read_alone(RunOptions(method=name, **more))[1] for words, more in GIVEN.items()}
         rows = [words for words, more in GIVEN.items() if not set(more) & set(unread[words])
-                and (more.get("volunteers") or not kind.spec.needs_volunteers)]  # fmt: skip
+                and (more.get("volunteers") or not kind.needs_volunteers)]  # fmt: skip
         found += [(name, words) for words in dict.fromkeys((*rows[:1], *rows[-1:]))]
     return found
 

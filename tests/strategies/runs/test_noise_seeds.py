@@ -48,7 +48,7 @@ PURPOSES = set().union(*(purposes for *_, purposes in DRAWN.values()))
 
 def options(out: Path | None, name: str, settings: dict[str, str], **more: Any) -> RunOptions:
     asked = {"workers": 1, **({"epsilon": 1.0} if "epsilon" in table()[name].spec.options else {})}
-    asked |= {"volunteers": 0.2} if table()[name].spec.needs_volunteers else {}
+    asked |= {"volunteers": 0.2} if table()[name].needs_volunteers else {}
     people = 160 if "queries" in settings else 60
     return RunOptions(method=name, clients=people, settings=settings, out=out, nulls=False, reference=False,
                       device="cpu", **asked, **more)  # fmt: skip

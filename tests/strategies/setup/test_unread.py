@@ -94,7 +94,7 @@ def test_what_is_read_changes_the_run_and_what_is_refused_changes_nothing(
 ) -> None:
     """The declarations are proven by set-ups with and without each option, those that are refused included."""
     monkeypatch.setattr(setting_up, "check_read", lambda options, method: None)
-    needed: dict[str, Any] = {"volunteers": 0.2} if find(name).spec.needs_volunteers else {}
+    needed: dict[str, Any] = {"volunteers": 0.2} if find(name).needs_volunteers else {}
     without = list(seen(usual(name, **needed), people))
     for option in sorted(SEEN):
         options = usual(name, **{**needed, option: VALUES[option]})
