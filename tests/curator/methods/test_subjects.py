@@ -9,8 +9,7 @@ from docs.layers import imports
 from ldpsim.curator.methods import BUILT_IN
 
 ROOT = Path(ldpsim.__file__).parent / "curator" / "methods"
-FEDAVG_WITH_A_CHANGE = ("federated.fedprox", "federated.fednova", "federated.scaffold", "federated.isolate",
-                        "federated.dp_fedavg", "federated.ldp_fedavg")  # fmt: skip
+FEDAVG_WITH_A_CHANGE = ("federated.fedprox", "federated.fednova", "federated.scaffold", "federated.isolate")
 # Modules of methods that a method's module may name: its base, its ablation, or the methods whose reports it reads.
 ABOUT = {
     "local.hogs": {"local.blink"},  # topology=blink of the ablation, Section V-D
