@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, issparse
 
-from ldpsim.curator.linear.scaling import standardise, strips
+from ldpsim.curator.linear.scaling import standardise
+from ldpsim.curator.linear.strips import strips
 from ldpsim.devices.array_types import IntArray
 
 

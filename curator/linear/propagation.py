@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 
 from ldpsim.curator.linear.factored import Factored
-from ldpsim.curator.linear.scaling import strips
+from ldpsim.curator.linear.strips import strips
 from ldpsim.devices.array_types import IntArray
 
 _LABEL_STEPS = 50

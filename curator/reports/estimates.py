@@ -16,7 +16,7 @@ from scipy.sparse import csc_array, csr_array, issparse
 
 from ldpsim.curator.linear.factored import LARGE, Factored, PackedBits, of_reports
 from ldpsim.curator.linear.propagation import bit_strips
-from ldpsim.curator.linear.scaling import strips
+from ldpsim.curator.linear.strips import strips
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.mechanisms import MultiBit, OneBit, Window
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
 from ldpsim.curator.linear.propagation import adjacency_matrix, both_directions, mean_matrix, propagate
-from ldpsim.curator.linear.scaling import columns_at_once
+from ldpsim.curator.linear.strips import columns_at_once
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.mechanisms import GRRFS
 

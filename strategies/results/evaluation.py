@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpsim.curator.linear.scaling import COMPARED, strips
+from ldpsim.curator.linear.strips import COMPARED, strips
 from ldpsim.curator.methods.base import Graph
 from ldpsim.devices.data.population import Population, distinct
 from ldpsim.devices.facts import Split

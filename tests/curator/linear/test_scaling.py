@@ -7,15 +7,8 @@ import pytest
 from scipy.sparse import csr_array, issparse
 
 from ldpsim.curator.linear.propagation import adjacency_matrix, bit_strips, label_propagation
-from ldpsim.curator.linear.scaling import (
-    columns_at_once,
-    is_text,
-    scale_public,
-    standardise,
-    standardised_rows,
-    strips,
-    weighted_rows,
-)
+from ldpsim.curator.linear.scaling import is_text, scale_public, standardise, standardised_rows, weighted_rows
+from ldpsim.curator.linear.strips import columns_at_once, strips
 
 
 def test_rows_that_do_not_count_become_the_mean() -> None:
