@@ -32,7 +32,7 @@ VALUES = 2  # vectors in a message: errors and predictions
 
 @dataclass(frozen=True, eq=False)
 class Diffused:
-    """What devices have after the exchanges.
+    """Values of devices after the exchanges.
 
     Args:
         values: float64 (n, classes): x of each device.

@@ -15,8 +15,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -27,10 +29,33 @@ from ldpsim.devices.device import DeviceStore, Refusal
 from ldpsim.devices.draw import data_messages
 from ldpsim.devices.friends.told_guesses import GUESS, LABEL, Guesses
 from ldpsim.devices.ledger.ledger import CounterMismatch, LedgerDamaged
-from ldpsim.devices.ledger.rows import TOLD, Answer, head_of, told_answer
+from ldpsim.devices.ledger.rows import TOLD, head_of, told_answer
+from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.prediction import DeviceModel, largest_device_model
 
 _COUNT = struct.Struct("<I")
+
+
+class KeptTelling(Protocol):
+    """Content of a row in a ledger."""
+
+    def to_bytes(self) -> bytes: ...
+
+
+What = TypeVar("What", bound=KeptTelling)
+
+
+@dataclass(frozen=True, eq=False)
+class Told(Generic[What]):
+    """Content that a device is about to tell.
+
+    Args:
+        make: Makes it from the device's record.
+        reads: Attributes that it depends on.
+    """
+
+    make: Callable[[Records], What]
+    reads: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +96,32 @@ def tell_friends(state: DeviceStore, device: int, file: bytes, *, kind: str = GU
         file: The signed model that the curator published (:class:`ldpsim.devices.curator_key.SignedModel`).
         kind: What is told, one of :data:`ldpsim.devices.friends.told_guesses.KINDS`.
     """
+
+    def made(signed: SignedModel, policy: Policy) -> Told[Telling]:
+        model = DeviceModel.read(signed.model)
+        if not (model.is_about(policy.facts) and model.affinity):
+            raise ValueError("a device model about other people, or without an affinity")
+        return Told(partial(_telling, model, device=device, kind=kind), _read_by(kind))
+
+    largest = SIGNED_MODEL_BYTES + largest_device_model(state.policy.facts)
+    return tell_once(state, device, file, kind=kind, largest=largest, made=made, read=Telling.read)
+
+
+def tell_once(
+    state: DeviceStore, device: int, file: bytes, *, kind: str, largest: int,
+    made: Callable[[SignedModel, Policy], Told[What]], read: Callable[[bytes], What],
+) -> What | Refusal:  # fmt: skip
+    """Return what a device tells its friends, once in its life, with its row in the ledger.
+
+    Args:
+        state: The device's folder.
+        device: Its public number.
+        file: What the curator published and signed.
+        kind: What is told; with the file it is the question.
+        largest: Number of bytes above which the file is not read.
+        made: Reads the file under the device's policy, and returns what tells; ValueError for a file of another form.
+        read: Reads back what a ledger keeps.
+    """
     if device not in state.lives_here:
         return Refusal.LEDGER_DAMAGED
     try:
@@ -79,15 +130,21 @@ def tell_friends(state: DeviceStore, device: int, file: bytes, *, kind: str = GU
             chain = ledger.chains(keys)[device]
             if isinstance(chain, LedgerDamaged):
                 return Refusal.of(chain)
-            permit = _decide(state, device, chain, file, kind)
-            if not isinstance(permit, DeviceModel):
-                return permit
+            question = hashlib.sha256(kind.encode() + b"\n" + file).digest()
+            refusal = _refusal(state, device, file, largest)
+            if refusal is not None:
+                return refusal
+            for part in (part for answer in chain if answer.collection == TOLD for part in answer.parts):
+                return read(part.report) if part.fingerprint == question else Refusal.REPORT_COLLECTED
+            try:
+                told = made(SignedModel.split(file), state.policy)
+            except ValueError:
+                return Refusal.UNKNOWN_QUERY
             records = records_of(state.population, [device])
-            telling = _telling(permit, records, device, kind)
-            secret = state.secrets[device].tobytes()
-            digest = b"".join(hmac.digest(secret, data_messages(records, name)[0], "sha256") for name in _read_by(kind))
+            telling, secret = told.make(records), state.secrets[device].tobytes()
+            digest = b"".join(hmac.digest(secret, data_messages(records, name)[0], "sha256") for name in told.reads)
             head = head_of(chain)
-            row = told_answer(device, head, fingerprint=_question(file, kind), told=telling.to_bytes(), digest=digest)
+            row = told_answer(device, head, fingerprint=question, told=telling.to_bytes(), digest=digest)
             ledger.enter([row], [head.seal], keys)
     except CounterMismatch:
         return Refusal.COUNTER_MISMATCH
@@ -96,40 +153,31 @@ def tell_friends(state: DeviceStore, device: int, file: bytes, *, kind: str = GU
     return telling
 
 
-def _decide(
-    state: DeviceStore, device: int, chain: Sequence[Answer], file: bytes, kind: str
-) -> DeviceModel | Telling | Refusal:
-    """Decide by model, ledger and policy alone; return the model to tell under, or what was told before."""
+def _refusal(state: DeviceStore, device: int, file: bytes, largest: int) -> Refusal | None:
+    """Decide by file and policy alone; None where the device may tell."""
     policy = state.policy
     if policy.mode != "report":
         return Refusal.MODE_REFUSED
-    if len(file) > SIGNED_MODEL_BYTES + largest_device_model(policy.facts):
+    if len(file) > largest:
         return Refusal.UNKNOWN_QUERY
-    signed = SignedModel.split(file)
-    if policy.collector is None or not signed.is_signed_by(policy.collector):
+    if policy.collector is None or not SignedModel.split(file).is_signed_by(policy.collector):
         return Refusal.COLLECTOR_REFUSED
     if policy.volunteers is not None and device in policy.volunteers:  # the table has the label
         return Refusal.POLICY_REFUSED
-    for part in (part for answer in chain if answer.collection == TOLD for part in answer.parts):
-        same = part.fingerprint == _question(file, kind)
-        return Telling.read(part.report) if same else Refusal.REPORT_COLLECTED
-    try:
-        model = DeviceModel.read(signed.model)
-    except ValueError:
-        return Refusal.UNKNOWN_QUERY
-    return model if model.is_about(policy.facts) and model.affinity else Refusal.UNKNOWN_QUERY
+    return None
 
 
-def _telling(model: DeviceModel, records: Records, device: int, kind: str) -> Telling:
+def _telling(model: DeviceModel, records: Records, *, device: int, kind: str) -> Telling:
     guesses = Guesses.of(model, records, np.array([device]), kind=kind, knowing=records.labels >= 0)
-    near = records.neighbours.astype(np.int64)
-    friends = near[(near >= 0) & (near < model.people) & (near != device)]
+    friends = friends_of(records, device, model.people)
     return Telling(friends, guesses.levels(np.zeros(len(friends), np.int64), friends), replayed=False)
+
+
+def friends_of(records: Records, device: int, people: int) -> IntArray:
+    """int64 (friends,): the other people in the list of one device, among so many people."""
+    near = records.neighbours.astype(np.int64)
+    return np.asarray(near[(near >= 0) & (near < people) & (near != device)])
 
 
 def _read_by(kind: str) -> tuple[str, ...]:
     return ("adjacency", "features", *(("label",) if kind == LABEL else ()))
-
-
-def _question(file: bytes, kind: str) -> bytes:
-    return hashlib.sha256(kind.encode() + b"\n" + file).digest()

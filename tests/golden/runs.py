@@ -223,7 +223,8 @@ SLOW = {
 }  # fmt: skip
 _BY_TRAINER = {
     "curator": _local, "owner": partial(_owner, settings=_ASKED), "graph owner": _owner, "devices": _rounds,
-    "alone": _rounds, "silos": partial(_rounds, settings={"silos": "3"}),
+    "alone": _rounds, "friends": partial(_rounds, settings={"rounds": "200"}),
+    "silos": partial(_rounds, settings={"silos": "3"}),
 }  # fmt: skip
 _NAMED = {golden.options["method"] for golden in RUNS.values()}
 # A method that is named nowhere above has one run, under its own name.

@@ -40,7 +40,7 @@ _PRIOR = {"volunteers": 1.0, "network": 0.0}  # exponents before a label is seen
 
 @dataclass(frozen=True, eq=False)
 class StartFromVolunteers:
-    """Weights, loss and device model that a training in rounds takes from volunteers.
+    """Weights and public data that volunteers give to a training in rounds.
 
     Args:
         repeat: The repeat.

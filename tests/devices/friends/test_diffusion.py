@@ -50,7 +50,7 @@ def test_one_exchange_by_hand() -> None:
 
 
 def test_values_reach_people_several_friendships_away_and_repeat() -> None:
-    """What person 3 sees depends on the features of person 0, no friend of hers, and changes between exchanges."""
+    """Values of person 3 depend on features of person 0, who is no friend of hers, and change between exchanges."""
     other = OWN.copy()
     other[0] = [0.1, 0.9]
     nobody = np.full(5, -1)

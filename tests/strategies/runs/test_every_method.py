@@ -45,7 +45,7 @@ def test_it_says_what_it_is(name: str) -> None:
     spec = kind.spec
     assert spec.name == name and spec.paper and spec.trust in ("untrusted curator", "trusted curator", "none")
     assert set(kind.spec.private) <= {"adjacency", "features", "label"}
-    if issubclass(kind, OwnerMethod | Reference) or spec.in_rounds:
+    if issubclass(kind, OwnerMethod | Reference) or spec.in_rounds or spec.trained_by == "friends":
         return
     assert kind.spec.trust == "untrusted curator"
     given = {"feature_share": 0.3} if spec.auto_share else {}  # so few people are asked for no features by default
