@@ -67,15 +67,9 @@ def main() -> None:
         print(accuracy_table(rows, share), crossing_table(rows, share), sep="\n\n")
     print("\n## Telling\n", table(("volunteers", "figure", "graphs", "largest loss", "losses by Holm's test"),
                                   telling_rows(rows)), sep="\n")  # fmt: skip
-    print(
-        "\n## Shares who tell\n",
-        share_table(rows),
-        "\n## Labels told\n",
-        label_table(rows),
-        "\n## Shuffled\n",
-        shuffled_table(),
-        sep="\n",
-    )
+    for head, shown in (("Shares who tell", share_table(rows)), ("Labels told", label_table(rows)),
+                        ("Shuffled", shuffled_table())):  # fmt: skip
+        print(f"\n## {head}\n\n{shown}")
     if picture is not None:
         picture.write_text(draw(rows))
 
@@ -170,7 +164,8 @@ def telling_rows(rows: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, ...]]
                  for method, trusted, with_friends in (("vote", "nobody", "friends"),
                                                        ("secure-sum", "a sum", "a sum and friends"))
                  for epsilon in EPSILONS]  # fmt: skip
-        for name, without, told, epsilon in [*pairs, ("no reports", *ALONE, EPSILONS[0])]:
+        pairs.append(("no reports", "no reports, nobody: device", "no reports, friends: device", EPSILONS[0]))
+        for name, without, told, epsilon in pairs:
             gains = {dataset: each[told][epsilon] - each[without][epsilon] for dataset, each in lines.items()
                      if epsilon in each[told]}  # fmt: skip
             if gains:
@@ -263,9 +258,10 @@ def draw(rows: Sequence[Mapping[str, str]]) -> str:
 def _chart(
     lines: Mapping[str, Mapping[float, Any]], dataset: str, share: float, names: Sequence[str]
 ) -> dict[str, Any]:
-    values = [{"line": name, "epsilon": epsilon, "accuracy": statistics.fmean(figures)}
+    points = [(name, epsilon, statistics.fmean(figures))
               for name, line in lines.items() for epsilon, figures in line.items()]  # fmt: skip
-    heights = [value["accuracy"] for value in values if "curator" not in str(value["line"])]
+    values = [{"line": name, "epsilon": epsilon, "accuracy": accuracy} for name, epsilon, accuracy in points]
+    heights = [accuracy for name, _, accuracy in points if "curator" not in name]
     room = 0.06 * (max(heights) - min(heights))
     x = {"field": "epsilon", "type": "quantitative", "title": "a person's epsilon",
          "scale": {"type": "log", "base": 2, "domain": [EPSILONS[0], EPSILONS[-1]], "nice": False, "padding": 8},
