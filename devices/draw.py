@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.devices.data.population import Records, row_bytes
+from ldpsim.devices.data.records import Records, row_bytes
 from ldpsim.devices.mechanisms.mechanism import Grouping
 from ldpsim.devices.noise import KeyedHashes, Noise, key_message
 from ldpsim.devices.query import Ask, Query

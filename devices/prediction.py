@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ldpsim.devices.array_types import DoubleArray, IntArray
-from ldpsim.devices.data.population import Record, Records, records_by_column
+from ldpsim.devices.data.records import Record, Records, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.foreign.strict_json import are_whole, read_json
 from ldpsim.devices.mechanisms.base64_text import as_text, from_text

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpsim.devices.array_types import IntArray, checked_numbers
-from ldpsim.devices.data.population import Record, Records, row_bytes
+from ldpsim.devices.data.records import Record, Records, row_bytes
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.clear import InClear
 from ldpsim.devices.mechanisms.mechanism import Grouping

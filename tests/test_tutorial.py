@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.attacks.mechanism_audit import Effort, audit_mechanism
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.mechanisms import GRR
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio
 from ldpsim.devices.mechanisms.mechanism import one_report, one_value

@@ -39,7 +39,7 @@ _APART = (
 def measured(method: str, people: int, graph: str, epochs: int, *, nulls: bool) -> dict[str, Any]:
     """Make a run and return its phases, test accuracy and bytes."""
     # Here, because the processes that answer for the devices import this module, and need no torch.
-    from ldpsim.curator.linear.processor import limit_threads
+    from ldpsim.curator.linear.threads import limit_threads
     from ldpsim.strategies import simulate
 
     limit_threads(1)

@@ -25,7 +25,8 @@ from ldpsim.curator.learning.loop import optimise
 from ldpsim.curator.learning.networks import ACTIVATIONS, HEADS, NETWORKS, Network, fresh
 from ldpsim.curator.learning.own_network import make_network, place_of
 from ldpsim.curator.linear.dropout import Dropout
-from ldpsim.curator.linear.processor import reused_memory, threads_for
+from ldpsim.curator.linear.reused_memory import reused_memory
+from ldpsim.curator.linear.threads import threads_for
 from ldpsim.curator.setting_error import MOST_STEPS, SettingError
 from ldpsim.curator.steps import track
 

@@ -1,10 +1,4 @@
-"""The mean over several numbers of hops, as one step of :class:`ldpsim.curator.linear.factored.Factored`.
-
-A matrix of bits, packed eight to a byte, with scaled columns: what a dense float32 matrix holds in 32 times less.
-
-Products unpack a strip of columns or a block of rows at a time.
-
-Features as a product of factors that is never multiplied out.
+"""Features as a product of factors that is never multiplied out.
 
 A multi-bit report holds m of d features. The reports of n people are therefore a sparse matrix
 B, and K hops of smoothing give S ... S B plus S ... S 1 times the middle of the range, which all
@@ -22,80 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, issparse
 
+from ldpsim.curator.linear.mean_of_hops import MeanOfHops
+from ldpsim.curator.linear.packed_bits import PackedBits
 from ldpsim.curator.linear.scaling import standardise
 from ldpsim.curator.linear.strips import strips
 from ldpsim.devices.array_types import IntArray
 
-
-@dataclass(frozen=True, eq=False)
-class MeanOfHops:
-    """(M + M^2 + ... + M^hops) / hops: a matrix that is never multiplied out.
-
-    Args:
-        matrix: float32 CSR (n, n), or a constant of torch.
-        hops: At least 1.
-
-    >>> import numpy as np
-    >>> MeanOfHops(csr_array(np.array([[0, 2], [0, 0]], np.float32)), 2) @ np.array([[0], [3]], np.float32)
-    array([[3.],
-           [0.]], dtype=float32)
-    """
-
-    matrix: Any = field(repr=False)
-    hops: int
-
-    @property
-    def nnz(self) -> int:
-        """Multiply-adds of a product with one column."""
-        return self.hops * int(self.matrix.nnz)
-
-    def __matmul__(self, right: Any) -> Any:
-        """Multiply by Horner's rule; numpy or torch, as the matrix is."""
-        total = self.matrix @ right
-        for _ in range(self.hops - 1):
-            total = self.matrix @ (total + right)
-        return total / self.hops
-
-
-@dataclass(frozen=True, eq=False)
-class PackedBits:
-    """Bits times a factor of each column.
-
-    Args:
-        packed: uint8 (n, ceil(d / 8)), rows of ``np.packbits``.
-        factor: float32 (d,).
-
-    >>> PackedBits(np.packbits([[1, 0, 1]], axis=1), np.array([2, 2, 5], np.float32))[:, slice(0, 3)]
-    array([[2., 0., 5.]], dtype=float32)
-    """
-
-    packed: NDArray[np.uint8] = field(repr=False)
-    factor: NDArray[np.float32] = field(repr=False)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n, d)."""
-        return len(self.packed), len(self.factor)
-
-    @property
-    def nnz(self) -> int:
-        """Number of entries that a product reads: all of them."""
-        return self.shape[0] * self.shape[1]
-
-    def __getitem__(self, key: tuple[Any, slice]) -> NDArray[np.float32]:
-        """float32: some rows of columns that begin at a whole byte."""
-        rows, columns = key
-        first, last, _ = columns.indices(len(self.factor))
-        bits = np.unpackbits(self.packed[rows, first // 8 : (last + 7) // 8], axis=1, count=last - first)
-        return bits.astype(np.float32) * self.factor[columns]
-
-    def scaled(self, factor: NDArray[np.float32]) -> PackedBits:
-        """Return the matrix with each column times another factor."""
-        return PackedBits(self.packed, self.factor * factor)
-
-
-# Reported bits above which they stay packed: products of bytes take a third of the time, and a quarter of the memory.
-LARGE = 1 << 25
 _SPARSE_COSTS = 6  # a sparse multiply-add costs 6 dense ones, for 16 to 32 columns on one core
 _MANY, _SPARSE_COSTS_OF_MANY = 1 << 18, 16  # more people: their rows leave the cache of a core
 

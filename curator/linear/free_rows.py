@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from ldpsim.curator.linear.factored import MeanOfHops, product_of
+from ldpsim.curator.linear.factored import product_of
+from ldpsim.curator.linear.mean_of_hops import MeanOfHops
 from ldpsim.curator.linear.propagation import kprop_matrix, propagate
 
 ROWS, SMOOTHERS = ("identity", "random"), ("hoa", "kprop")

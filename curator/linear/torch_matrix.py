@@ -14,7 +14,9 @@ import torch
 from scipy.sparse import csr_array, issparse
 from torch import Tensor
 
-from ldpsim.curator.linear.factored import Factored, MeanOfHops, PackedBits
+from ldpsim.curator.linear.factored import Factored
+from ldpsim.curator.linear.mean_of_hops import MeanOfHops
+from ldpsim.curator.linear.packed_bits import PackedBits
 
 _BITS_AT_ONCE, _ROWS_AT_ONCE = 1 << 22, 1 << 12
 _BYTES_MULTIPLY: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]

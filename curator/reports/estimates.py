@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, issparse
 
-from ldpsim.curator.linear.factored import LARGE, Factored, PackedBits, of_reports
+from ldpsim.curator.linear.factored import Factored, of_reports
+from ldpsim.curator.linear.packed_bits import LARGE, PackedBits
 from ldpsim.curator.linear.propagation import bit_strips
 from ldpsim.curator.linear.strips import strips
 from ldpsim.curator.reports.reports import Reports

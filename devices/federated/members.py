@@ -19,7 +19,7 @@ from flwr.app import ArrayRecord
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray, check_rows
-from ldpsim.devices.data.population import Record, Records, records_by_column
+from ldpsim.devices.data.records import Record, Records, records_by_column
 from ldpsim.devices.federated.exchange import Shared, rows_record
 from ldpsim.devices.federated.local_steps import Inputs, SparseRows, Stack
 from ldpsim.devices.query import InvalidQuery

@@ -27,7 +27,8 @@ from flwr.app import ArrayRecord, Message, MessageType
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray
-from ldpsim.devices.data.population import Record, Records, records_of
+from ldpsim.devices.data.population import records_of
+from ldpsim.devices.data.records import Record, Records
 from ldpsim.devices.device import Device, DeviceStore, Refusal
 from ldpsim.devices.draw import data_messages
 from ldpsim.devices.federated import wire

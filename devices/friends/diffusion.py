@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
-from ldpsim.devices.data.population import Records
+from ldpsim.devices.data.records import Records
 from ldpsim.devices.friends.told_guesses import mutual_pairs
 
 VALUES = 2  # vectors in a message: errors and predictions

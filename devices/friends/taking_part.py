@@ -16,7 +16,7 @@ import numpy as np
 
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.curator_key import SIGNED_MODEL_BYTES, SignedModel
-from ldpsim.devices.data.population import Records
+from ldpsim.devices.data.records import Records
 from ldpsim.devices.device import DeviceStore, Refusal
 from ldpsim.devices.friends.telling import Told, friends_of, tell_once
 from ldpsim.devices.network import Shape

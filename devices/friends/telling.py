@@ -24,7 +24,8 @@ import numpy as np
 
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.curator_key import SIGNED_MODEL_BYTES, SignedModel
-from ldpsim.devices.data.population import Records, records_of
+from ldpsim.devices.data.population import records_of
+from ldpsim.devices.data.records import Records
 from ldpsim.devices.device import DeviceStore, Refusal
 from ldpsim.devices.draw import data_messages
 from ldpsim.devices.friends.told_guesses import GUESS, LABEL, Guesses

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ldpsim.devices.array_types import BoolArray, IntArray
-from ldpsim.devices.data.population import Records
+from ldpsim.devices.data.records import Records
 from ldpsim.devices.mechanisms.feature_model import UNIT, UNIT_BITS
 from ldpsim.devices.mechanisms.score_table import STEP_BITS
 from ldpsim.devices.prediction import DeviceModel

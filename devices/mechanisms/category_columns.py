@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpsim.devices.data.population import Records
+from ldpsim.devices.data.records import Records
 
 LARGEST = 1 << 20
 

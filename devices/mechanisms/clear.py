@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpsim.devices.array_types import BoolArray, FloatArray, IntArray
-from ldpsim.devices.data.population import Records
+from ldpsim.devices.data.records import Records
 from ldpsim.devices.mechanisms.categories import OneCategory
 from ldpsim.devices.mechanisms.codecs import pack_rows, unpack_many
 from ldpsim.devices.mechanisms.features import FeatureRange

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray, IntArray
-from ldpsim.devices.data.population import Records
+from ldpsim.devices.data.records import Records
 from ldpsim.devices.mechanisms import discrete_laplace
 from ldpsim.devices.mechanisms.codecs import pack_integers, unpack_integers
 from ldpsim.devices.mechanisms.mechanism import Grouping, Reporting

@@ -32,7 +32,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpsim.devices.array_types import IntArray
-from ldpsim.devices.data.population import Records
+from ldpsim.devices.data.records import Records
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.category_columns import Coding
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray, IntArray
-from ldpsim.devices.data.population import Record, Records, records_by_column
+from ldpsim.devices.data.records import Record, Records, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.noise import AT_ONCE, Noise

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpsim.devices.array_types import IntArray
-from ldpsim.devices.data.population import Records
+from ldpsim.devices.data.records import Records
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.codecs import pack_rows, unpack_many
 from ldpsim.devices.mechanisms.mechanism import Grouping, Mechanism, Reporting, changes

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import DoubleArray, FloatArray, IntArray
-from ldpsim.devices.data.population import Record, Records, records_by_column
+from ldpsim.devices.data.records import Record, Records, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.categories import GRR
 from ldpsim.devices.mechanisms.codecs import pack_numbers, unpack_numbers

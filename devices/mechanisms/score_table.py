@@ -37,7 +37,7 @@ from functools import cached_property
 import numpy as np
 
 from ldpsim.devices.array_types import IntArray
-from ldpsim.devices.data.population import Records
+from ldpsim.devices.data.records import Records
 from ldpsim.devices.mechanisms.base64_text import Bytes, as_text, from_text
 from ldpsim.devices.mechanisms.feature_model import UNIT_BITS
 

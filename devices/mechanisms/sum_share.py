@@ -34,7 +34,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpsim.devices.array_types import DoubleArray, FloatArray, IntArray
-from ldpsim.devices.data.population import Records
+from ldpsim.devices.data.records import Records
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import gaussian
 from ldpsim.devices.mechanisms.exact_loss import Loss, check_delta

@@ -231,7 +231,7 @@ def available_cores() -> int:
 
 def one_torch_thread() -> None:
     """Keep torch to one thread in this process."""
-    from ldpsim.curator.linear.processor import limit_threads
+    from ldpsim.curator.linear.threads import limit_threads
 
     limit_threads(1)
 

@@ -16,7 +16,8 @@ from ldpsim.curator.owned import OwnedGraph, Trust
 from ldpsim.curator.owner.aggregation.sums import HandedLists
 from ldpsim.curator.owner.teachers.graph import PlainGraph
 from ldpsim.curator.reports.labels import ObservedLabels
-from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.facts import IntArray, PublicFacts, Split
 from ldpsim.strategies.people.division import Division
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.raw_record import read_record
 from ldpsim.strategies.rounds.collect_once import Collected

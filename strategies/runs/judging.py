@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from ldpsim.curator.learning.networks import NETWORKS
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
-from ldpsim.curator.linear.processor import trainings_at_once
+from ldpsim.curator.linear.threads import trainings_at_once
 from ldpsim.curator.methods import BUILT_IN
 from ldpsim.curator.nulls.models import chance, features_alone, graph_alone, graph_learned
 from ldpsim.curator.steps import on_progress

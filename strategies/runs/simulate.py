@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ldpsim.curator.linear.processor import threads_for
+from ldpsim.curator.linear.threads import threads_for
 from ldpsim.curator.steps import on_progress
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population

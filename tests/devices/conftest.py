@@ -19,7 +19,8 @@ from flwr.supercore.task_identity import TaskIdentity
 import ldpsim.devices.draw
 from ldpsim.devices import wire
 from ldpsim.devices.client_app import app, open_state
-from ldpsim.devices.data.population import Population, Record, build_population
+from ldpsim.devices.data.population import Population, build_population
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.device import Device, Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.fleet import Fleet

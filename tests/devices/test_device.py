@@ -14,7 +14,8 @@ import pytest
 
 import ldpsim.devices.device
 import ldpsim.devices.draw
-from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.device import Refusal, answer
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger.ledger import Ledger

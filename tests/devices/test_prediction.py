@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Record, records_by_column
+from ldpsim.devices.data.records import Record, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms.feature_model import UNIT, FeatureModel
 from ldpsim.devices.mechanisms.score_rows import affinity, score_table

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, issparse
 from docs.layers import ROOT
 from ldpsim.curator.attacks.examples import examples
 from ldpsim.curator.reports.reports import FORMAT, Reports
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.mechanisms import BUILT_IN, ClearAdjacency, ClearFeatures, ClearLabel, Mechanism
 from ldpsim.devices.mechanisms.stacked_reports import stacked
 from ldpsim.devices.noise import Noise

@@ -44,7 +44,8 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array
 
 from ldpsim.curator import options as o
-from ldpsim.curator.linear.factored import LARGE, PackedBits, product_of
+from ldpsim.curator.linear.factored import product_of
+from ldpsim.curator.linear.packed_bits import LARGE, PackedBits
 from ldpsim.curator.linear.propagation import adjacency_matrix, bit_strips, kprop_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.scaling import PUBLIC_SCALINGS, scale_public, standardise
 from ldpsim.curator.links.hogs import likely_links

@@ -35,7 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from ldpsim.curator.linear.factored import Factored, MeanOfHops
+from ldpsim.curator.linear.factored import Factored
+from ldpsim.curator.linear.mean_of_hops import MeanOfHops
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix
 from ldpsim.curator.methods.base import Graph
 from ldpsim.curator.methods.local.graphs import labelled_graph

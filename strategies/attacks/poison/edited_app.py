@@ -12,7 +12,8 @@ from flwr.app import Message
 
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.curator_key import query_of
-from ldpsim.devices.data.population import Population, Record, records_by_column
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.records import Record, records_by_column
 from ldpsim.devices.mechanisms import GRRFS, AdjacencyBits, Mechanism, OneBit
 from ldpsim.devices.mechanisms.counts import NoisyCounts
 from ldpsim.devices.mechanisms.mechanism import Grouping

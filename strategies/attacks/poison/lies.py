@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ldpsim.devices.array_types import IntArray
-from ldpsim.devices.data.population import Population, Record, records_by_column
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.records import Record, records_by_column
 from ldpsim.devices.facts import Split
 
 NONE, SILENT = "none", "silent"  # nobody lies; the liars do not answer, which is the control

@@ -19,7 +19,7 @@ from torch import nn
 
 from ldpsim.curator.draws import derive
 from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.linear.processor import threads_for
+from ldpsim.curator.linear.threads import threads_for
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.owner.graph_owner import GraphOwner
 from ldpsim.curator.nulls.inputs import known_from_graph

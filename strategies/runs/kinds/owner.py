@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpsim.curator.learning.training import TrainingSettings, choose_device
-from ldpsim.curator.linear.processor import threads_for
+from ldpsim.curator.linear.threads import threads_for
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.owner.baselines import B1, Baseline
 from ldpsim.curator.methods.owner.owner import LabelAnswers, OwnerMethod, private_graph, sage_settings

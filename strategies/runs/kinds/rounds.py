@@ -27,7 +27,7 @@ from ldpsim.curator.observer import watched
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.level import Level
 from ldpsim.devices.atomic_files import write_atomically
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.facts import IntArray, Split
 from ldpsim.devices.federated.local_steps import Inputs, SparseRows, Stack
 from ldpsim.devices.federated.members import Members, size_of

@@ -14,7 +14,7 @@ def test_a_run_has_its_phases_and_leaves_nothing(
     method: str, graph: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ldpsim.curator.linear.processor.limit_threads", lambda most: None)
+    monkeypatch.setattr("ldpsim.curator.linear.threads.limit_threads", lambda most: None)
     run = scale_run.measured(method, 200, graph, 2, nulls=False)
     assert {"population", "enrol", "collect", "reconstruct", "ledgers"} <= set(run["phases"])
     assert run["cpu"] > 0 and run["peak"] > 50 and 0 < run["test"] <= 1

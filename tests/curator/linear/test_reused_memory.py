@@ -10,7 +10,7 @@ import pytest
 
 _SCRIPT = """
 import json, resource
-from ldpsim.curator.linear.processor import MAPPED, reused_memory
+from ldpsim.curator.linear.reused_memory import MAPPED, reused_memory
 
 def pages():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

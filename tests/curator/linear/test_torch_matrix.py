@@ -15,7 +15,8 @@ from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning.networks import NETWORKS, Network
 from ldpsim.curator.linear import torch_matrix
 from ldpsim.curator.linear.dropout import Dropout
-from ldpsim.curator.linear.factored import Factored, PackedBits, of_reports, product_of
+from ldpsim.curator.linear.factored import Factored, of_reports, product_of
+from ldpsim.curator.linear.packed_bits import PackedBits
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.scaling import standardise
 from ldpsim.curator.linear.torch_matrix import Bits, Constant, constant

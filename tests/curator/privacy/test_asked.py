@@ -16,7 +16,7 @@ import pytest
 
 from ldpsim.curator.privacy.guarantee import Claim, Level, local_guarantee
 from ldpsim.curator.reports.question import Question
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import NeighbourhoodVote, RandomizedResponse
 from ldpsim.devices.mechanisms.mechanism import one_value

@@ -11,14 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import (
-    Population,
-    Record,
-    WrongFeature,
-    build_population,
-    records_by_column,
-    records_of,
-)
+from ldpsim.devices.data.population import Population, WrongFeature, build_population, records_of
+from ldpsim.devices.data.records import Record, records_by_column
 
 
 def _build(**changes: Any) -> Population:

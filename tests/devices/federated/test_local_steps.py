@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.array_types import FloatArray
-from ldpsim.devices.data.population import Record, records_by_column
+from ldpsim.devices.data.records import Record, records_by_column
 from ldpsim.devices.federated.local_steps import Inputs, SparseRows, Stack
 from ldpsim.devices.federated.members import classes_of, scaled
 from ldpsim.devices.network import Shape, softmax

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.curator_key import CuratorKey
-from ldpsim.devices.data.population import Record, Records, records_by_column, records_of
+from ldpsim.devices.data.population import records_of
+from ldpsim.devices.data.records import Record, Records, records_by_column
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import records_by_column
+from ldpsim.devices.data.records import records_by_column
 from ldpsim.devices.friends.diffusion import diffused, first_come, friend_pairs
 from tests.devices.friends.test_told_guesses import people
 

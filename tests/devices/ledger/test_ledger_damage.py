@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.ledger import schema

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from ldpsim.devices import mechanisms
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import (
     GRRFS,

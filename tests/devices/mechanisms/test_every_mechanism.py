@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from ldpsim.devices import mechanisms
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import (
     GRR,

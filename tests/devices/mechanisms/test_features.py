@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import norm
 
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import BUILT_IN, GRRFS, AnalyticGaussian, FeatureGrid, Laplace, MultiBit, OneBit, Window
 from ldpsim.devices.mechanisms.exact_loss import ONE, probability_threshold

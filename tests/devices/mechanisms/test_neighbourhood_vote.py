@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.attacks.mechanism_audit import Effort, audit_mechanism
-from ldpsim.devices.data.population import Record, records_by_column
+from ldpsim.devices.data.records import Record, records_by_column
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRR, NeighbourhoodVote
 from ldpsim.devices.mechanisms.base64_text import as_text, from_text

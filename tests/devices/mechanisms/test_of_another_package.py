@@ -22,7 +22,7 @@ from ldpsim.curator.privacy.guarantee import Claim, local_guarantee
 from ldpsim.curator.reports.pairs import agreed_pairs
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices import mechanisms
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.ledger.ledger import Ledger

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Record, Records, records_by_column
+from ldpsim.devices.data.records import Record, Records, records_by_column
 from ldpsim.devices.mechanisms.base64_text import as_text, from_text
 from ldpsim.devices.mechanisms.score_rows import UNKNOWN, affinity, different_rows, quantised, score_table
 from ldpsim.devices.mechanisms.score_table import MOST_ROWS, ScoreTable

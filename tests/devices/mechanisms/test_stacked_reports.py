@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator.methods import Question
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.mechanisms import (
     ClearAdjacency,
     Mechanism,

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ldpsim.devices.data.population import Record
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import SumShare, gaussian
 from ldpsim.devices.mechanisms.mechanism import one_report, one_value

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 
-from ldpsim.devices.data.population import Population, Record
+from ldpsim.devices.data.population import Population
+from ldpsim.devices.data.records import Record
 from ldpsim.devices.federated.exchange import read_contribution, read_sums, rows_record
 from ldpsim.devices.federated.local_steps import SparseRows
 from ldpsim.devices.federated.members import contribution_of
