@@ -222,7 +222,7 @@ class RunOptions:
         None, "Folder of the raw data", POPULATION, "DIR", shown="$LDPSIM_DATA", envvar="LDPSIM_DATA", **_MINE
     )
     split: str = option(
-        "random", "random, split42, file, 75/10/15, 20-each/500", POPULATION, "NAME", allows=is_kind,
+        "random", "split42, file, 75/10/15 or 20-each/500", POPULATION, "NAME", allows=is_kind,
         must=f"must be one of {FORMS}", hashed="always", flower=True,
     )  # fmt: skip
     label_rate: float | None = option(

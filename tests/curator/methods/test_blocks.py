@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ldpsim.curator.linear import scaling as strips
+from ldpsim.curator.linear import strips
 from ldpsim.curator.links import hogs
 from ldpsim.curator.methods import Budget, Graph, find
 from ldpsim.curator.methods.base import Question

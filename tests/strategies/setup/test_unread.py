@@ -96,6 +96,7 @@ def test_what_is_read_changes_the_run_and_what_is_refused_changes_nothing(
     monkeypatch.setattr(setting_up, "check_read", lambda options, method: None)
     needed: dict[str, Any] = {"volunteers": 0.2} if find(name).needs_volunteers else {}
     without = list(seen(usual(name, **needed), people))
+    stays = find(name).spec.in_rounds or find(name).spec.trained_by == "friends"  # records stay on devices
     for option in sorted(SEEN):
         options = usual(name, **{**needed, option: VALUES[option]})
         if option == "private_labels":
@@ -108,7 +109,7 @@ def test_what_is_read_changes_the_run_and_what_is_refused_changes_nothing(
             continue
         if not accepted and (
             option == "gnn"
-            or (find(name).spec.in_rounds and option in ("private_labels", "public_features"))
+            or (stays and option in ("private_labels", "public_features"))
             or (needed and option == "public_features")
         ):
             continue  # refused: it would train another network than the method's, hide what stays there, or show it

@@ -55,7 +55,7 @@ def constant_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
         return FeaturePosterior(known, {}, {})
 
     monkeypatch.setattr(feature_posterior, "feature_posterior", evidence)
-    monkeypatch.setattr(module, "_EVIDENCE", LastAnswers())
+    monkeypatch.setattr(module, "_FEATURES", LastAnswers())
 
 
 def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int = 0) -> list[Reports]:
