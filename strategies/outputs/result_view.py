@@ -124,7 +124,7 @@ def setting_words(record: Mapping[str, Any]) -> str:
     """
     people, privacy = f"{record['dataset']['nodes']:,} people", record["privacy"]
     if privacy.get("trusted") == FRIENDS:
-        return f"{people}, no reports; friends tell values in clear, repeatedly"
+        return f"{people}, no reports; friends tell values in clear"
     if not record["devices"]["asked"]:
         return f"{people}, no reports and no protection: a reference on the true data"
     trained = record["communication"]["by_phase"].get("training")
