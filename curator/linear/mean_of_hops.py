@@ -15,6 +15,7 @@ class MeanOfHops:
         hops: At least 1.
 
     >>> import numpy as np
+    >>> from scipy.sparse import csr_array
     >>> MeanOfHops(csr_array(np.array([[0, 2], [0, 0]], np.float32)), 2) @ np.array([[0], [3]], np.float32)
     array([[3.],
            [0.]], dtype=float32)

@@ -20,7 +20,7 @@ from ldpsim.curator.learning.training import (
     train,
     train_in_batches,
 )
-from ldpsim.curator.linear import processor as threads
+from ldpsim.curator.linear import threads
 from ldpsim.curator.methods import Graph
 from ldpsim.curator.observer import watched
 from tests.curator.worlds import labelled_graph
