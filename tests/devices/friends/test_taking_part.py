@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
+from ldpsim.devices.data.population import records_of
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State
+from ldpsim.devices.friends.diffusion import diffused, friend_pairs
 from ldpsim.devices.friends.taking_part import DiffusionPart, DiffusionTerms, take_part
 from ldpsim.devices.friends.telling import Telling, tell_friends
 from ldpsim.devices.ledger.rows import TOLD
-from ldpsim.devices.network import Shape
+from ldpsim.devices.network import Shape, softmax
 from tests.devices.friends.test_telling import KEY, PEOPLE, PERSON, STRANGER, enrolled, model, policy, published
 
 SHAPE = Shape(PEOPLE.facts.d, 4, PEOPLE.facts.classes)
@@ -70,3 +73,21 @@ def test_other_terms_cost_nothing(home: State) -> None:
     for file in (terms(people=41), terms(rounds=0), broken, short, terms() + bytes(1 << 22)):
         assert take_part(home, PERSON, file) == Refusal.UNKNOWN_QUERY
     assert not home.ledger(PERSON).chains(home.seal_keys([PERSON]))[PERSON]
+
+
+def test_a_crafted_predictor_makes_a_first_value_an_answer_about_a_feature() -> None:
+    """An audit of what a friend with the curator learns: signed terms, and whether a feature is there, right of all."""
+    feature = int(np.bincount(PEOPLE.feature_indices, minlength=PEOPLE.facts.d).argmax())
+    weights = np.zeros(SHAPE.size, np.float32)
+    into, _, out, bias = SHAPE.parts(weights)
+    into[feature, 0], out[0, 0], bias[1] = 100.0, 100.0, 50.0  # class 0 where the feature is there, else class 1
+    made = DiffusionTerms(len(PEOPLE), 50, SHAPE, weights)
+    read = DiffusionTerms.read(made.to_bytes(), policy())
+    first, first_bias, last, last_bias = read.shape.parts(read.weights)
+    columns = (PEOPLE.feature_values, PEOPLE.feature_indices, PEOPLE.feature_indptr)
+    features = csr_array(columns, shape=(len(PEOPLE), PEOPLE.facts.d)).toarray()
+    said = softmax(np.maximum(features @ first + first_bias, 0) @ last + last_bias)
+    pairs = friend_pairs(records_of(PEOPLE, range(len(PEOPLE))))
+    heard = diffused(said, np.full(len(PEOPLE), -1), pairs, rounds=0, most=1.0, restart=0.1, seed=0).values
+    there = features[:, feature] > 0
+    assert 0 < there.sum() < len(PEOPLE) and np.array_equal(heard.argmax(axis=1) == 0, there)
