@@ -206,7 +206,7 @@ def test_a_method_of_another_package_is_found(python: Path, ldpsim: Any, tmp_pat
     folder = tmp_path / "mine"
     folder.mkdir()
     for language, name in (("python", "mine.py"), ("toml", "pyproject.toml")):
-        (block,) = re.findall(rf"^```{language}\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+        block, *_ = re.findall(rf"^```{language}\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
         (folder / name).write_text(block)
     _process((*UV, "pip", "install", "--quiet", "--python", python, "--no-deps", folder), tmp_path)
     shutil.rmtree(folder)
