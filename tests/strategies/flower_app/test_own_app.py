@@ -67,6 +67,8 @@ def test_the_app_of_the_page_runs_under_flower(tmp_path: Path, monkeypatch: pyte
     assert "error: 2 SuperNodes are 2 people, too few" in printed and "Traceback" not in printed
     (table,) = re.findall(r"\| line \| from \| meaning \|\n(.*?)\n\n", PAGE, re.DOTALL)
     told = " ".join(re.sub(r"\x1b\[[\d;]*m", "", printed).split())
-    for line in re.findall(r"^\| `(.*?)` \|", table, re.MULTILINE):
+    for line, meaning in re.findall(r"^\| `(.*?)` \| .* \| (.*?) \|$", table, re.MULTILINE):
+        if "does not always" in meaning:  # the last line of a worker, which may end before Ray reads it
+            continue
         parts = [part.strip() for part in line.split("...")]
         assert all(part in told for part in parts if part), line
