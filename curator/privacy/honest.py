@@ -39,8 +39,8 @@ class HonestContributors:
     @staticmethod
     def of(honest: int, epsilon: Callable[[int], float]) -> HonestContributors:
         """Return the figures of a sum; ``epsilon`` gives it for a number of honest contributors, 1 or more."""
-        left = {less: max(1, math.floor(honest * (1 - less) + 1e-9)) for less in (0.0, *_FEWER)}
-        return HonestContributors(honest, {less: epsilon(number) for less, number in left.items()})
+        numbers = {less: max(1, math.floor(honest * (1 - less) + 1e-9)) for less in (0.0, *_FEWER)}
+        return HonestContributors(honest, {less: epsilon(number) for less, number in numbers.items()})
 
     @property
     def epsilon(self) -> float:

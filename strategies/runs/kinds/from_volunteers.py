@@ -46,7 +46,7 @@ class StartFromVolunteers:
         repeat: The repeat.
         task: The task of the devices.
         weights: (size,): weights of the network of volunteers.
-        evidence: Labels and features of the volunteers, and of nobody else.
+        null_inputs: Labels and features of the volunteers, and of nobody else.
         model: The device model of volunteers alone.
         left_out: float64 (volunteers, classes): ln-probabilities of each one's class, by fits without the own label.
     """
@@ -54,7 +54,7 @@ class StartFromVolunteers:
     repeat: Repeat
     task: Task
     weights: FloatArray = field(repr=False)
-    evidence: NullInputs = field(repr=False)
+    null_inputs: NullInputs = field(repr=False)
     model: DeviceModel = field(repr=False)
     left_out: DoubleArray = field(repr=False)
 
@@ -63,16 +63,16 @@ class StartFromVolunteers:
         """Train the network of the volunteers."""
         setup, split = repeat.setup, repeat.split
         owned = own(setup.population, split, trust="none")
-        evidence = replace(known_from_graph(owned, ("features", "label")), volunteered=True)
-        shares = labelled_shares(evidence)
+        null_inputs = replace(known_from_graph(owned, ("features", "label")), volunteered=True)
+        shares = labelled_shares(null_inputs)
         friends = FriendAffinity.of_homophily(ASSUMED, shares, "assumed")
-        inputs = DeviceModelInputs(evidence, setup.facts, shares, friends, friends)
+        inputs = DeviceModelInputs(null_inputs, setup.facts, shares, friends, friends)
         model, linear = inputs.build_without_reports(), inputs.features
         assert model is not None and linear is not None
         volunteers = split.labelled
         rows = scaled_features(setup.population, task.scaling)[volunteers]
         train_rows, val_rows = (np.searchsorted(volunteers, part) for part in (split.train, split.val))
-        no_edges, labels = np.zeros((2, 0), np.int64), evidence.labels.labels[volunteers]
+        no_edges, labels = np.zeros((2, 0), np.int64), null_inputs.labels.labels[volunteers]
         graph = Graph(rows, no_edges, None, labels, train_rows, val_rows, {})
         # Without an edge a GCN is the perceptron of the devices, with the same four arrays.
         settings = TrainingSettings(gnn="gcn", hidden=task.hidden, gnn_dropout=0.5, selection="loss")
@@ -80,14 +80,14 @@ class StartFromVolunteers:
         names = ("weight1", "bias1", "weight2", "bias2")
         flat = torch.cat([getattr(trained.model, name).detach().ravel() for name in names])
         return StartFromVolunteers(
-            repeat, task, flat.numpy().astype(np.float32), evidence, model, linear.log_probability
+            repeat, task, flat.numpy().astype(np.float32), null_inputs, model, linear.log_probability
         )
 
     def loss(self, weights: FloatArray) -> float:
         """Return the mean negative log-likelihood of the validating volunteers' labels on their devices, in nats."""
         people = self.repeat.split.val
         said = log_softmax(self._pool(self._network_scores(weights, people), people).log_probability, axis=1)
-        return -float(said[np.arange(len(people)), self.evidence.labels.labels[people]].mean())
+        return -float(said[np.arange(len(people)), self.null_inputs.labels.labels[people]].mean())
 
     def scores_on_devices(self, weights: FloatArray) -> DoubleArray:
         """float64 (n, classes): the score of each class on everybody's device, in nats, with the kept network."""
@@ -120,7 +120,7 @@ class StartFromVolunteers:
 
     def _pool(self, network: DoubleArray, people: IntArray) -> OpinionPool:
         """Return the pool of both models about these people, fitted to the validating volunteers among them."""
-        labels = self.evidence.labels.of(people)
+        labels = self.null_inputs.labels.of(people)
         judges = np.flatnonzero(np.isin(people, self.repeat.split.val))
         parts = {"volunteers": self._by_volunteers[people], "network": network}
         return fit_pool(parts, labels, judges, prior=_PRIOR)

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import diags_array
 from scipy.special import log_softmax
 from torch import nn
 
-from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix
+from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix, mean_matrix
 from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray
@@ -72,10 +71,7 @@ def _spread(population: Population, network: str) -> Any:
     """Return the matrix by which a network sums over edges, CSR (n, n)."""
     edges = population.edges
     adjacency = adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1))
-    if network == "gcn":
-        return gcn_matrix(adjacency)
-    degrees = np.maximum(np.asarray(adjacency.sum(axis=1)).ravel(), 1)
-    return diags_array((1 / degrees).astype(np.float32)) @ adjacency
+    return gcn_matrix(adjacency) if network == "gcn" else mean_matrix(adjacency)
 
 
 def _over_edges(parts: Sequence[Any], inputs: Any, spread: Any) -> Any:

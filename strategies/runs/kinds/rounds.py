@@ -222,13 +222,14 @@ def train_silos(repeat: Repeat, collected: Collected) -> Outcome:
     def trained(nodes: list[int], learners: list[int], *more: str) -> tuple[Training, FloatArray]:
         # Other answers (of a device that failed before) make other silos, which need a checkpoint of their own.
         file, grid = checkpoint_of(repeat, collected.reports_sha256, *more), SiloGrid(folder, method.silos)
-        training = Training(repeat, task, grid, file, None, nodes=nodes, learners=learners, loss=loss)
+        training = Training(repeat, task, grid, file, None, nodes=nodes, learners=learners, loss=loss,
+                            patience=method.patience)  # fmt: skip
         return training, training.run()
 
     started = time.perf_counter()
     with engines.quiet_flower(), seeded(seeds.training), watched(repeat.watch):
-        own = {node: trained([node], [node], str(node)) for node in learners} if alone else {}
-        rounds, weights = own[learners[0]] if alone else trained(nodes, learners)
+        by_silo = {node: trained([node], [node], str(node)) for node in learners} if alone else {}
+        rounds, weights = by_silo[learners[0]] if alone else trained(nodes, learners)
     tally = rounds.grid.tally
     if not tally.rounds_answered:
         raise RunFailed(f"none of {method.silos} silos answered in {method.rounds} rounds")
@@ -248,12 +249,12 @@ def train_silos(repeat: Repeat, collected: Collected) -> Outcome:
             for name, phase in phases.items()
         },
     }
-    models = [own[node][1] if node in own else None for node in nodes] if alone else [weights] * method.silos
+    models = [by_silo[node][1] if node in by_silo else None for node in nodes] if alone else [weights] * method.silos
     judged: dict[str, Any]
     if scores_of is None:
         judged = {"predictions": predict_by_silo(silos, folder, task, models, len(population))}
     elif alone:
-        predicted = (scores_of(own[node][1]).argmax(axis=1) for node in learners)
+        predicted = (scores_of(by_silo[node][1]).argmax(axis=1) for node in learners)
         judged = {"accuracy": _mean(evaluation.accuracy(each, population, split) for each in predicted)}
     else:
         judged = {"predictions": scores_of(weights).argmax(axis=1)}
@@ -305,9 +306,8 @@ def _mean(scores: Iterable[Mapping[str, float | None]]) -> dict[str, float | Non
 def task_of(setup: Setup, collection: str, split: Split) -> Task:
     """Return the task of a federated method's devices."""
     method = cast(Federated, setup.method)
-    return method.task(
-        collection, setup.facts, setup.settings.training, setup.budget, len(method.learners(split))
-    )  # fmt: skip
+    people = len(method.learners(split))
+    return method.task(collection, setup.facts, setup.settings.training, setup.budget, people)
 
 
 def checkpoint_of(repeat: Repeat, *more: str) -> CheckpointFile:

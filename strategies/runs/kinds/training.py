@@ -68,8 +68,9 @@ class Training:
         nodes: All parties, by number plus 1; None: the devices of everybody.
         learners: Those of them that train; None: the devices of the people who train.
         initial: (size,): weights before the first round; None: random ones.
-        loss: Loss of the first weights and of those after a round, which decides those that are kept, beside the
-            method's ``patience``; None: devices evaluate, or the last ones are kept.
+        loss: Loss of the first weights and of those after a round, which decides those that are kept; None: devices
+            evaluate, or the last ones are kept.
+        patience: As of :func:`ldpsim.strategies.rounds.checkpoint.run_rounds`.
 
     Raises:
         ValueError: for a dp-fedavg whose devices answered before and that has no checkpoint.
@@ -79,6 +80,7 @@ class Training:
         self, repeat: Repeat, task: Task, inner: Grid, file: CheckpointFile, before: int | None, *,
         nodes: Sequence[int] | None = None, learners: Sequence[int] | None = None,
         initial: FloatArray | None = None, loss: Callable[[FloatArray], float] | None = None,
+        patience: int = 0,
     ) -> None:  # fmt: skip
         setup, method = repeat.setup, cast(Federated, repeat.setup.method)
         self.setup, self.method, self.task, self.tell, self.file = setup, method, task, repeat.tell, file
@@ -86,7 +88,7 @@ class Training:
         self.nodes = list(range(1, self.people + 1)) if nodes is None else nodes
         people = method.learners(repeat.split)
         self.learners, self.trained_on = (people + 1).tolist() if learners is None else learners, len(people)
-        self.initial, self.loss = initial, loss
+        self.initial, self.loss, self.patience = initial, loss, patience
         kept = file.load(task.shape.size)
         self.resumed = kept is not None
         self.start = self._start(kept)
@@ -177,7 +179,7 @@ class Training:
 
         return run_rounds(
             strategy, self.grid, start, self.task.to_bytes(), rounds=self.method.rounds, file=self.file, after=after,
-            loss=self.loss, patience=getattr(self.method, "patience", 0),
+            loss=self.loss, patience=self.patience,
         )  # fmt: skip
 
     def _check(self) -> None:

@@ -86,7 +86,7 @@ def test_volunteers_start_the_training_and_other_people_train(monkeypatch: pytes
     split = begun.repeat.split
     assert np.array_equal(first[0], begun.weights)
     assert asked == (split.ordinary + 1).tolist() and record["federated"]["trained_on"] == len(split.ordinary) == 110
-    known = begun.evidence.labels.labels >= 0
+    known = begun.null_inputs.labels.labels >= 0
     assert np.array_equal(np.flatnonzero(known), split.labelled)  # labels of volunteers, and of nobody else
 
 
