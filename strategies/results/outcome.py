@@ -93,7 +93,7 @@ class Outcome:
         reconstruction: The graph against the truth.
         null_inputs: Knowledge that the null models may use; None if they are not taken.
         reports: Reports of the devices, for the null models; None without them.
-        nulls: Null models of its own, by name, that ask nobody: in place of those that read ``null_inputs``.
+        nulls: Null models of its own, by name, which need no reports: in place of those that read ``null_inputs``.
         make_device_models: Makes ``device_models``; None where the method has none.
         graph: The reconstructed graph that the network was trained on; None without one.
         phases: Communication by phase; None if all of it is the collection.
