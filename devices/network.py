@@ -9,6 +9,8 @@ Leskovec 2017) of means: with M A's rows divided by their sums, and [ , ] side b
 
     H = relu([M X, X] W1 + b1),   Z = [M H, H] W2 + b2.
 
+A network with ``attention`` has two vectors more in each layer (:mod:`ldpsim.devices.federated.attention`).
+
 Plain numpy: a device needs no torch.
 """
 
@@ -35,6 +37,7 @@ class Shape:
         hidden: Number of hidden units.
         classes: Number of outputs.
         joined: Whether both matrices have a second half, for the own row beside the mean of the neighbours'.
+        attends: Whether each layer has two attention vectors, behind the other weights.
 
     Raises:
         ValueError: for a size below 1.
@@ -44,6 +47,7 @@ class Shape:
     hidden: int
     classes: int
     joined: bool = False
+    attends: bool = False
 
     def __post_init__(self) -> None:
         if min(self.d, self.hidden, self.classes) < 1:
@@ -52,7 +56,8 @@ class Shape:
     @property
     def size(self) -> int:
         """Number of weights."""
-        return self.width * self.hidden + self.hidden + self.halves * self.hidden * self.classes + self.classes
+        layers = self.width * self.hidden + self.hidden + self.halves * self.hidden * self.classes + self.classes
+        return layers + (2 * (self.hidden + self.classes) if self.attends else 0)
 
     @property
     def halves(self) -> int:
@@ -76,14 +81,22 @@ class Shape:
         lead = flat.shape[:-1]
         return w1.reshape(*lead, d, h), b1, w2.reshape(*lead, both, c), b2
 
+    def attention(self, flat: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Views of (size,): the attention vectors s and t of both layers, (2, hidden) and (2, classes)."""
+        first, second = np.split(flat[-2 * (self.hidden + self.classes) :], [2 * self.hidden])
+        return first.reshape(2, -1), second.reshape(2, -1)
+
     def initial(self, seed: int, dtype: type[np.floating] = np.float32) -> FloatArray:
-        """Return (size,): Glorot uniform matrices, biases of 0."""
+        """Return (size,): Glorot uniform matrices and attention vectors, biases of 0."""
         rng = np.random.Generator(np.random.PCG64(seed))
         flat = np.zeros(self.size)
         w1, _, w2, _ = self.parts(flat)
         for matrix in (w1, w2):
             bound = math.sqrt(6 / sum(matrix.shape))
             matrix[...] = rng.uniform(-bound, bound, matrix.shape)
+        for vectors in self.attention(flat) if self.attends else ():
+            bound = math.sqrt(6 / (1 + vectors.shape[1]))
+            vectors[...] = rng.uniform(-bound, bound, vectors.shape)
         return flat.astype(dtype)
 
 

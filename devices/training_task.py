@@ -37,7 +37,7 @@ SEES: dict[str, tuple[str, ...]] = {
 SCALINGS = ("none", "row", "unit")
 MOST_COLUMNS, MOST_UNITS = 1 << 22, 1 << 14  # the products take memory for every column
 _OF_SILOS = ("weight_decay", "dropout", "seed", "network")
-SILO_NETWORKS = ("gcn", "sage")
+SILO_NETWORKS = ("gcn", "sage", "gat")
 CLEAR, NOISY = "clear_update", "gaussian_update"
 UNPROTECTED = Loss(math.inf, math.inf)
 
@@ -126,7 +126,7 @@ class Task:
         noise: How an update is protected, None: not at all.
         weight_decay, dropout: Of the local steps of silos; 0 for devices.
         seed: Seed of the dropout; None: the task is one of devices.
-        network: Of silos: ``gcn`` or ``sage``, a GraphSAGE of means.
+        network: Of silos: ``gcn``, ``sage`` (a GraphSAGE of means) or ``gat`` (attention of one head).
 
     Raises:
         InvalidQuery: for anything that is not of this form.
@@ -180,7 +180,7 @@ class Task:
     @property
     def shape(self) -> Shape:
         """The network's sizes."""
-        return Shape(self.d, self.hidden, self.classes, joined=self.network == "sage")
+        return Shape(self.d, self.hidden, self.classes, joined=self.network == "sage", attends=self.network == "gat")
 
     @property
     def mechanism(self) -> str:

@@ -25,7 +25,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-SLOPE = 0.2  # of LeakyReLU below 0 (Velickovic et al. 2018)
+from ldpsim.devices.federated.attention import SLOPE
+
 _BLOCK = 2**18  # entries of a block of rows: 1 MiB
 
 

@@ -25,10 +25,11 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldpsim.curator.learning.dense_attention import SLOPE, attend
+from ldpsim.curator.learning.dense_attention import attend
 from ldpsim.curator.learning.perceptron import Perceptron
 from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.torch_matrix import Constant, constant, scores_of_nodes
+from ldpsim.devices.federated.attention import SLOPE
 
 if TYPE_CHECKING:
     from ldpsim.curator.graph import Graph

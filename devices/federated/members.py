@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray, check_rows
 from ldpsim.devices.data.records import Record, Records, records_by_column
+from ldpsim.devices.federated.attention import AttendedPairs, AttentionSilo
 from ldpsim.devices.federated.exchange import Shared, rows_record
 from ldpsim.devices.federated.local_steps import Inputs, SparseRows, Stack
 from ldpsim.devices.query import InvalidQuery
@@ -82,12 +83,16 @@ class Members:
         m = len(self.members)
         return _entries((1 / np.bincount(rows, minlength=m)[rows]).astype(np.float32), (rows, columns), (m, m))
 
-    def inside(self) -> Any:
-        """D^-1/2 (A + I) D^-1/2 of the graph that the members induce, CSR (m, m)."""
+    def looped(self) -> Any:
+        """A + I of the graph that the members induce, CSR (m, m)."""
         m = len(self.members)
         rows, columns = self._edges_inside()
         ends = np.concatenate([rows, np.arange(m)]), np.concatenate([columns, np.arange(m)])
-        looped = _entries(np.ones(len(ends[0]), np.float32), ends, (m, m))
+        return _entries(np.ones(len(ends[0]), np.float32), ends, (m, m))
+
+    def inside(self) -> Any:
+        """D^-1/2 (A + I) D^-1/2 of the graph that the members induce, CSR (m, m)."""
+        m, looped = len(self.members), self.looped()
         root = 1 / np.sqrt(np.asarray(looped.sum(axis=1)).ravel())
         rows, columns = looped.nonzero()
         return _entries((root[rows] * root[columns]).astype(np.float32), (rows, columns), (m, m))
@@ -124,18 +129,25 @@ class Members:
         weights = 1 / np.sqrt((self.degrees[rows] + 1.0) * (degrees[columns] + 1.0))
         return _entries(weights.astype(np.float32), (rows, columns), (len(self.members), len(ids)))
 
-    def inputs(self, task: Task, sums: Shared | None, *, training: bool) -> Inputs:
-        """Return the inputs of the members, or of those whose labels are trained on.
+    def stack(self, task: Task, sums: Shared | None, *, training: bool) -> Stack | AttentionSilo:
+        """Return the members, or those whose labels are trained on, as the local steps take them.
 
         Args:
             task: The task of the silos.
             sums: The sums that the silo was sent; None: it trains without.
             training: Whether only these members count.
         """
-        rows, spread = _bound(self, task.d, sums, task.network)
         chosen = np.flatnonzero(self.training) if training else np.arange(len(self.members))
+        if task.network == "gat":
+            return AttentionSilo(task, *_attention_inputs(self, task.d), chosen, self.labels[chosen])
+        rows, spread = _bound(self, task.d, sums, task.network)
         own = chosen if task.network == "sage" else None
-        return Inputs(rows, SparseRows.of(spread[chosen]), self.labels[chosen], own=own)
+        return Stack.of([Inputs(rows, SparseRows.of(spread[chosen]), self.labels[chosen], own=own)], task)
+
+
+@lru_cache(maxsize=256)
+def _attention_inputs(members: Members, d: int) -> tuple[Any, AttendedPairs]:
+    return members.features(d), AttendedPairs.of(members.looped())
 
 
 @lru_cache(maxsize=256)  # used in every round

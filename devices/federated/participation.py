@@ -32,6 +32,7 @@ from ldpsim.devices.data.records import Record, Records
 from ldpsim.devices.device import Device, DeviceStore, Refusal
 from ldpsim.devices.draw import data_messages
 from ldpsim.devices.federated import wire
+from ldpsim.devices.federated.attention import AttentionSilo
 from ldpsim.devices.federated.exchange import keep_sums, kept_sums, read_neighbours, read_variate
 from ldpsim.devices.federated.local_steps import Stack, next_variates, variate_size
 from ldpsim.devices.federated.members import Members, contribution_of, inputs_of, stack_of
@@ -331,7 +332,7 @@ def _sizes(columns: Mapping[str, Any], count: int) -> list[int]:
 
 
 def _computed(
-    request: Round, kind: AnswerKind, parties: Sequence[Record | Members], stack: Stack | None, *,
+    request: Round, kind: AnswerKind, parties: Sequence[Record | Members], stack: Stack | AttentionSilo | None, *,
     lists: Sequence[bool] = (), noise_keys: Sequence[bytes] = (), index: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the answers of parties by column (:class:`ldpsim.devices.federated.messages.AnswerGroup`).
@@ -349,7 +350,7 @@ def _computed(
     if weights is None or stack is None:
         return {"others": [contribution_of(party, task) for party in parties]}
     columns: dict[str, Any] = {}
-    if task.sees == "ego" and kind != "evaluation":
+    if isinstance(stack, Stack) and task.sees == "ego" and kind != "evaluation":
         columns["others"] = _representations(stack, weights, parties, lists)
     if kind == "exchange":
         return columns
@@ -398,7 +399,7 @@ def answer_as_silo(folder: Path, message: Message, kind: AnswerKind | None) -> M
         members, stack = _members(str(folder), os.getpid()), None
         if request.weights is not None:
             sums = _kept_sums(folder, task, index) if task.sees == "sums" else None
-            stack = Stack.of([members.inputs(task, sums, training=kind == "update")], task)
+            stack = members.stack(task, sums, training=kind == "update")
         return AnswerGroup(group, group.nodes, **_computed(request, kind, [members], stack, index=index)).message(0)
     except Exception:  # Flower would send the text of an exception to the server
         return reply(Refusal.UNKNOWN_QUERY, message, device=-1)

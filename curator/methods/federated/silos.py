@@ -34,7 +34,8 @@ class Silos(Federated):
         silos: Number of silos; 1: all people together.
         partition: Assignment of people to silos: ``dirichlet``, ``metis``, ``random`` or ``louvain``.
         beta: Parameter of the Dirichlet distribution.
-        network: ``gcn``, or ``sage``: a GraphSAGE of means (Hamilton, Ying and Leskovec 2017).
+        network: ``gcn``; ``sage``: a GraphSAGE of means (Hamilton, Ying and Leskovec 2017); or ``gat``: attention of
+            one head a layer (Velickovic et al. 2018).
         scored_on: Graph on which a person's class is predicted: of the person's own ``silo``, or the whole ``graph``,
             which no silo has. Published tables have the second. Silos that train alone then have the mean accuracy
             of their models.
@@ -54,7 +55,7 @@ class Silos(Federated):
     silos: int = parameter(10, whole(1))
     partition: str = parameter("dirichlet", one_of("dirichlet", "metis", "random", "louvain"))
     beta: float = parameter(10_000.0, POSITIVE, partition=("dirichlet",))
-    network: str = parameter("gcn", one_of("gcn", "sage"), hashed="unless default")
+    network: str = parameter("gcn", one_of("gcn", "sage", "gat"), hashed="unless default")
     scored_on: str = parameter("silo", one_of("silo", "graph"), hashed="unless default")
     patience: int = parameter(0, whole(0), hashed="unless default", scored_on=("graph",))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import eye_array
 from scipy.special import log_softmax
 from torch import nn
 
@@ -16,8 +17,8 @@ from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix, mean
 from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray
+from ldpsim.devices.federated.attention import AttendedPairs, attention_scores
 from ldpsim.devices.federated.exchange import kept_sums
-from ldpsim.devices.federated.local_steps import Stack
 from ldpsim.devices.federated.members import Members
 from ldpsim.devices.network import FloatArray, Shape
 from ldpsim.devices.training_task import Task
@@ -25,13 +26,16 @@ from ldpsim.strategies.people.owner_graphs import sparse_features
 
 
 class TwoLayers(nn.Module):
-    """The four tensors of :class:`ldpsim.devices.network.Shape`, named as the curator's GCN names its own."""
+    """The tensors of :class:`ldpsim.devices.network.Shape`, named as the curator's GCN names its own."""
 
     def __init__(self, weights: FloatArray, shape: Shape) -> None:
         super().__init__()
         names = ("weight1", "bias1", "weight2", "bias2")
         for name, part in zip(names, shape.parts(weights), strict=True):
             setattr(self, name, nn.Parameter(torch.tensor(np.asarray(part, np.float32))))
+        if shape.attends:
+            for name, part in zip(("attention1", "attention2"), shape.attention(weights), strict=True):
+                setattr(self, name, nn.Parameter(torch.tensor(np.asarray(part, np.float32))))
 
 
 def scaled_features(population: Population, scaling: str) -> Any:
@@ -67,10 +71,14 @@ def class_scores(parts: Sequence[Any], sees: str, inputs: Any, population: Popul
     return _over_edges(parts, inputs, _spread(population, "gcn"))
 
 
+def _adjacency(population: Population) -> Any:
+    edges = population.edges
+    return adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1))
+
+
 def _spread(population: Population, network: str) -> Any:
     """Return the matrix by which a network sums over edges, CSR (n, n)."""
-    edges = population.edges
-    adjacency = adjacency_matrix(len(population), np.concatenate([edges, edges[::-1]], axis=1))
+    adjacency = _adjacency(population)
     return gcn_matrix(adjacency) if network == "gcn" else mean_matrix(adjacency)
 
 
@@ -82,7 +90,11 @@ def _over_edges(parts: Sequence[Any], inputs: Any, spread: Any) -> Any:
 
 def scores_on_graph(task: Task, scaling: str, population: Population) -> Callable[[FloatArray], FloatArray]:
     """Return a function of the weights: everybody's scores on the whole graph, float (n, classes)."""
-    inputs, spread, shape = scaled_features(population, scaling), _spread(population, task.network), task.shape
+    inputs, shape = scaled_features(population, scaling), task.shape
+    if shape.attends:
+        pairs = AttendedPairs.of((_adjacency(population) + eye_array(len(population), format="csr")).tocsr())
+        return lambda weights: attention_scores(weights, shape, inputs, pairs)
+    spread = _spread(population, task.network)
     if not shape.joined:
         return lambda weights: np.asarray(_over_edges(shape.parts(weights), inputs, spread))
 
@@ -115,6 +127,6 @@ def predict_by_silo(
         sums = kept_sums(folder / f"silo-{number}", task, number)
         own = weights[number]
         if len(silo.members) and own is not None and (task.sees == "own" or sums is not None):
-            (scores,) = Stack.of([silo.inputs(task, sums, training=False)], task).scores(own)
+            (scores,) = silo.stack(task, sums, training=False).scores(own)
             predictions[silo.members] = scores.argmax(axis=1)
     return predictions

@@ -23,7 +23,6 @@ from ldpsim.curator.privacy.federated import (
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.federated.exchange import read_sums
-from ldpsim.devices.federated.local_steps import Stack
 from ldpsim.devices.federated.members import Members
 from ldpsim.devices.federated.wire import WEIGHTS, record_of
 from ldpsim.devices.mechanisms import Loss
@@ -309,7 +308,7 @@ def test_a_silos_steps_are_autograds(population: Population) -> None:
     task = Task("one", "own", d, 4, c, 0.5, 3, weight_decay=0.01, seed=1)
     flat = task.shape.initial(2, np.float64)
     spread, features = silo.inside(), silo.features(d)
-    (found,) = Stack.of([silo.inputs(task, None, training=True)], task).trained(flat, mu=0.3)
+    (found,) = silo.stack(task, None, training=True).trained(flat, mu=0.3)
     own = torch.tensor(flat, requires_grad=True)
     s, x = torch.tensor(spread.toarray(), dtype=torch.float64), torch.tensor(features.toarray(), dtype=torch.float64)
     labels, nodes = torch.tensor(silo.labels), np.flatnonzero(silo.training)

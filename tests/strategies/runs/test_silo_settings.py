@@ -14,7 +14,6 @@ from ldpsim.curator.methods.federated.silos import SiloFedGCN, Silos
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.facts import IntArray
-from ldpsim.devices.federated.local_steps import Stack
 from ldpsim.devices.federated.members import Members
 from ldpsim.devices.network import FloatArray
 from ldpsim.devices.query import InvalidQuery
@@ -127,7 +126,7 @@ def test_the_steps_of_a_silos_graphsage_are_autograds() -> None:
     assert 0 in silo.means().sum(axis=1) and 1 in silo.means().sum(axis=1)  # some without a neighbour in the silo
     task = Task("one", "own", d, 4, c, 0.5, 3, scaling="none", weight_decay=0.01, seed=1, network="sage")
     flat = task.shape.initial(2, np.float64)
-    (found,) = Stack.of([silo.inputs(task, None, training=True)], task).trained(flat)
+    (found,) = silo.stack(task, None, training=True).trained(flat)
     inside = (people.edges % 2 == 0).all(axis=0)
     adjacency = np.zeros((20, 20))
     left, right = people.edges[:, inside] // 2
@@ -147,15 +146,70 @@ def test_the_steps_of_a_silos_graphsage_are_autograds() -> None:
         (gradient,) = torch.autograd.grad(loss, own)
         own = (own - 0.5 * gradient).detach().requires_grad_()
     assert np.abs(found - own.detach().numpy()).max() < 1e-6
-    (all_scores,) = Stack.of([silo.inputs(task, None, training=False)], task).scores(own.detach().numpy())
+    (all_scores,) = silo.stack(task, None, training=False).scores(own.detach().numpy())
     assert np.abs(all_scores - scores(own).detach().numpy()).max() < 1e-6
 
 
-def test_a_graphsage_on_one_silo_is_that_on_the_whole_graph(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mu", [0.0, 0.3])
+def test_the_steps_of_a_silos_attention_are_autograds_of_pygs(mu: float) -> None:
+    """Without dropout: scores and steps equal those of PyG's GATConv with one head and the same weights."""
+    import torch
+    from torch.func import functional_call
+    from torch_geometric.nn import GATConv
+
+    people = generate(40, seed=3)
+    silo, d, c = members_of(people, np.arange(0, 40, 2)), people.facts.d, people.facts.classes
+    task = Task("one", "own", d, 4, c, 0.5, 3, scaling="none", weight_decay=0.01, seed=1, network="gat")
+    flat = task.shape.initial(2, np.float64)
+    flat += np.random.default_rng(5).normal(0, 0.2, flat.shape)  # biases that count
+    x = torch.tensor(silo.features(d).toarray(), dtype=torch.float64)
+    inside = people.edges[:, (people.edges % 2 == 0).all(axis=0)] // 2
+    edges = torch.tensor(np.concatenate([inside, inside[::-1]], axis=1))
+    labels, nodes = torch.tensor(silo.labels), np.flatnonzero(silo.training)
+    layers = GATConv(d, 4).double(), GATConv(4, c).double()
+
+    def scores(own: Any) -> Any:
+        w1, b1, w2, b2, first, second = torch.split(own, [4 * d, 4, 4 * c, c, 8, 2 * c])
+
+        def layer(number: int, values: Any, weight: Any, bias: Any, vectors: Any) -> Any:
+            source, target = vectors.reshape(2, 1, 1, -1)
+            named = {"lin.weight": weight.T, "bias": bias, "att_src": source, "att_dst": target}
+            return functional_call(layers[number], named, (values, edges))
+
+        hidden = torch.relu(layer(0, x, w1.reshape(d, 4), b1, first))
+        return layer(1, hidden, w2.reshape(4, c), b2, second)
+
+    start = own = torch.tensor(flat, requires_grad=True)
+    for _ in range(3):
+        loss = torch.nn.functional.cross_entropy(scores(own)[nodes], labels[nodes])
+        loss = loss + 0.005 * (own**2).sum() + mu / 2 * ((own - start.detach()) ** 2).sum()
+        (gradient,) = torch.autograd.grad(loss, own)
+        own = (own - 0.5 * gradient).detach().requires_grad_()
+    (found,) = silo.stack(task, None, training=True).trained(flat, mu=mu)
+    assert np.abs(found - own.detach().numpy()).max() < 1e-6
+    (all_scores,) = silo.stack(task, None, training=False).scores(own.detach().numpy())
+    assert np.abs(all_scores - scores(own).detach().numpy()).max() < 1e-6
+
+
+def test_a_network_on_one_silo_is_that_on_the_whole_graph(tmp_path: Path) -> None:
     one, whole = (run(tmp_path / on, silos="1", network="sage", scored_on=on) for on in ("silo", "graph"))
     gcn = run(tmp_path / "gcn", silos="1")
     assert one["accuracy"]["per_repeat"] == whole["accuracy"]["per_repeat"]
+    gat, gat_whole = (run(tmp_path / f"gat-{on}", silos="1", network="gat", scored_on=on) for on in ("silo", "graph"))
+    assert gat["accuracy"]["per_repeat"] == gat_whole["accuracy"]["per_repeat"]
     assert one["federated"]["bytes_between_silos_and_server"] > 1.9 * gcn["federated"]["bytes_between_silos_and_server"]
+
+
+def test_dropout_of_attention_is_drawn_anew_by_every_step_and_round_from_the_seed() -> None:
+    silo = members_of(generate(40, seed=3), np.arange(0, 40, 2))
+    task = Task(
+        "one", "own", int(silo.columns.max()) + 1, 4, 40, 0.5, 2, scaling="none", seed=1, network="gat", dropout=0.5
+    )
+    flat, stack = task.shape.initial(2), silo.stack(task, None, training=True)
+    first, again, next_round = (np.array(list(stack.trained(flat, seed=(1, 0, number))))[0] for number in (1, 1, 2))
+    assert (first == again).all() and (first != next_round).any() and first.dtype == flat.dtype
+    plain = np.array(list(silo.stack(replace(task, dropout=0.0), None, training=True).trained(flat)))[0]
+    assert (first != plain).any()
 
 
 def test_the_bytes_of_a_gcns_task_have_no_network() -> None:
@@ -163,6 +217,8 @@ def test_the_bytes_of_a_gcns_task_have_no_network() -> None:
     assert b"network" not in task.to_bytes() and Task.from_bytes(task.to_bytes()) == task
     sage = replace(task, network="sage")
     assert Task.from_bytes(sage.to_bytes()) == sage and sage.shape.size == 2 * 3 * 2 + 2 + 2 * 2 * 2 + 2
-    for wrong in ({"network": "gat"}, {"seed": None}, {"sees": "sums"}):
+    gat = replace(task, network="gat")
+    assert Task.from_bytes(gat.to_bytes()) == gat and gat.shape.size == 3 * 2 + 2 + 2 * 2 + 2 + 2 * (2 + 2)
+    for wrong in ({"network": "gin"}, {"seed": None}, {"sees": "sums"}):
         with pytest.raises(InvalidQuery):
             replace(sage, **wrong)
