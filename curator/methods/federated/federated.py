@@ -103,9 +103,6 @@ class Federated(Method):
                 f"server_optimiser={self.server_optimiser}", f"must be one of {', '.join(self.spec.optimisers)}"
             )
 
-    def check_people(self, people: int) -> None:
-        """Refuse people who do not fit the method (ValueError)."""
-
     @property
     def mu(self) -> float:
         """Weight of FedProx's term (Li et al. 2020, https://arxiv.org/abs/1812.06127), 0 of a method without it."""

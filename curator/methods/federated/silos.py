@@ -19,6 +19,7 @@ from ldpsim.curator.methods.federated.federated import ROUNDS, STEPS, Federated
 from ldpsim.curator.methods.federated.fedprox import FEDPROX
 from ldpsim.curator.methods.parameters import POSITIVE, one_of, parameter, unused, whole
 from ldpsim.curator.setting_error import SettingError
+from ldpsim.devices.facts import PublicFacts
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,13 @@ class Silos(Federated):
         training_defaults={"hidden": 16, "lr": 0.5, "weight_decay": 5e-4, "gnn_dropout": 0.5},
     )  # fmt: skip
 
-    def check_people(self, people: int) -> None:
-        """Refuse silos of one person (ValueError)."""
-        if 2 * self.silos > people:
+    def check_people(self, facts: PublicFacts) -> None:
+        """As :meth:`~ldpsim.curator.methods.base.Method.check_people`, and refuse silos of one person (ValueError)."""
+        super().check_people(facts)
+        if 2 * self.silos > facts.n:
             raise SettingError(
                 f"silos={self.silos}",
-                f"of {people} people that leaves silos of one, and with one person a silo "
+                f"of {facts.n} people that leaves silos of one, and with one person a silo "
                 "FedAvg of a GCN has no edge to train on (fedavg-mlp is that; fedavg-gnn exchanges over edges)",
             )
 
