@@ -63,7 +63,7 @@ class Silos(Federated):
         Federated.spec, name="silo-fedavg-gcn",
         paper="McMahan et al. (FedAvg), with the settings of Yao et al. (FedGCN)", trained_by="silos",
         uses=("adjacency", "features", "label"),
-        seen="the silo has the raw record, and the server sees every update of the silo in clear",
+        exposure="the silo has the raw record, and the server sees every update of the silo in clear",
         optimisers=("average", "adam", "sgd", "none"), options=Federated.spec.options | {"on_requery"},
         training_read=frozenset({"hidden", "lr", "weight_decay", "gnn_dropout"}),
         training_defaults={"hidden": 16, "lr": 0.5, "weight_decay": 5e-4, "gnn_dropout": 0.5},
@@ -104,5 +104,5 @@ class SiloFedGCN(Silos):
 
     spec = replace(
         Silos.spec, name="silo-fedgcn", paper="Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs",
-        sums=True, optimisers=("average", "adam", "sgd"),
+        sees="sums", optimisers=("average", "adam", "sgd"),
     )  # fmt: skip
