@@ -121,7 +121,7 @@ class DeviceModelInputs:
     def build_without_reports(self) -> DeviceModel | None:
         """Return the device model without reports; None where no label is in clear."""
         inputs, facts = self.inputs, self.facts
-        if inputs.labels.soft is not None or not len(inputs.training_people):
+        if not inputs.labels.in_clear or not len(inputs.training_people):
             return None
         fit = None if "features" in inputs.reported else self.features
         everybody = fit is not None and not inputs.volunteered
@@ -142,7 +142,7 @@ class DeviceModelInputs:
     ) -> DeviceModel:
         labels, facts = self.inputs.labels, self.facts
         people = labels.with_label(np.sort(self.inputs.split.labelled))
-        if labels.soft is None:
+        if labels.in_clear:
             table[people] = np.eye(facts.classes)[labels.labels[people]]
         else:
             before = np.where(table[people].sum(axis=1, keepdims=True) > 0, table[people], shares)

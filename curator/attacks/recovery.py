@@ -47,19 +47,19 @@ def recovered_bits(log_odds: FloatArray, truth: BoolArray, among: BoolArray | No
 
 
 def recovered_labels(
-    likelihoods: FloatArray, truth: NDArray[np.int64], counts: NDArray[np.int64] | None = None
+    log_likelihoods: FloatArray, truth: NDArray[np.int64], counts: NDArray[np.int64] | None = None
 ) -> float:
     """Return the share of labels that are the likeliest category; of k equals each counts 1/k.
 
     People without a label (-1) do not count.
 
     Args:
-        likelihoods: float (n, categories), logarithms.
+        log_likelihoods: float (n, categories).
         truth: int64 (n,).
         counts: int64 (categories,), how many people have each label, where that is public; None for no prior.
     """
     people = np.flatnonzero(truth >= 0)
-    rows = likelihoods[people]
+    rows = log_likelihoods[people]
     if counts is not None:
         with np.errstate(divide="ignore"):  # nobody has some category
             rows = rows + np.log(counts / counts.sum())

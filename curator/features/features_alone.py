@@ -42,6 +42,6 @@ def fit_perceptron(
     graph = Graph(rows, np.zeros((2, 0), np.int64), None, labels.labels, train, val)
     network = training.train(
         graph, settings=training.TrainingSettings(gnn="mlp", selection="loss"), classes=labels.classes, seed=seed,
-        device=device, weights=labels.rows, patience=patience,
+        device=device, weights=labels.supports, patience=patience,
     )  # fmt: skip
     return np.asarray(network.log_probability, np.float64)

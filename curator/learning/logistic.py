@@ -4,7 +4,7 @@ Person i has the row x_i, and each class c has weights w_c and a bias b_c:
 
     P(c | x_i) = softmax(x_i W + b)_c.
 
-A label in clear, or the report of one, has the likelihood L_i(c) if her class is c. The fit minimises
+A label in clear, or the report of one, has the likelihood L_i(c) if the person's class is c. The fit minimises
 
     sum over the people of -ln sum_c P(c | x_i) L_i(c)  +  |W|^2 / (2 C),
 
@@ -62,14 +62,14 @@ def product(rows: Sequence[Any], right: Any) -> DoubleArray:
 
 
 def fit_logistic(
-    rows: Sequence[Any], likelihood: DoubleArray, strength: float, *, start: LogisticFit | None = None,
+    rows: Sequence[Any], log_likelihood: DoubleArray, strength: float, *, start: LogisticFit | None = None,
     tolerance: float = TOLERANCE, steps: int = _MOST_STEPS,
 ) -> LogisticFit:  # fmt: skip
     """Fit the regression.
 
     Args:
         rows: Matrices of floats, numpy or sparse, whose product (m, d) has the rows of the people to learn from.
-        likelihood: float64 (m, classes): ln L.
+        log_likelihood: float64 (m, classes): ln L.
         strength: C.
         start: A fit to begin with, of another strength or fewer people; None for zeros.
         tolerance: Relative change of the loss in a step below which the fit ends.
@@ -77,12 +77,12 @@ def fit_logistic(
     """
     from scipy.optimize import minimize  # imported where it is needed: the import takes as long as a small run
 
-    d, classes = rows[-1].shape[1], likelihood.shape[1]
+    d, classes = rows[-1].shape[1], log_likelihood.shape[1]
 
     def value(flat: DoubleArray) -> tuple[float, DoubleArray]:
         table = flat.reshape(d + 1, classes)
         weights, gradient = table[:d], np.empty_like(table)
-        loss, change = loss_of_scores(product(rows, weights) + table[d], likelihood)
+        loss, change = loss_of_scores(product(rows, weights) + table[d], log_likelihood)
         gradient[:d] = product([matrix.T for matrix in reversed(rows)], change) + weights / strength
         gradient[d] = change.sum(axis=0)
         return loss + float(np.vdot(weights, weights)) / (2 * strength), gradient.ravel()

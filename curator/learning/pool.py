@@ -10,12 +10,12 @@ a convex function. Where only a noisy report of a label is known, -ln p_i(label)
 r_i(c) the likelihood of the report under class c. The penalty only matters where few people are labelled; without
 any the exponents are the prior.
 
-An exponent corrects a component that is too sure of itself (below 1), and is 0 for one that says nothing new.
+An exponent below 1 corrects an overconfident component; it is 0 for a component that adds nothing.
 
-Components whose rows never hold the own label can be fitted on validation *and* training people. With twenty
-validation labels this is worth .7 points, with hundreds nothing. A late component has learned the labels of training
-people by heart. It joins the fitted pool on validation labels alone, and only if they gain more than it costs: one
-unit of log-likelihood for each exponent (Akaike).
+Components whose row of a person does not depend on this person's label can be fitted on validation *and* training
+people. With twenty validation labels this is worth .7 points, with hundreds nothing. A late component was fitted on
+training labels, so it overfits them. It joins the fitted pool on validation labels alone, and only if the
+log-likelihood gains more than one unit for each exponent (Akaike).
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ def fit_pool(
     Args:
         components: Finite float64 (n, classes) by name, at least one.
         labels: Public or reported labels; only those of ``nodes`` and ``others`` are read.
-        nodes: People whose label is in no row of theirs: validation people.
-        others: More people whose label is in no row of theirs in ``components``: training people.
-        late: Components that may hold the labels of ``others``.
+        nodes: Validation people: no component's row of them depends on their own label.
+        others: Training people: the same holds in ``components``.
+        late: Components that may depend on the labels of ``others``.
         prior: Exponents of ``components`` before anybody's label is seen; None for equal ones with the sum 1.
     """
     start = np.array([1 / len(components) if prior is None else prior[name] for name in components])
     people = nodes if others is None else np.concatenate([nodes, others])
     exponents, _ = _fit(list(components.values()), labels, people, start)
     by_name = dict(zip(components, exponents.tolist(), strict=True))
-    first = OpinionPool(by_name, pooled(components, exponents))
-    return joined_pool(first, late, labels, nodes) if late else first
+    pool = OpinionPool(by_name, pooled(components, exponents))
+    return joined_pool(pool, late, labels, nodes) if late else pool
 
 
 def joined_pool(
@@ -96,10 +96,10 @@ def cross_fitted(
     The rows of everybody else are those of :func:`fit_pool`. The arguments are those of :func:`fit_pool` too.
     """
     rows = fit_pool(components, labels, nodes, **more).log_probability.copy()
-    own = folds_of(len(nodes), FOLDS, seed=0)
-    for fold in np.unique(own):
-        held = nodes[own == fold]
-        rows[held] = fit_pool(components, labels, nodes[own != fold], **more).log_probability[held]
+    folds = folds_of(len(nodes), FOLDS, seed=0)
+    for fold in np.unique(folds):
+        held_out = nodes[folds == fold]
+        rows[held_out] = fit_pool(components, labels, nodes[folds != fold], **more).log_probability[held_out]
     return rows
 
 
@@ -107,50 +107,50 @@ def _fit(
     parts: list[DoubleArray], labels: ObservedLabels, people: IntArray, start: DoubleArray
 ) -> tuple[DoubleArray, float]:
     """Return the exponents and what the sum of ln p_i(label) gains over ``start``."""
-    if labels.soft is None:
+    if labels.in_clear:
         people = labels.with_label(people)
     if not len(people):
         return start, 0.0
     from scipy.optimize import minimize  # imported where it is needed: the import takes as long as a small run
 
-    likelihood = labels.log_likelihood(people)
+    log_likelihood = labels.log_likelihood(people)
     stacked = np.stack([part[people] for part in parts])
     stacked -= stacked.mean(axis=2, keepdims=True)  # no probability changes; no large numbers
     scale = np.maximum(np.sqrt(np.square(stacked).mean(axis=(1, 2))), 1e-12)
 
     def value(scaled: DoubleArray) -> tuple[float, DoubleArray]:
         exponents = scaled / scale
-        loss, gradient = loss_of(exponents, stacked, likelihood)
-        apart = exponents - start
-        return loss + STRENGTH / 2 * float(apart @ apart), (gradient + STRENGTH * apart) / scale
+        loss, gradient = loss_of(exponents, stacked, log_likelihood)
+        change = exponents - start
+        return loss + STRENGTH / 2 * float(change @ change), (gradient + STRENGTH * change) / scale
 
     best = minimize(value, start * scale, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(parts))
     exponents = np.asarray(best.x / scale)
-    before, after = (loss_of(each, stacked, likelihood)[0] for each in (start, exponents))
+    before, after = (loss_of(each, stacked, log_likelihood)[0] for each in (start, exponents))
     return exponents, before - after
 
 
-def loss_of(exponents: DoubleArray, stacked: DoubleArray, likelihood: DoubleArray) -> tuple[float, DoubleArray]:
+def loss_of(exponents: DoubleArray, stacked: DoubleArray, log_likelihood: DoubleArray) -> tuple[float, DoubleArray]:
     """Return the sum of -ln p_i(report) and its gradient in the exponents.
 
     Args:
         exponents: float64 (k,).
         stacked: float64 (k, m, classes): components of the labelled people.
-        likelihood: float64 (m, classes): ln-likelihood of their labels or reports.
+        log_likelihood: float64 (m, classes): ln r, of their labels or reports.
     """
-    loss, change = loss_of_scores(np.tensordot(exponents, stacked, 1), likelihood)
+    loss, change = loss_of_scores(np.tensordot(exponents, stacked, 1), log_likelihood)
     return loss, np.asarray(np.tensordot(stacked, change, 2))
 
 
-def loss_of_scores(scores: DoubleArray, likelihood: DoubleArray) -> tuple[float, DoubleArray]:
+def loss_of_scores(scores: DoubleArray, log_likelihood: DoubleArray) -> tuple[float, DoubleArray]:
     """Return the sum of -ln sum_c softmax(scores_i)_c r_i(c), and its gradient in the scores, (m, classes).
 
     Args:
         scores: float64 (m, classes).
-        likelihood: float64 (m, classes): ln r.
+        log_likelihood: float64 (m, classes): ln r.
     """
-    before, after = _normaliser(scores), _normaliser(scores + likelihood)
-    change = np.exp(scores - before) - np.exp(scores + likelihood - after)
+    before, after = _normaliser(scores), _normaliser(scores + log_likelihood)
+    change = np.exp(scores - before) - np.exp(scores + log_likelihood - after)
     return float((before - after).sum()), change
 
 

@@ -103,7 +103,7 @@ class EdgePrior:
         return np.clip(self.intercept + standard @ self.slopes, -_MOST, _MOST)
 
 
-def marginal_likelihood(parameters: FloatArray, ones: Scored, zeros: Scored) -> tuple[float, FloatArray]:
+def marginal_log_likelihood(parameters: FloatArray, ones: Scored, zeros: Scored) -> tuple[float, FloatArray]:
     """Return the log-likelihood above that of no edge, and its gradient.
 
     Args:
@@ -127,7 +127,7 @@ def fit_edge_prior(ones: Scored, zeros: Scored, density: float, start: EdgePrior
     """Maximise the marginal likelihood.
 
     Args:
-        ones, zeros: As in :func:`marginal_likelihood`.
+        ones, zeros: As in :func:`marginal_log_likelihood`.
         density: Share of edges among all pairs: where the fit starts.
         start: Fit of the same scores to start from instead.
     """
@@ -146,7 +146,7 @@ def fit_edge_prior(ones: Scored, zeros: Scored, density: float, start: EdgePrior
     edges = max(1.0, density * zeros.weight.sum())  # the objective is of the order of the number of edges
 
     def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = marginal_likelihood(parameters, *standard)
+        value, gradient = marginal_log_likelihood(parameters, *standard)
         penalty = _RIDGE * edges * parameters[1:]
         gradient = -gradient
         gradient[1:] += penalty

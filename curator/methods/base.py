@@ -45,9 +45,27 @@ class Method:
         """Refuse a parameter outside its range (ValueError)."""
         check_values(self)
 
+    @property
+    def features_optional(self) -> bool:
+        """Whether it works without reports of features, so that ``--feature-share auto`` is the default."""
+        return False
+
     def effective_spec(self) -> MethodSpec:
         """Return the spec with these parameters."""
         return self.spec
+
+    def check_people(self, facts: PublicFacts) -> None:
+        """Raise ValueError for people of one class, or without the features that it needs.
+
+        Only a curator can do without: it has a graph of everybody.
+        """
+        spec = self.effective_spec()
+        graph_read = "adjacency" in (*spec.private, *spec.reads)
+        graph_suffices = self.features_optional if "features" in spec.private else graph_read
+        if facts.classes < 2:
+            raise ValueError(f"{spec.name} needs two classes or more, not {facts.classes}")
+        if not facts.d and (spec.trained_by != "curator" or not graph_suffices):
+            raise ValueError(f"{spec.name} needs features, and these people have none")
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
@@ -163,7 +181,7 @@ def questions_asked(
     method: Method, facts: PublicFacts, split: Split, budget: Budget, collection: str
 ) -> tuple[Question, ...]:
     """Return the questions of a method; none of one that asks nobody. ValueError for people that it does not fit."""
-    method.effective_spec().check_people(facts)
+    method.check_people(facts)
     return method.questions(facts, split, budget, collection) if isinstance(method, LocalMethod) else ()
 
 

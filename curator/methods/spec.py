@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldpsim.curator import options as o
-
-if TYPE_CHECKING:
-    from ldpsim.devices.facts import PublicFacts
 
 Grid = Mapping[str, tuple[Any, ...]]  # parameter -> values
 NO_NETWORK = "none"  # in the place of a network's name, for a method that predicts without one
@@ -46,7 +43,6 @@ class MethodSpec:
         public_features: Whether features are public with and without ``--public-features``.
         asks_labels: Whether devices are asked for labels with and without ``--private-labels``.
         asks_volunteers: Whether volunteers answer in clear, once; otherwise their label is public.
-        auto_share: Whether features may go unasked, and ``--feature-share auto`` is the default.
         reads: Attributes of the true records that it reads in place of reports.
         in_batches: Whether people are asked in batches, and the questions of a batch follow from earlier reports.
         learns_from_validation: Whether it learns from validation labels, and does not only choose by them. Its null
@@ -75,7 +71,6 @@ class MethodSpec:
     public_features: bool = False
     asks_labels: bool = False
     asks_volunteers: bool = False
-    auto_share: bool = False
     reads: tuple[str, ...] = ()
     in_batches: bool = False
     learns_from_validation: bool = False
@@ -103,17 +98,6 @@ class MethodSpec:
     def in_rounds(self) -> bool:
         """Whether devices or silos train in rounds."""
         return self.trained_by in ("devices", "silos", "alone")
-
-    def check_people(self, facts: PublicFacts) -> None:
-        """Raise ValueError for people of one class, or without the features that it needs.
-
-        Only a curator can do without: it has a graph of everybody.
-        """
-        graph_suffices = self.auto_share if "features" in self.private else "adjacency" in (*self.private, *self.reads)
-        if facts.classes < 2:
-            raise ValueError(f"{self.name} needs two classes or more, not {facts.classes}")
-        if not facts.d and (self.trained_by != "curator" or not graph_suffices):
-            raise ValueError(f"{self.name} needs features, and these people have none")
 
     @property
     def options_read(self) -> frozenset[str]:

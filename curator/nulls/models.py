@@ -46,7 +46,7 @@ def graph_alone(inputs: NullInputs) -> NDArray[np.int64] | None:
     if inputs.edges is None or not len(inputs.training_people):
         return None
     graph = adjacency_matrix(len(labels.labels), both_directions(inputs.edges))
-    return label_propagation(graph, labels.labels, inputs.training_people, labels.classes, rows=labels.rows)
+    return label_propagation(graph, labels.labels, inputs.training_people, labels.classes, rows=labels.supports)
 
 
 # Of hops 2 to 16, rates .05 and .01, decays 1e-3 and 1e-4: within .2 points of the best validation accuracy on Cora,
@@ -107,7 +107,7 @@ def _network_of_edges(
     graph = Graph(nothing, both_directions(edges), None, labels.labels, learned, chosen)
     rows = free_rows(adjacency_of(graph), "identity", "hoa", _HOPS, width=0, seed=seed)
     network = train(replace(graph, features=rows), settings=TrainingSettings(**_LEARNED), classes=labels.classes,
-                    seed=seed, device=device, weights=labels.rows, patience=_PATIENCE)  # fmt: skip
+                    seed=seed, device=device, weights=labels.supports, patience=_PATIENCE)  # fmt: skip
     return network.predictions
 
 

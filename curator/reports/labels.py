@@ -37,17 +37,22 @@ class ObservedLabels:
         classes: Number of classes.
         truth: Mean of ``support`` at the own class, 1 for labels in clear.
         lie: Mean of ``support`` at each other class.
-        soft: float64 (n, classes): log-likelihood of the report up to a constant of the row; zeros for people without
+        log_likelihoods: float64 (n, classes): ln L of the report up to a constant of the row; zeros for people without
             one. None for labels in clear.
-        rows: float64 (n, classes): ``support``; None where it is the one-hot ``labels``.
+        supports: float64 (n, classes): ``support``; None where it is the one-hot ``labels``.
     """
 
     labels: IntArray = field(repr=False)
     classes: int
     truth: float = 1.0
     lie: float = 0.0
-    soft: DoubleArray | None = field(default=None, repr=False)
-    rows: DoubleArray | None = field(default=None, repr=False)
+    log_likelihoods: DoubleArray | None = field(default=None, repr=False)
+    supports: DoubleArray | None = field(default=None, repr=False)
+
+    @property
+    def in_clear(self) -> bool:
+        """Whether they are labels and not reports of labels."""
+        return self.log_likelihoods is None
 
     def with_label(self, nodes: IntArray) -> IntArray:
         """Return those of the nodes of whom a label or a report is known."""
@@ -58,17 +63,19 @@ class ObservedLabels:
         others = np.ones(len(self.labels), np.bool_)
         others[nodes] = False
         labels = np.where(others, -1, self.labels)
-        soft = None if self.soft is None else np.where(others[:, None], 0, self.soft)
-        return replace(self, labels=labels, soft=soft)
+        if self.log_likelihoods is None:
+            return replace(self, labels=labels)
+        return replace(self, labels=labels, log_likelihoods=np.where(others[:, None], 0, self.log_likelihoods))
 
     def of(self, nodes: IntArray) -> ObservedLabels:
         """Return the labels of these people, in their order."""
-        soft, rows = (None if each is None else each[nodes] for each in (self.soft, self.rows))
-        return replace(self, labels=self.labels[nodes], soft=soft, rows=rows)
+        arrays = {"log_likelihoods": self.log_likelihoods, "supports": self.supports}
+        rows = {name: None if array is None else array[nodes] for name, array in arrays.items()}
+        return replace(self, labels=self.labels[nodes], **rows)
 
     def support(self, nodes: IntArray) -> DoubleArray:
         """float64 (len(nodes), classes): the classes that each names, of people with a label or a report."""
-        return np.eye(self.classes)[self.labels[nodes]] if self.rows is None else self.rows[nodes]
+        return np.eye(self.classes)[self.labels[nodes]] if self.supports is None else self.supports[nodes]
 
     def placed(self, nodes: IntArray, rows: DoubleArray) -> DoubleArray:
         """float64 (n, classes): the rows of these nodes, zeros for everybody else."""
@@ -84,7 +91,7 @@ class ObservedLabels:
     @property
     def whole(self) -> float:
         """Mean of the sum of ``support`` over the classes: 1 where a report names one class."""
-        return self.truth + (self.classes - 1) * self.lie if self.rows is not None else 1.0
+        return self.truth + (self.classes - 1) * self.lie if self.supports is not None else 1.0
 
     def unbiased(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the unbiased estimate that belongs to ``values`` of ``support``, or to means of them, of any shape."""
@@ -96,16 +103,16 @@ class ObservedLabels:
 
     def log_likelihood(self, nodes: IntArray) -> DoubleArray:
         """float64 (len(nodes), classes): of the report; of a label in clear 0 for the class and -inf for others."""
-        if self.soft is not None:
-            return self.soft[nodes]
+        if self.log_likelihoods is not None:
+            return self.log_likelihoods[nodes]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.eye(self.classes)[self.labels[nodes]]))
 
     def probabilities(self, nodes: IntArray) -> DoubleArray:
         """float64 (len(nodes), classes): of each class given the report, if before it all are equally likely."""
-        if self.soft is None:
+        if self.log_likelihoods is None:
             return np.asarray(np.eye(self.classes)[self.labels[nodes]])
-        odds = np.exp(self.soft[nodes] - self.soft[nodes].max(axis=1, keepdims=True))
+        odds = np.exp(self.log_likelihoods[nodes] - self.log_likelihoods[nodes].max(axis=1, keepdims=True))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
@@ -128,34 +135,33 @@ def observed_labels(reports: Reports | None, public: PublicKnowledge) -> Observe
     in_clear = [part.needed("labels") for part in reports.of_field("labels") if part.source("labels").in_clear]
     if in_clear:
         return ObservedLabels(np.max(in_clear, axis=0), classes)
-    who = np.flatnonzero(array >= 0 if array.ndim == 1 else reports.reported("label"))
-    labels, soft = np.full(len(array), -1, np.int64), np.zeros((len(array), classes))
-    if not len(who):
-        return ObservedLabels(labels, classes, soft=soft)
-    values, place = np.unique(array[who], axis=0, return_inverse=True)
-    place = place.reshape(-1)
-    stated = [mechanism.log_likelihood(value) for value in values]
-    if any(each is None for each in stated):
+    reporters = np.flatnonzero(array >= 0 if array.ndim == 1 else reports.reported("label"))
+    labels, log_likelihoods = np.full(len(array), -1, np.int64), np.zeros((len(array), classes))
+    if not len(reporters):
+        return ObservedLabels(labels, classes, log_likelihoods=log_likelihoods)
+    values, value_of = np.unique(array[reporters], axis=0, return_inverse=True)
+    value_of = value_of.reshape(-1)
+    of_values = [mechanism.log_likelihood(value) for value in values]
+    if any(each is None for each in of_values):
         raise ValueError(f"{mechanism.name} states no log-likelihood of a label, so its reports cannot be read")
-    soft[who] = np.array(stated)[place]
-    labels[who] = _likeliest(soft)[who]
+    log_likelihoods[reporters] = np.array(of_values)[value_of]
+    labels[reporters] = _likeliest(log_likelihoods)[reporters]
     estimates = np.array([mechanism.estimate(value) for value in values], np.float64)
     least, most = min(float(estimates.min()), 0.0), max(float(estimates.max()), 1.0)  # as for everybody's reports
     span = most - least
-    observed = ObservedLabels(labels, classes, (1 - least) / span, -least / span, soft)
-    shares = ((estimates - least) / span)[place]
-    if np.array_equal(shares, np.eye(classes)[labels[who]]):
+    observed = ObservedLabels(labels, classes, (1 - least) / span, -least / span, log_likelihoods)
+    supports = ((estimates - least) / span)[value_of]
+    if np.array_equal(supports, np.eye(classes)[labels[reporters]]):
         return observed
-    rows = np.zeros((len(array), classes))
-    rows[who] = shares
-    return replace(observed, rows=rows)
+    return replace(observed, supports=observed.placed(reporters, supports))
 
 
-def _likeliest(soft: DoubleArray) -> IntArray:
+def _likeliest(log_likelihoods: DoubleArray) -> IntArray:
     """int64 (n,): the likeliest class of each row; of equal ones each with the same chance, by fixed numbers."""
-    tied = soft >= soft.max(axis=1, keepdims=True) - _EQUAL
+    tied = log_likelihoods >= log_likelihoods.max(axis=1, keepdims=True) - _EQUAL
     counts = tied.sum(axis=1)
     if (counts == 1).all():
         return np.asarray(tied.argmax(axis=1), np.int64)
-    chosen = np.random.Generator(np.random.PCG64(_TIES_SEED)).random(len(soft)) * counts
-    return np.asarray((np.cumsum(tied, axis=1) > np.floor(chosen)[:, None]).argmax(axis=1), np.int64)
+    generator = np.random.Generator(np.random.PCG64(_TIES_SEED))
+    number = np.floor(generator.random(len(tied)) * counts)  # place of the class among the tied ones
+    return np.asarray((np.cumsum(tied, axis=1) > number[:, None]).argmax(axis=1), np.int64)

@@ -86,7 +86,7 @@ def knowledge(reports: Reports | None, public: PublicKnowledge) -> VotePosterior
     prior_knowledge, split = Knowledge(reports, public), public.split
     labels, features = prior_knowledge.labels, _features(prior_knowledge)
     nodes = labels.with_label(split.labelled)
-    shares = labels.log_likelihood(nodes) + (0 if labels.soft is None else features[nodes])
+    shares = labels.log_likelihood(nodes) + (0 if labels.in_clear else features[nodes])
     rows = labels.placed(nodes, np.exp(shares - np.logaddexp.reduce(shares, axis=1, keepdims=True)))
     components, voted = {FEATURES: features}, np.zeros(public.facts.n, np.bool_)
     batches = [] if reports is None else [batch for batch in reports_by_batch(reports, split) if batch]
@@ -178,7 +178,7 @@ def homophily_of_votes(reports: Reports, public: PublicKnowledge, shares: Double
     prior_knowledge = Knowledge(reports, public)
     labels, people = prior_knowledge.labels.labels, prior_knowledge.labels.with_label(np.sort(public.split.labelled))
     parts = reports.of_field("votes")
-    if prior_knowledge.labels.soft is not None or not parts or not len(people):
+    if not prior_knowledge.labels.in_clear or not parts or not len(people):
         return None
     hits = voters = 0
     for part in parts:
@@ -200,7 +200,8 @@ def homophily_of_votes(reports: Reports, public: PublicKnowledge, shares: Double
 def _features(prior_knowledge: Knowledge) -> DoubleArray:
     """Return what features say, read-only; the batches of a collection ask for the same."""
     labels, split = prior_knowledge.labels, prior_knowledge.public.split
-    key = array_digest(prior_knowledge.public.features, labels.labels, split.train, split.val, labels.soft, labels.rows)
+    arrays = (labels.labels, split.train, split.val, labels.log_likelihoods, labels.supports)
+    key = array_digest(prior_knowledge.public.features, *arrays)
 
     def made() -> DoubleArray:
         log_probability = prior_knowledge.people.log_probability
@@ -210,6 +211,6 @@ def _features(prior_knowledge: Knowledge) -> DoubleArray:
     return _FEATURES.of(key, made)
 
 
-def _negative_log_likelihood(log_probability: DoubleArray, truth: DoubleArray) -> float:
+def _negative_log_likelihood(log_probability: DoubleArray, log_likelihood: DoubleArray) -> float:
     """Return -ln P(labels), from ln P of each class and the log-likelihood of each label, (k, classes)."""
-    return float(-np.logaddexp.reduce(log_probability + truth, axis=1).sum())
+    return float(-np.logaddexp.reduce(log_probability + log_likelihood, axis=1).sum())

@@ -67,8 +67,8 @@ def expected_traffic(questions: Sequence[PaperQuestion], facts: GraphFacts) -> T
 def training_traffic(method: Federated, facts: GraphFacts, hidden: int) -> Traffic:
     """Return the traffic of a training in rounds whose devices get the weights and send an update of their size."""
     size = 4.0 * Shape(facts.features, hidden, facts.classes).size
-    answers = method.answers if method.effective_spec().takes_turns else method.rounds * method.fraction
-    return Traffic(method.spec.vectors_down * answers * size, answers * size, method.rounds, 0.5)
+    answers = method.answers if method.takes_turns else method.rounds * method.fraction
+    return Traffic(method.vectors_down * answers * size, answers * size, method.rounds, 0.5)
 
 
 def _query_bytes(question: PaperQuestion, stage: int, n: int) -> float:

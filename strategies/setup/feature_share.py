@@ -18,9 +18,9 @@ def divided(
 ) -> tuple[Settings, Budget]:
     """Return the settings with the provenance of the feature share, and the budget with the share in force.
 
-    A method that chooses its share (``MethodSpec.auto_share``) does so unless one is
-    given or stored. Where a finer budget is given there is nothing to divide: features without a budget of their own
-    are then not asked.
+    Where features are optional (:attr:`ldpsim.curator.methods.base.Method.features_optional`), the share is chosen
+    unless one is given or stored. Beside a finer budget there is nothing to divide: features without a budget of their
+    own are then not asked.
 
     Args:
         options: Options of the run, which were found to be read.
@@ -32,17 +32,17 @@ def divided(
     Raises:
         ValueError: one line, for a share that does not fit the method or the other budgets.
     """
-    spec, choice = settings.method.effective_spec(), options.feature_share
+    method, choice = settings.method, options.feature_share
     parts = {"--eps-adjacency": budget.eps_adjacency, "--eps-features": budget.eps_features}
     finer = [f"{option} {value:g}" for option, value in parts.items() if value is not None]
     if choice == AUTO and finer:
         raise ValueError(f"--feature-share auto with {finer[0]}: nothing is left to divide")
-    needed = "features" in spec.private and not spec.auto_share
+    needed = "features" in method.effective_spec().private and not method.features_optional
     if choice == 0 and needed and not budget.public_features and budget.eps_features is None:
-        raise ValueError(f"--feature-share 0: {spec.name} cannot do without private features")
+        raise ValueError(f"--feature-share 0: {method.spec.name} cannot do without private features")
     if choice is None and settings.feature_share is not None:
         return settings, replace(budget, feature_share=settings.feature_share)
-    if choice not in (None, AUTO) or not spec.auto_share or budget.public_features:
+    if choice not in (None, AUTO) or not method.features_optional or budget.public_features:
         return settings, budget
     share = 0.0 if finer else feature_share(facts, labels, budget.epsilon, budget.reporting)
     settings = replace(settings, provenance={**settings.provenance, "feature_share": CHOSEN})

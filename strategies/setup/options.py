@@ -89,7 +89,7 @@ def _of_clear_features(run: RunOptions, method: Method) -> str:
 def _epsilon(run: RunOptions, method: Method) -> str:
     """``--eps-*`` replace a part of ``--epsilon``."""
     force, asks_features = method.effective_spec(), run.feature_share != 0
-    if run.feature_share is None and force.auto_share:
+    if run.feature_share is None and method.features_optional:
         asks_features = run.eps_adjacency is None  # beside a finer budget there is no whole to choose a share of
     elif "feature_share" not in force.options_read:
         asks_features = True
@@ -99,7 +99,7 @@ def _epsilon(run: RunOptions, method: Method) -> str:
 
 
 def _feature_share(run: RunOptions, method: Method) -> str:
-    if run.feature_share == AUTO and not method.effective_spec().auto_share:
+    if run.feature_share == AUTO and not method.features_optional:
         return f"give a number, as {method.spec.name} has no rule for its share"
     return _of_clear_features(run, method) or _all_given(run, method.effective_spec().finer)
 

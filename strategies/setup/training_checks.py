@@ -7,7 +7,6 @@ from typing import cast
 from ldpsim.curator.learning.networks import NETWORKS
 from ldpsim.curator.learning.own_network import check_network
 from ldpsim.curator.learning.training import choose_device
-from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.curator.methods.owner.owner import OwnerMethod, sage_settings
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.devices.data.population import Population
@@ -21,7 +20,7 @@ from ldpsim.strategies.setup.settings import Settings
 def check_gnn(settings: Settings, facts: PublicFacts) -> None:
     """Check that the method and its network fit the people (ValueError)."""
     training, spec = settings.training, settings.method.effective_spec()
-    spec.check_people(facts)
+    settings.method.check_people(facts)
     if spec.networks and training.gnn not in spec.networks:
         raise ValueError(f"--gnn {training.gnn}: {spec.name} trains {', '.join(spec.networks)} alone, as it is set")
     if training.gnn not in NETWORKS:
@@ -39,19 +38,18 @@ def check_trainer(options: RunOptions, settings: Settings, population: Populatio
     """
     spec = settings.method.spec
     if spec.in_rounds:
-        _check_rounds(options, settings, population, split)
+        _check_rounds(options, population, split)
     elif isinstance(split, Division):
         _check_owner(settings, population, split)
     elif spec.trained_by == "graph owner":
         _check_graph_owner(options, settings)
 
 
-def _check_rounds(options: RunOptions, settings: Settings, population: Population, split: Split) -> None:
+def _check_rounds(options: RunOptions, population: Population, split: Split) -> None:
     if (engine := choose(options.engine, options.ray_address)) != "local":
         raise ValueError(f"--engine {engine}: {options.method} trains in this process (--engine local)")
     if not len(split.train):
         raise ValueError(f"{population.name}: nobody is left to train")
-    cast(Federated, settings.method).check_people(len(population))
 
 
 def _check_owner(settings: Settings, population: Population, division: Division) -> None:

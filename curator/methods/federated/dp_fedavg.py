@@ -79,26 +79,22 @@ class DPFedAvg(PrivateFedAvg):
     honest: float = parameter(0.9, FRACTION, hashed="unless default", noise=(DISTRIBUTED,))
 
     spec = replace(
-        PrivateFedAvg.spec, name="dp-fedavg", strategy="dp_fedavg", central_noise=True,
+        PrivateFedAvg.spec, name="dp-fedavg", strategy="dp_fedavg",
         paper="McMahan et al., Learning Differentially Private Recurrent Language Models (DP-FedAvg)",
         mechanisms=("gaussian",), options=PrivateFedAvg.spec.options | {"epsilon"}, private=("features", "label"),
     )  # fmt: skip
+    central_noise = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.distributed:
-            return
-        if self.clipping != "fixed":
+        if self.distributed and self.clipping != "fixed":
             raise SettingError(f"clipping={self.clipping}", "counts clipped updates, which a sum does not show")
-        if abs(1 / self.fraction - self._turns) > 1e-9:
-            raise SettingError(f"fraction={self.fraction:g}", "devices take turns; it must be 1 / a whole number")
 
     def effective_spec(self) -> FederatedSpec:
         """As :meth:`~ldpsim.curator.methods.base.Method.effective_spec`; a noise multiplier replaces epsilon."""
         spec = self.spec
         if self.distributed:
-            spec = replace(spec, trust="untrusted curator", trusts="sum", takes_turns=True,
-                           mechanisms=("gaussian_update",))  # fmt: skip
+            spec = replace(spec, trust="untrusted curator", trusts="sum", mechanisms=("gaussian_update",))
         return replace(spec, options=spec.options - {"epsilon"}) if self.noise_multiplier else spec
 
     @property
@@ -107,17 +103,13 @@ class DPFedAvg(PrivateFedAvg):
         return self.noise == DISTRIBUTED
 
     @property
-    def answers(self) -> int:
-        """As :attr:`~ldpsim.curator.methods.federated.federated.Federated.answers`."""
-        return math.ceil(self.rounds / self._turns) if self.distributed else super().answers
-
-    @property
-    def _turns(self) -> int:
-        return round(1 / self.fraction)
+    def takes_turns(self) -> bool:
+        """As :attr:`~ldpsim.curator.methods.federated.federated.Federated.takes_turns`: where the sum is trusted."""
+        return self.distributed
 
     def least_honest(self, people: int) -> int:
         """Return h: of the devices of the smallest round, with ``people`` training devices."""
-        return max(1, math.floor(self.honest * (people // self._turns) + 1e-9))
+        return max(1, math.floor(self.honest * (people // self.turns) + 1e-9))
 
     def rounds_of(self, people: int) -> Rounds:
         """Return the accountant's view of the rounds with ``people`` training devices; of a sum, of those of one."""

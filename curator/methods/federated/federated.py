@@ -42,24 +42,16 @@ class FederatedSpec(MethodSpec):
     Args:
         strategy: Module of ``strategies/federated``, or of another package in full.
         optimisers: Server optimisers that its strategy has.
-        central_noise: Whether the mean of the updates has noise.
-        vectors_down: Vectors of the weights' size that a device is sent in a round.
-        takes_turns: Whether a device takes part in every 1 / fraction-th round.
-        sees: View of a device (``devices/training_task.py``).
-        sums: Whether silos exchange their neighbours' feature sums before training.
+        sees: View of a device or silo (``devices/training_task.py``).
         uses: Attributes that the training uses.
-        seen: Who sees what.
+        exposure: Who sees what in clear.
     """
 
     strategy: str = "fedavg"
     optimisers: tuple[str, ...] = ("average", "adam")
-    central_noise: bool = False
-    vectors_down: int = 1
-    takes_turns: bool = False
     sees: str = "own"
-    sums: bool = False
     uses: tuple[str, ...] = ("features", "label")
-    seen: str = "the server sees every update in clear"
+    exposure: str = "the server sees every update in clear"
 
 
 @dataclass(frozen=True)
@@ -95,6 +87,8 @@ class Federated(Method):
         trained_by="devices", trust="trusted curator", common_selection=False, options=o.SPLIT | o.DEVICES,
         training_read=frozenset({"hidden", "lr"}), reference_read=frozenset({"hidden", "epochs"}),
     )  # fmt: skip
+    central_noise: ClassVar[bool] = False  # whether the mean of the updates has noise
+    vectors_down: ClassVar[int] = 1  # vectors of the weights' size that a device is sent in a round
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,13 +97,15 @@ class Federated(Method):
                 f"server_optimiser={self.server_optimiser}", f"must be one of {', '.join(self.spec.optimisers)}"
             )
 
-    def check_people(self, people: int) -> None:
-        """Refuse people who do not fit the method (ValueError)."""
-
     @property
     def mu(self) -> float:
         """Weight of FedProx's term (Li et al. 2020, https://arxiv.org/abs/1812.06127), 0 of a method without it."""
         return float(getattr(self, "proximal_mu", 0.0))
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether a device takes part in every 1 / fraction-th round; otherwise each round draws its devices."""
+        return False
 
     @property
     def answers(self) -> int:
@@ -160,5 +156,6 @@ class Federated(Method):
     ) -> Guarantee:
         """Return a guarantee of nothing: training has no noise."""
         claim = "raw data stay on the device; no figure is claimed"
-        return replace(open_guarantee(self.spec.uses, trust=self.spec.trust, statement=claim, detail=self.spec.seen),
-                       why_they_differ=(_LEAK,))  # fmt: skip
+        spec = self.spec
+        opened = open_guarantee(spec.uses, trust=spec.trust, statement=claim, detail=spec.exposure)
+        return replace(opened, why_they_differ=(_LEAK,))

@@ -7,7 +7,6 @@ two clipped updates are 2 C apart at most. The server takes the mean (:mod:`ldps
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -23,7 +22,6 @@ from ldpsim.curator.privacy.federated import (
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import by_attribute
-from ldpsim.curator.setting_error import SettingError
 from ldpsim.curator.shown import shown_loss
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import gaussian
@@ -58,22 +56,16 @@ class LDPFedAvg(PrivateFedAvg):
     delta: float = parameter(0.0, DELTA)
 
     spec = replace(
-        PrivateFedAvg.spec, name="ldp-fedavg", takes_turns=True,
+        PrivateFedAvg.spec, name="ldp-fedavg",
         paper="FedAvg with local noise on the update (analytic Gaussian, Balle and Wang 2018)",
         trust="untrusted curator", private=("features", "label"), mechanisms=("gaussian_update",),
         options=PrivateFedAvg.spec.options | {"epsilon"},
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        turns = 1 / self.fraction
-        if abs(turns - round(turns)) > 1e-9:
-            raise SettingError(f"fraction={self.fraction:g}", "devices take turns; it must be 1 / a whole number")
-
     @property
-    def answers(self) -> int:
-        """Largest number of rounds in which a device takes part."""
-        return math.ceil(self.rounds / round(1 / self.fraction))
+    def takes_turns(self) -> bool:
+        """As :attr:`~ldpsim.curator.methods.federated.federated.Federated.takes_turns`."""
+        return True
 
     def each(self, facts: PublicFacts, budget: Budget) -> tuple[float, float]:
         """Return epsilon and delta of one answer."""

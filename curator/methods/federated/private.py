@@ -1,7 +1,8 @@
-"""Parts that trainings under differential privacy share: delta, no evaluation, and a start from volunteers."""
+"""Parts that trainings under differential privacy share: delta, turns, no evaluation, and a start from volunteers."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ldpsim.curator.methods.federated.fedavg import FedAvgMLP
@@ -24,16 +25,28 @@ class PrivateFedAvg(FedAvgMLP):
             volunteers among their friends.
 
     Raises:
-        ValueError: for a parameter outside its range, or an evaluation.
+        ValueError: for a parameter outside its range, an evaluation, or turns whose number is not whole.
     """
 
     start: str = parameter(RANDOM, one_of(RANDOM, VOLUNTEERS), hashed="unless default")
 
     def __post_init__(self) -> None:
-        """Refuse evaluations (ValueError): the replies choose the model, and no noise is on them."""
+        """Refuse uneven turns, and evaluations: the replies choose the model, and no noise is on them (ValueError)."""
         super().__post_init__()
         if self.evaluate_every:
             raise SettingError(f"evaluate_every={self.evaluate_every}", "an evaluation reveals a device's label")
+        if self.takes_turns and abs(1 / self.fraction - self.turns) > 1e-9:
+            raise SettingError(f"fraction={self.fraction:g}", "devices take turns; it must be 1 / a whole number")
+
+    @property
+    def turns(self) -> int:
+        """Number of groups of devices that take turns."""
+        return round(1 / self.fraction)
+
+    @property
+    def answers(self) -> int:
+        """As :attr:`~ldpsim.curator.methods.federated.federated.Federated.answers`."""
+        return math.ceil(self.rounds / self.turns) if self.takes_turns else super().answers
 
     @property
     def starts_from_volunteers(self) -> bool:

@@ -28,5 +28,6 @@ class SCAFFOLD(FedAvgMLP):
     spec = replace(
         FedAvgMLP.spec, name="scaffold",
         paper="Karimireddy et al., SCAFFOLD: Stochastic Controlled Averaging for Federated Learning",
-        strategy="scaffold", optimisers=("average",), vectors_down=2,
+        strategy="scaffold", optimisers=("average",),
     )  # fmt: skip
+    vectors_down = 2  # weights and the server's control variate; a device's own has no part for the first layer

@@ -19,6 +19,7 @@ from ldpsim.curator.methods.federated.federated import ROUNDS, STEPS, Federated
 from ldpsim.curator.methods.federated.fedprox import FEDPROX
 from ldpsim.curator.methods.parameters import POSITIVE, one_of, parameter, unused, whole
 from ldpsim.curator.setting_error import SettingError
+from ldpsim.devices.facts import PublicFacts
 
 
 @dataclass(frozen=True)
@@ -63,18 +64,19 @@ class Silos(Federated):
         Federated.spec, name="silo-fedavg-gcn",
         paper="McMahan et al. (FedAvg), with the settings of Yao et al. (FedGCN)", trained_by="silos",
         uses=("adjacency", "features", "label"),
-        seen="the silo has the raw record, and the server sees every update of the silo in clear",
+        exposure="the silo has the raw record, and the server sees every update of the silo in clear",
         optimisers=("average", "adam", "sgd", "none"), options=Federated.spec.options | {"on_requery"},
         training_read=frozenset({"hidden", "lr", "weight_decay", "gnn_dropout"}),
         training_defaults={"hidden": 16, "lr": 0.5, "weight_decay": 5e-4, "gnn_dropout": 0.5},
     )  # fmt: skip
 
-    def check_people(self, people: int) -> None:
-        """Refuse silos of one person (ValueError)."""
-        if 2 * self.silos > people:
+    def check_people(self, facts: PublicFacts) -> None:
+        """As :meth:`~ldpsim.curator.methods.base.Method.check_people`, and refuse silos of one person (ValueError)."""
+        super().check_people(facts)
+        if 2 * self.silos > facts.n:
             raise SettingError(
                 f"silos={self.silos}",
-                f"of {people} people that leaves silos of one, and with one person a silo "
+                f"of {facts.n} people that leaves silos of one, and with one person a silo "
                 "FedAvg of a GCN has no edge to train on (fedavg-mlp is that; fedavg-gnn exchanges over edges)",
             )
 
@@ -103,5 +105,5 @@ class SiloFedGCN(Silos):
 
     spec = replace(
         Silos.spec, name="silo-fedgcn", paper="Yao, Jin, Ravi, Joe-Wong, FedGCN: Convergence-Communication Tradeoffs",
-        sums=True, optimisers=("average", "adam", "sgd"),
+        sees="sums", optimisers=("average", "adam", "sgd"),
     )  # fmt: skip

@@ -80,7 +80,7 @@ class SBP(LocalMethod):
         mechanisms=("randomized_response", "one_bit", "grr"),
         # nothing to choose
         search_grid=({},), common_selection=False,
-        auto_share=True, trains_network=False, options=HoGS.spec.options,
+        trains_network=False, options=HoGS.spec.options,
     )  # fmt: skip
 
     @property
@@ -91,14 +91,19 @@ class SBP(LocalMethod):
     def effective_spec(self) -> MethodSpec:
         """As :meth:`~ldpsim.curator.methods.base.Method.effective_spec`.
 
-        What devices are asked is the other method's; the share's rule is for HoGS's.
+        What devices are asked is the other method's.
         """
         other = self.asker.effective_spec()
         features = {"public_features"} if other.public_features else set()
         return replace(
             self.spec, options=other.options | o.NETWORK | features, finer=other.finer, public_graph=other.public_graph,
-            asks_labels=other.asks_labels, auto_share=self.asks == "hogs",
+            asks_labels=other.asks_labels,
         )  # fmt: skip
+
+    @property
+    def features_optional(self) -> bool:
+        """Whether the reports of HoGS's devices are asked for: the rule of ``--feature-share auto`` is for them."""
+        return self.asks == "hogs"
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return the questions of the other method."""

@@ -80,7 +80,7 @@ _ALONE = 64  # networks of `isolate` trained at once
 def released_by_all(setup: Setup, split: Split) -> Trained | None:
     """Return the release if every round is answered; None where it does not depend on who trains."""
     method = cast(Federated, setup.method)
-    if not method.spec.central_noise:
+    if not method.central_noise:
         return None
     # The more people train, the better the noise on a trained model hides each of them.
     answers = TrainingAnswers(np.full(len(setup.population), method.answers), UNPROTECTED, complete=True)
@@ -208,7 +208,7 @@ def train_silos(repeat: Repeat, collected: Collected) -> Outcome:
     folder = repeat.place("silos")
     silos = _settle(read_records(population.facts, collected), member_of, split, folder, method)
     task = Task(
-        repeat.collection, "sums" if method.spec.sums else "own", population.facts.d, training.hidden,
+        repeat.collection, method.spec.sees, population.facts.d, training.hidden,
         population.facts.classes, float(training.lr), method.local_steps, scaling="none",
         weight_decay=float(training.weight_decay), dropout=float(training.gnn_dropout), seed=seeds.training,
         network=method.network,

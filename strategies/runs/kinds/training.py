@@ -93,7 +93,7 @@ class Training:
         self.resumed = kept is not None
         self.start = self._start(kept)
         # Seed of the server's noise and sample, another one for each time that a round was begun again.
-        self._private = derive(repeat.noise_seed, "attempt", self.start.again) if method.spec.central_noise else None
+        self._private = derive(repeat.noise_seed, "attempt", self.start.again) if method.central_noise else None
         self.notes: dict[str, Any] = method.notes(len(self.learners), setup.budget)
         self.exchange_seconds = 0.0
         silent = frozenset[int]() if task.of_silos else frozenset(device + 1 for device in repeat.plan.silent)
@@ -120,7 +120,7 @@ class Training:
             if kept is not None and start.done < self.method.rounds:
                 start.again += 1  # it is not known whether the silos had answered; nothing is promised
             return start
-        if kept is None and self.before and self.method.spec.central_noise:
+        if kept is None and self.before and self.method.central_noise:
             raise ValueError(
                 f"{self.method.spec.name}: its devices gave {self.before:,} answers in a run that was stopped, and its "
                 "checkpoint is gone; how many noisy models were made is not known: enrol new devices with another "
@@ -140,7 +140,7 @@ class Training:
 
     def sample(self, number: int) -> Sequence[int]:
         """Return the parties that train in a round: drawn without replacement, or in turns."""
-        if self.method.effective_spec().takes_turns:
+        if self.method.takes_turns:
             turns = round(1 / self.method.fraction)
             order = np.random.default_rng(self.seeds.training).permutation(self.learners)
             return sorted(order[(number - 1) % turns :: turns].tolist())

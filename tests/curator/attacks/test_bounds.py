@@ -107,8 +107,8 @@ def test_ratios_and_deltas() -> None:
 def test_a_tie_of_bits_counts_half_and_a_tie_of_k_labels_one_kth() -> None:
     odds, truth = np.array([[2.0, -1.0, 1e-12]]), np.array([[True, True, True]])
     assert recovered_bits(odds, truth) == 0.5 and recovered_bits(odds, truth, np.array([[True, False, False]])) == 1
-    likelihoods = np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 1.0 + 1e-12], [0.0, 0.0, 0.0], [5.0, 0.0, 0.0]])
-    assert recovered_labels(likelihoods, np.array([1, 2, 0, -1])) == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
+    log_likelihoods = np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 1.0 + 1e-12], [0.0, 0.0, 0.0], [5.0, 0.0, 0.0]])
+    assert recovered_labels(log_likelihoods, np.array([1, 2, 0, -1])) == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
 
 
 @pytest.mark.parametrize(("epsilon", "asks", "error"), [(0.1, 2167, 0.009974), (1, 23, 0.008732), (5, 1, 0.006693)])
@@ -133,9 +133,9 @@ def test_labels_by_every_outcome(categories: int, asks: int) -> None:
 
 def test_a_label_is_named_where_a_report_outweighs_the_size_of_its_class() -> None:
     counts, truth = np.array([6, 2, 0]), np.array([0, 1, 1, 1])
-    likelihoods = np.array([[0.0, 0.0, 0.0], [0.0, 1.09, 9.0], [0.0, 1.11, 9.0], [0.0, 0.0, 0.0]])  # ln 3 = 1.0986
-    assert recovered_labels(likelihoods, truth, counts) == 2 / 4  # of the third, and of the first by its size
-    assert recovered_labels(np.zeros((4, 3)), truth, counts) == 1 / 4 and np.isfinite(likelihoods).all()
+    log_likelihoods = np.array([[0.0, 0.0, 0.0], [0.0, 1.09, 9.0], [0.0, 1.11, 9.0], [0.0, 0.0, 0.0]])  # ln 3 = 1.0986
+    assert recovered_labels(log_likelihoods, truth, counts) == 2 / 4  # of the third, and of the first by its size
+    assert recovered_labels(np.zeros((4, 3)), truth, counts) == 1 / 4 and np.isfinite(log_likelihoods).all()
 
 
 def test_one_guess_for_all_is_right_as_often_as_its_value_occurs() -> None:

@@ -77,8 +77,8 @@ def test_the_strength_with_the_most_hits_is_kept_and_the_walk_ends_behind_it(mon
 
 def test_reports_of_labels_are_chosen_among_and_learned_from_as_reports() -> None:
     """Report a has the chances .9 and .8 under the two classes: six of ten say it, which class 1 explains best."""
-    likelihood = np.log(np.array([[0.9, 0.8]] * 6 + [[0.1, 0.2]] * 4))
-    labels = ObservedLabels(likelihood.argmax(axis=1), 2, soft=likelihood)
+    reports = np.log(np.array([[0.9, 0.8]] * 6 + [[0.1, 0.2]] * 4))
+    labels = ObservedLabels(reports.argmax(axis=1), 2, log_likelihoods=reports)
     rows = csr_array((10, 1))
     people = np.arange(10)
     assert (logistic_scores((rows,), labels, people, people)[0].argmax(axis=1) == 1).all()

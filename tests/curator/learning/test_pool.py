@@ -19,7 +19,7 @@ NODES = np.arange(0, N, 2)
 
 
 def known(labels: np.ndarray, soft: np.ndarray | None = None) -> ObservedLabels:
-    return ObservedLabels(labels, CLASSES, soft=soft)
+    return ObservedLabels(labels, CLASSES, log_likelihoods=soft)
 
 
 SOFT = np.log(np.full((N, CLASSES), 0.1) + 0.7 * np.eye(CLASSES)[LABELS])

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator.links import common_partners as closure
 from ldpsim.curator.links.common_partners import closure_score, common_partners
-from ldpsim.curator.links.edge_prior import Scored, marginal_likelihood, sample_pairs
+from ldpsim.curator.links.edge_prior import Scored, marginal_log_likelihood, sample_pairs
 from ldpsim.curator.links.link_likelihood import PUBLIC_EDGE, LinkLikelihood, public_links
 from ldpsim.curator.links.pair_scores import public_scores, reported_scores
 from ldpsim.curator.reports.feature_bits import FlippedFeatures
@@ -83,7 +83,7 @@ def test_it_is_the_probability_of_the_bits() -> None:
     ones = Scored(np.zeros((inside.sum(), 0)), np.zeros(inside.sum()), evidence.strength, np.ones(inside.sum()))
     count = int(nothing.sum())
     zeros = Scored(np.zeros((count, 0)), np.zeros(count), np.full(count, -2 * evidence.bit_strength), np.ones(count))
-    assert marginal_likelihood(np.array([e]), ones, zeros)[0] == pytest.approx(wanted)
+    assert marginal_log_likelihood(np.array([e]), ones, zeros)[0] == pytest.approx(wanted)
 
 
 def test_a_sampled_pair_stands_for_as_many_as_say_nothing() -> None:

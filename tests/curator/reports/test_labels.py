@@ -71,10 +71,10 @@ def test_silent_people_and_labels_in_clear() -> None:
     public = PublicKnowledge(facts, Split(*(np.array([k]) for k in (0, 1, 1))), np.array([3, 3]))
     found = observed_labels(Reports(facts, asks, {"label": who}, who, {"labels": rows}), public)
     assert found.labels[0] in (0, 1) and found.labels[1] == -1
-    assert found.soft is not None and not found.soft[1].any() and not found.everybody()[1].any()
+    assert found.log_likelihoods is not None and not found.log_likelihoods[1].any() and not found.everybody()[1].any()
     nobody = observed_labels(Reports(facts, asks, {"label": ~who & False}, who, {"labels": rows}), public)
     assert nobody.labels.tolist() == [-1, -1]
     clear = told(ClearLabel(K), [1, 3, -1])
-    assert clear.soft is None and (clear.truth, clear.lie) == (1, 0) and clear.labels.tolist() == [1, 3, -1]
+    assert clear.in_clear and (clear.truth, clear.lie) == (1, 0) and clear.labels.tolist() == [1, 3, -1]
     not_asked = observed_labels(Reports(facts, {}, {}, who), public)
-    assert not_asked.soft is None and not_asked.labels.tolist() == [3, 3]
+    assert not_asked.in_clear and not_asked.labels.tolist() == [3, 3]

@@ -111,7 +111,7 @@ DEFENDED = [name for name in sorted(table()) if _is_local(name) and "defence" in
 
 
 def _options(name: str, **given: Any) -> RunOptions:
-    if find(name).spec.auto_share:
+    if find(name)().features_optional:
         given["feature_share"] = 0.3
     short = {"epochs": "2"} if find(name)().effective_spec().trains_network else {}
     settings = {**short, **FEW.get(name, {})}

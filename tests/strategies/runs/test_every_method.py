@@ -48,7 +48,8 @@ def test_it_says_what_it_is(name: str) -> None:
     if issubclass(kind, OwnerMethod | Reference) or spec.in_rounds or spec.trained_by == "friends":
         return
     assert kind.spec.trust == "untrusted curator"
-    given = {"feature_share": 0.3} if spec.auto_share else {}  # so few people are asked for no features by default
+    # So few people are asked for no features by default.
+    given = {"feature_share": 0.3} if kind().features_optional else {}
     volunteers = 0.3 if find(name).needs_volunteers else None
     setup = prepare(RunOptions(method=name, settings=SETTINGS.get(name, {}), clients=60, out=None,
                                volunteers=volunteers, **given))  # fmt: skip

@@ -29,7 +29,7 @@ def test_the_question_of_any_method_is_asked_as_it_is(name: str) -> None:
     assert SBP(asks=name).guarantee(FACTS, own, budget) == other.guarantee(FACTS, theirs, budget)
     assert SBP(asks=name).effective_spec().public_graph == other.effective_spec().public_graph
     assert SBP(asks=name).effective_spec().asks_labels == other.effective_spec().asks_labels
-    assert SBP(asks=name).effective_spec().auto_share == (name == "hogs")
+    assert SBP(asks=name).features_optional == (name == "hogs")
 
 
 def test_scrambled_test_labels_change_nothing() -> None:

@@ -155,7 +155,7 @@ def test_private_labels_come_first_and_are_learned_from() -> None:
     assert first.query.attributes == ("label",) and np.array_equal(first.devices, SPLIT.labelled)  # type: ignore[arg-type]
     reports = _collect(Vote(), budget, public=public)
     known = knowledge(reports, public)
-    assert known.labels.soft is not None and known.label_rows[SPLIT.labelled].sum(axis=1) == pytest.approx(1)
+    assert not known.labels.in_clear and known.label_rows[SPLIT.labelled].sum(axis=1) == pytest.approx(1)
     assert not known.label_rows[SPLIT.test].any()
     alone = float(np.mean(GUESS[SPLIT.test] == TRUTH[SPLIT.test]))
     assert _accuracy(Vote(), reports, public)[0] > alone + 0.05

@@ -58,9 +58,9 @@ def test_people_without_features_have_one_free_row_each_and_other_methods_refuse
     for name in names():
         refused = pytest.raises(ValueError, match=f"{name} needs features, and these people have none")
         with nullcontext() if name in GRAPH_SUFFICES else refused:
-            find(name).spec.check_people(PublicFacts(4, 0, 2))
+            find(name)().check_people(PublicFacts(4, 0, 2))
         with pytest.raises(ValueError, match=f"{name} needs two classes or more, not 1"):
-            find(name).spec.check_people(PublicFacts(4, 2, 1))
+            find(name)().check_people(PublicFacts(4, 2, 1))
 
 
 DEGREES = replace(OWNED, facts=PublicFacts(4, 3, 2), edges=np.array([[0, 1, 1], [1, 2, 3]]))
