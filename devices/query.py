@@ -309,12 +309,10 @@ def _ask(value: Any) -> Ask:
 def _mechanism(value: Any) -> Mechanism:
     if not isinstance(value, dict):
         raise InvalidQuery("a mechanism is malformed")
-    kind = find(str(value.get("name")))
-    sampler = value.get("sampler")
-    if kind is None or value.get("version") != kind.version or type(sampler) is not int:
-        raise InvalidQuery("unknown mechanism or version")
-    if not 1 <= sampler <= kind.sampler:
-        raise InvalidQuery("unknown mechanism or version")
+    name, version, sampler = str(value.get("name")), value.get("version"), value.get("sampler")
+    kind = find(name)
+    if kind is None or version != kind.version or type(sampler) is not int or not 1 <= sampler <= kind.sampler:
+        raise InvalidQuery(f"unknown mechanism or version: {name[:40]!r}")
     parameters = {key: entry for key, entry in value.items() if key not in ("name", "version", "sampler")}
     # A type is text, or the class itself where the mechanism's module does not defer annotations.
     expected = {entry.name: getattr(entry.type, "__name__", entry.type) for entry in fields(kind)}  # type: ignore[arg-type]

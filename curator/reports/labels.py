@@ -8,8 +8,8 @@ that are linear in labels take
 
 with the two numbers for which the smallest entry of all reports is 0 and the largest one is 1. The mean of ``support``
 is ``truth`` at a person's own class and ``lie`` at each other one. Under generalised randomised response (GRR) it is
-the one-hot report, under subset selection the reported set. :meth:`ObservedLabels.unbiased` turns what was computed
-from ``support`` into what labels would give. It is the only inverse of a label's channel.
+the one-hot report. :meth:`ObservedLabels.unbiased` turns what was computed from ``support`` into what labels would
+give. It is the only inverse of a label's channel.
 """
 
 from __future__ import annotations

@@ -22,14 +22,13 @@ from ldpsim.devices.mechanisms.neighbour_lists import AdjacencyBits, AdjacencyMe
 from ldpsim.devices.mechanisms.neighbourhood_vote import NeighbourhoodVote
 from ldpsim.devices.mechanisms.noisy_steps import AnalyticGaussian, Laplace
 from ldpsim.devices.mechanisms.randomized_response import RandomizedResponse
-from ldpsim.devices.mechanisms.subset_selection import SubsetSelection
 from ldpsim.devices.mechanisms.sum_share import SumShare
 from ldpsim.devices.mechanisms.window import Window
 
 _ALL: tuple[type[Mechanism], ...] = (
     RandomizedResponse, Degree, GroupDegrees, NoisyRow, NeighbourhoodVote, ClearAdjacency,
     OneBit, MultiBit, Window, GRRFS, Laplace, AnalyticGaussian, ClearFeatures,
-    GRR, SubsetSelection, ClearLabel, SumShare,
+    GRR, ClearLabel, SumShare,
 )  # fmt: skip
 BUILT_IN: dict[str, type[Mechanism]] = {mechanism.name: mechanism for mechanism in _ALL}
 
@@ -37,7 +36,7 @@ __all__ = [
     "BUILT_IN", "GRR", "GRRFS", "AdjacencyBits", "AdjacencyMechanism", "AnalyticGaussian", "ClearAdjacency",
     "ClearFeatures", "ClearLabel", "Degree", "FeatureGrid", "FeatureRange", "GroupDegrees", "Laplace",
     "Loss", "Mechanism", "MultiBit", "NeighbourhoodVote", "NoisyRow", "OneBit", "RandomizedResponse",
-    "Reporting", "SubsetSelection", "SumShare", "Window", "every", "find", "round_up",
+    "Reporting", "SumShare", "Window", "every", "find", "round_up",
 ]  # fmt: skip
 
 

@@ -82,8 +82,8 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--dropout=-0.1", "--dropout -0.1"),
         ("--label-rate 0", "--label-rate 0"),
         ("--repeats 0", "--repeats 0"),
-        ("--label-mechanism subset_selection", "hogs does not ask for labels"),
-        ("--private-labels --label-mechanism subset_selection --eps-labels 60", "beyond what a 64-bit"),
+        ("--label-mechanism clear_label", "hogs does not ask for labels"),
+        ("--private-labels --eps-labels 60", "beyond what a 64-bit"),
         ("--repeats 2 --state here", "--state with --repeats 2"),
         ("--workers 0", "--workers 0"),
         ("--clients 2147483648", "at most 2^31 - 1 are possible"),
@@ -112,9 +112,8 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("--curator-key open.key", "other users can read it"),
     ],
     "run --clients 60 --private-labels --eps-labels 1": [
-        ("--label-mechanism nothing", "--label-mechanism nothing: must be one of grr, "),
-        ("--label-mechanism clear_label", "--label-mechanism clear_label: must be one of grr, "),
-        ("--label-mechanism one_bit", "--label-mechanism one_bit: must be one of grr, subset_selection"),
+        (f"--label-mechanism {name}", f"--label-mechanism {name}: must be grr, or a mechanism about the label that an")
+        for name in ("nothing", "clear_label", "one_bit")
     ],
     "run --clients 60 --method": [  # options that a method does not read, and more than there is
         ("hogs --eps-labels 3", "hogs does not ask for labels without --private-labels"),

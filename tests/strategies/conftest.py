@@ -17,6 +17,8 @@ from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.strategies.engines.flower_private import assume_identity
+from tests.curator.reports.kinds import Flags, Unequal
+from tests.devices.mechanisms.installed import installed
 
 SMALL = 40
 
@@ -63,6 +65,13 @@ def enrolled(tmp_path: Path, population: Population, ask: Callable[..., tuple[Qu
         return enrol(tmp_path / f"state-{next(number)}", population, rules, seed=5)
 
     return make
+
+
+@pytest.fixture
+def of_another_package() -> Iterator[None]:
+    """Install two mechanisms about the label, ``unequal`` and ``flags``."""
+    with installed(Unequal, Flags):
+        yield
 
 
 @pytest.fixture

@@ -55,7 +55,10 @@ def label_mechanism(budget: Budget, epsilon: float, facts: PublicFacts) -> Mecha
     kind: Any = mechanisms.find(budget.label_mechanism)
     if kind is None or not _is_about_a_label(kind):
         names = ", ".join(name for name, other in mechanisms.every().items() if _is_about_a_label(other))
-        raise ValueError(f"--label-mechanism {budget.label_mechanism}: must be one of {names}")
+        raise ValueError(
+            f"--label-mechanism {budget.label_mechanism}: must be {names}, or a mechanism about the label that "
+            "an installed package brings (docs/tutorial.md)"
+        )
     with spending("--eps-labels", budget.eps_labels, budget, epsilon):
         made: Mechanism = kind.from_epsilon(epsilon, categories=facts.classes)
     return made

@@ -11,9 +11,8 @@ import numpy as np
 
 from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.array_types import IntArray
-from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.mechanisms import Loss, Mechanism
-from ldpsim.devices.mechanisms.categories import OneCategory
+from ldpsim.devices.mechanisms import Loss
+from ldpsim.devices.mechanisms.categories import LabelMechanism, OneCategory
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.noise import Noise
 
@@ -55,14 +54,12 @@ class Unequal(OneCategory):
 
 
 @dataclass(frozen=True)
-class Flags(Mechanism):
+class Flags(LabelMechanism):
     """One flag for each category, each flipped on its own (unary encoding); a report may raise none."""
 
     flip: int
     categories: int
     name: ClassVar[str] = "flags"
-    version: ClassVar[int] = 1
-    reads: ClassVar[tuple[str, ...]] = ("label",)
 
     @classmethod
     def from_epsilon(cls, epsilon: float, *, categories: int) -> Flags:
@@ -72,14 +69,9 @@ class Flags(Mechanism):
     def wrong(self) -> float:
         return self.flip / ONE
 
-    def agrees_with(self, facts: PublicFacts) -> bool:
-        return self.categories == facts.classes
-
-    def onehot(self, value: int) -> np.ndarray:
-        return np.arange(self.categories) == (value if 0 <= value < self.categories else 0)
-
     def draw(self, values: IntArray, noise: Noise) -> np.ndarray:
-        return np.array([self.onehot(value) for value in values]) ^ noise.bernoulli(self.flip, self.categories)
+        onehot = np.eye(self.categories, dtype=np.bool_)[self.category(values)]
+        return onehot ^ noise.bernoulli(self.flip, self.categories)
 
     def encode(self, reports: np.ndarray, devices: IntArray) -> list[bytes]:
         return [row.astype(np.uint8).tobytes() for row in reports]
@@ -91,11 +83,8 @@ class Flags(Mechanism):
         return found.reshape(-1, self.categories).astype(np.bool_)
 
     def log_probability(self, report: Any, value: int) -> float:
-        wrong = np.asarray(report, np.bool_) ^ self.onehot(value)
+        wrong = np.asarray(report, np.bool_) ^ (np.arange(self.categories) == self.category(value))
         return float(np.where(wrong, math.log(self.wrong), math.log1p(-self.wrong)).sum())
-
-    def log_likelihood(self, report: Any) -> np.ndarray:
-        return np.array([self.log_probability(report, category) for category in range(self.categories)])
 
     def estimate(self, report: Any) -> np.ndarray:
         return (np.asarray(report, np.float64) - self.wrong) / (1 - 2 * self.wrong)

@@ -11,7 +11,7 @@ import pytest
 from ldpsim.curator.reports.labels import ObservedLabels, observed_labels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms import GRR, ClearLabel, Mechanism, SubsetSelection
+from ldpsim.devices.mechanisms import GRR, ClearLabel, Mechanism
 from ldpsim.devices.query import Ask
 from tests.curator.reports.kinds import Flags, Unequal
 
@@ -29,15 +29,14 @@ def told(mechanism: Mechanism, reports: Any, *, classes: int = K) -> ObservedLab
 
 
 def every_report(mechanism: Mechanism) -> list[Any]:
-    if isinstance(mechanism, SubsetSelection):
-        return [np.isin(np.arange(K), some) for some in itertools.combinations(range(K), mechanism.size)]
     if isinstance(mechanism, Flags):
         return [np.array(flags) for flags in itertools.product((False, True), repeat=K)]
     return list(range(K))
 
 
-KINDS: list[Mechanism] = [GRR.from_epsilon(1.0, categories=K), SubsetSelection.from_epsilon(0.2, categories=K),
-         Unequal.from_epsilon(1.0, categories=K), Flags.from_epsilon(2.0, categories=K)]  # fmt: skip
+KINDS: list[Mechanism] = [
+    GRR.from_epsilon(1.0, categories=K), Unequal.from_epsilon(1.0, categories=K), Flags.from_epsilon(2.0, categories=K),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("mechanism", KINDS, ids=lambda m: m.name)
@@ -64,7 +63,7 @@ def test_a_mechanism_that_states_no_log_likelihood_is_named(monkeypatch: pytest.
 
 
 def test_silent_people_and_labels_in_clear() -> None:
-    mechanism = SubsetSelection.from_epsilon(0.2, categories=K)
+    mechanism = Flags.from_epsilon(0.2, categories=K)
     rows = np.array([[True, True, False, False], [False] * 4])
     facts, who = PublicFacts(2, 1, K), np.array([True, False])
     asks = {"label": Ask("label", (mechanism,))}

@@ -24,7 +24,6 @@ from ldpsim.devices.mechanisms import (
     NoisyRow,
     OneBit,
     RandomizedResponse,
-    SubsetSelection,
     SumShare,
     Window,
 )  # fmt: skip
@@ -46,7 +45,7 @@ _MADE: list[Mechanism] = [
     OneBit.from_epsilon(1.0, d=D), MultiBit.from_epsilon(4.0, d=D),
     Window.from_epsilon(2.0, d=D, m=2), GRRFS.from_epsilon(1.0, facts=FACTS, m=3, block=2),
     Laplace.from_epsilon(1.0, d=D), AnalyticGaussian.from_epsilon(1.0, delta=1e-3, d=D), ClearFeatures(D),
-    SubsetSelection.from_epsilon(0.5, categories=C), ClearLabel(C),
+    ClearLabel(C),
     SumShare.from_epsilon(1.0, delta=1e-3, honest=5, d=D, low=0.0, high=1.0, words=True, radius=1.0, shares=np.ones(C)),
 ]  # fmt: skip
 _EXAMPLE_OF = {made.name: made for made in _MADE}

@@ -30,7 +30,6 @@ from ldpsim.devices.mechanisms import (
     MultiBit,
     OneBit,
     RandomizedResponse,
-    SubsetSelection,
     Window,
 )
 from ldpsim.devices.mechanisms.clear import IN_CLEAR
@@ -279,7 +278,7 @@ class Chosen(Noise):
 
 @pytest.mark.parametrize("mechanism", [
     OneBit((1 << 31 + 32) - 1, D),
-    GRR.from_epsilon(1.0, categories=4), SubsetSelection.from_epsilon(0.5, categories=7),
+    GRR.from_epsilon(1.0, categories=4),
     MultiBit.from_epsilon(4.0, d=D, m=4), Window.from_epsilon(2.0, d=D, m=2),
     GRRFS.from_epsilon(1.0, facts=PublicFacts(N, 10, 2, domains=(3, 3, 4)), m=2),
 ])  # fmt: skip

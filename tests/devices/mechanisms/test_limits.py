@@ -7,7 +7,6 @@ import struct
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal, localcontext
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,6 @@ from ldpsim.devices.mechanisms import (
     NoisyRow,
     OneBit,
     RandomizedResponse,
-    SubsetSelection,
     Window,
     discrete_laplace,
 )
@@ -56,9 +54,6 @@ BOUNDS: list[tuple[Any, str, Any, Any]] = [
     (Window("pm", ONE - 1, 1, 2, 1, 1), "window", 4095, 4096),
     (GRR(1, 3), "categories", 2, 1), (GRR(1, 3), "categories", MOST, MOST + 1), (GRR(1, 3), "lie", ONE * 2 // 3, ONE),
     (GRR(1, 4), "lie", ONE // 4 * 3 - 1, ONE // 4 * 3), (GRR(5, 3), "lie", 1, 0),
-    (SubsetSelection(1, 1, 3), "categories", 2, 1), (SubsetSelection(1, 1, 3), "categories", MOST, MOST + 1),
-    (SubsetSelection(1, 1, 3), "size", 2, 3), (SubsetSelection(1, 2, 3), "size", 1, 0),
-    (SubsetSelection(1, 2, 4), "miss", HALF - 1, HALF), (SubsetSelection(2, 2, 4), "miss", 1, 0),
     (ClearLabel(3), "categories", 1, 0), (ClearLabel(3), "categories", MOST, MOST + 1), (ClearAdjacency(3), "n", 1, 0),
     (Degree(1, 1, 3), "n", 1, 0), (Degree(1, 1, 3), "t", (1 << 32) - 1, 1 << 32),
     (Degree(1, 1, 3), "s", (1 << 32) - 1, 1 << 32),
@@ -144,14 +139,3 @@ def test_losses_add_and_stay_readable() -> None:
     assert round_up(1.0000000001) == 1.000000001
     assert round_up(0.1 + 0.2) == 0.3
     assert round_up(Decimal("2.0000000000000000001")) == 2.000000001
-
-
-@pytest.mark.parametrize(("k", "epsilon"), [(7, 0.5), (7, 1.0), (70, 1.0), (1000, 3.0), (3, 20.0)])
-def test_the_threshold_is_the_papers_probability_and_the_loss_never_exceeds_epsilon(k: int, epsilon: float) -> None:
-    mechanism = SubsetSelection.from_epsilon(epsilon, categories=k)
-    w, e = mechanism.size, math.exp(epsilon)
-    assert w == max(1, round(k / (e + 1)))
-    assert mechanism.truth_probability == pytest.approx(w * e / (w * e + k - w), rel=1e-12)
-    exact = Fraction((ONE - mechanism.miss) * (k - w), mechanism.miss * w)
-    assert math.log(exact) <= epsilon + 1e-15 * epsilon
-    assert epsilon - 1e-9 <= mechanism.loss().vector <= epsilon

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from ldpsim.devices.data.records import Record
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.ledger.ledger import Ledger
-from ldpsim.devices.mechanisms import GRR, AdjacencyBits, Loss, Mechanism, Reporting
+from ldpsim.devices.mechanisms import GRR, AdjacencyBits, Loss, RandomizedResponse, Reporting
 from ldpsim.devices.mechanisms.exact_loss import ONE, log_ratio, probability_threshold
 from ldpsim.devices.mechanisms.sparse_batch import SparseBatch
 from ldpsim.devices.mechanisms.stacked_reports import stacked
@@ -34,6 +34,7 @@ from ldpsim.devices.noise import Noise
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report, unpack_report
+from tests.devices.mechanisms.installed import installed
 from tests.fleets import lone_device
 
 N = 9
@@ -69,21 +70,10 @@ class Unlikely(UnlikeFlips):
     name = "grr"
 
 
-class Entry:
-    def __init__(self, kind: type[Mechanism]) -> None:
-        self.name, self._kind = kind.name, kind
-
-    def load(self) -> type[Mechanism]:
-        return self._kind
-
-
 @pytest.fixture(autouse=True)
-def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    offered = [Entry(UnlikeFlips), Entry(Unlikely)]
-    mechanisms._installed.cache_clear()
-    monkeypatch.setattr(mechanisms, "entry_points", lambda group: offered if group == "ldpsim.mechanisms" else [])
-    yield
-    mechanisms._installed.cache_clear()
+def _installed() -> Iterator[None]:
+    with installed(UnlikeFlips, Unlikely):
+        yield
 
 
 def people() -> list[Record]:
@@ -125,6 +115,28 @@ def test_bits_about_neighbours(reporting: Reporting, tmp_path: Path) -> None:
     ends = 2 if reporting == "both" else 1
     assert holds["relationship"].value == pytest.approx(ends, abs=4e-9)
     assert holds["node"].value == pytest.approx(ends * (N - 1), abs=1e-6)
+
+
+def test_what_a_mechanism_that_left_has_answered_stays_the_only_answer(tmp_path: Path) -> None:
+    """Its question is refused, and so is every other one about the list; with it come back the stored bytes."""
+    question, other = (Query("c", ((Ask("adjacency", (kind.from_epsilon(1.0, n=N),)),),)).to_bytes()
+                       for kind in (UnlikeFlips, RandomizedResponse))  # fmt: skip
+    rules = policy_for(map(Query.from_bytes, (question, other)), FACTS)
+    ledger = Ledger.create(tmp_path / "ledger.sqlite")
+    device = lone_device(0, people()[0], bytes(32), rules, ledger)
+    first = device.answer(question)
+    with installed():
+        assert device.answer(question) is Refusal.UNKNOWN_QUERY
+        assert device.answer(other) is Refusal.REPORT_COLLECTED
+    assert isinstance(first, Report) and device.answer(question) == replace(first, replayed=True)
+    ledger.close()
+
+
+def test_kept_reports_of_a_mechanism_that_left_are_refused_by_its_name(tmp_path: Path) -> None:
+    query = Query("c", ((Ask("adjacency", (UnlikeFlips.from_epsilon(1.0, n=N),)),),))
+    Reports.from_bytes(FACTS, [Question(query)], {}).save(tmp_path)
+    with installed(), pytest.raises(ValueError, match=" cannot be read: unknown mechanism or version: 'unlike_flips'$"):
+        Reports.load(tmp_path)
 
 
 def test_a_row_of_numbers_is_not_taken_for_bits() -> None:

@@ -70,13 +70,12 @@ def test_no_name_of_a_configuration_is_imported_beside_the_key(sign: Sign) -> No
         'gnn = "spy:Net"',
         'gnn = "spynet"',
         'facts = "unlabelled.json"\neps-labels = 1.0',  # a label mechanism of our own is looked for among all
-        'facts = "unlabelled.json"\neps-labels = 1.0\nlabel-mechanism = "subset_selection"',
     )
     refused = {
         'method = "spymethod"': "spymethod is code of another package",
         'method = "spymethode"': "unknown method 'spymethode'; did you mean spymethod",
         'facts = "unlabelled.json"\neps-labels = 1.0\nlabel-mechanism = "spy_label"': "spy_label is code of another",
-        'facts = "unlabelled.json"\neps-labels = 1.0\nlabel-mechanism = "grrr"': "must be one of grr, subset_selection",
+        'facts = "unlabelled.json"\neps-labels = 1.0\nlabel-mechanism = "grrr"': "must be grr, or a mechanism about",
         'method = "vote"\nepsilon = 4.0\nfeature-share = 0.5': "it takes no --feature-share",
         'gnn = "spy_net"': "must be one of gcn, sage, gat, or a class",
     }

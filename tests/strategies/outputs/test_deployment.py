@@ -32,10 +32,11 @@ def _written(folder: Path) -> tuple[str, dict[str, Any]]:
     return text, {**default_config(), **values}
 
 
+@pytest.mark.usefixtures("of_another_package")
 def test_a_deployment_asks_the_question_that_was_measured(tmp_path: Path) -> None:
     """Every option that makes the question is in the file; the app reads them, and asks what the run asked."""
     given = {"feature_share": 0.3, "reporting": "one-end", "eps_labels": 2.0, "private_labels": True, "gnn": "sage",
-             "label_mechanism": "subset_selection", "settings": {"tau": "0.7", "epochs": "2"}}  # fmt: skip
+             "label_mechanism": "flags", "settings": {"tau": "0.7", "epochs": "2"}}  # fmt: skip
     options = replace(RUN, out=tmp_path, **given)  # type: ignore[arg-type]
     result = simulate(options)
     assert result.folder is not None

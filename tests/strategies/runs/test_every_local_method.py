@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,12 @@ from ldpsim.curator.defences import DEFENCES, Defended, defend
 from ldpsim.curator.methods import OwnerMethod, Reference, find, table
 from ldpsim.curator.reports.exclusion import silenced
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.devices import mechanisms
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.runs.asking import ask
 from ldpsim.strategies.runs.kind import kind_of
 from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.runs.repeat import public_knowledge, temporary_repeat
 from ldpsim.strategies.setup.read_options import read_alone
-from tests.curator.reports.kinds import Flags, Unequal
-from tests.devices.mechanisms.test_of_another_package import Entry
 
 N, D, CLASSES = 40, 12, 3
 LOCAL = sorted(
@@ -193,15 +189,6 @@ SPECS = {name: kind.spec for name, kind in table().items()}
 ASKING = [name for name, spec in SPECS.items() if spec.trust == "untrusted curator" and "grr" in spec.mechanisms]
 ONE_WORKER = {"clients": 60, "dataset": "generated", "engine": "local", "workers": 1, "reference": False,
               "device": "cpu", "out": None, "dropout": 0.05}  # fmt: skip
-
-
-@pytest.fixture
-def of_another_package(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    offered = [Entry(Unequal), Entry(Flags)]
-    mechanisms._installed.cache_clear()
-    monkeypatch.setattr(mechanisms, "entry_points", lambda group: offered if group == "ldpsim.mechanisms" else [])
-    yield
-    mechanisms._installed.cache_clear()
 
 
 def options(method: str, mechanism: str, **more: Any) -> RunOptions:

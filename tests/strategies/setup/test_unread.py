@@ -28,7 +28,7 @@ VALUES: dict[str, Any] = {
     "epsilon": 3.0, "eps_adjacency": 2.0, "eps_features": 1.5, "eps_labels": 3.0,
     "feature_share": 0.4, "public_features": True, "private_labels": True, "reporting": "one-end", "gnn": "gat",
     "defence": "all", "false_alarm": 0.01, "engine": "ray", "workers": 2, "ray_address": "a:1", "dropout": 0.25,
-    "label_mechanism": "subset_selection", "state": Path("people"), "on_requery": "replay",
+    "label_mechanism": "flags", "state": Path("people"), "on_requery": "replay",
     "caps": {"bit": 4.0}, "collector_key": Path("key"),
     "save_reports": True, "from_reports": Path("reports"),
 }  # fmt: skip
@@ -88,6 +88,7 @@ def test_every_option_is_read_or_refused(name: str) -> None:
             assert reads(usual(name, eps_labels=3.0, private_labels=True), option) == (option in read)
 
 
+@pytest.mark.usefixtures("of_another_package")
 @pytest.mark.parametrize("name", EVERY)
 def test_what_is_read_changes_the_run_and_what_is_refused_changes_nothing(
     name: str, people: Population, monkeypatch: pytest.MonkeyPatch

@@ -25,7 +25,6 @@ from ldpsim.devices.mechanisms import (
     NoisyRow,
     OneBit,
     RandomizedResponse,
-    SubsetSelection,
 )
 from ldpsim.devices.mechanisms.mechanism import one_report, one_value
 from ldpsim.devices.noise import Noise
@@ -125,8 +124,7 @@ NOISY: list[Mechanism] = [
     GRRFS.from_epsilon(0.1, facts=FACTS, m=2), ClearLabel(C),
 ]  # fmt: skip
 DRAWN: list[Mechanism] = [
-    GRR.from_epsilon(0.5, categories=C), SubsetSelection.from_epsilon(0.5, categories=C),
-    MultiBit.from_epsilon(0.5, d=D, m=2), Laplace.from_epsilon(0.5, d=D),
+    GRR.from_epsilon(0.5, categories=C), MultiBit.from_epsilon(0.5, d=D, m=2), Laplace.from_epsilon(0.5, d=D),
     AnalyticGaussian.from_epsilon(0.5, delta=1e-6, d=D),
 ]  # fmt: skip
 
