@@ -4,15 +4,16 @@
     python -m benchmarks.papers.check [--rows 30] [--seed 0] [--only blink.csv] [--row-seconds 40]
         [--repeats 10] [--older FILE]
 
-The seed draws the rows from all that have a command and at least two runs. A row runs again with the options of its
-command and the seeds of its repeats, in their order from the first. No repeat begins that would end after
-``--row-seconds`` of the processor; a row whose first repeat takes longer is not compared. With n stored and n' new
-repeats, a row agrees if its two means have
+The seed draws the rows from all that have a command and at least two runs, which are repeats or differ in their seeds.
+A row runs again with the options of its command and the seeds of its runs, in their order from the first. No run begins
+that would end after ``--row-seconds`` of the processor; a row whose first run takes longer is not compared. With n
+stored and n' new runs, a row agrees if its two means have
 
     |difference| <= max(1.5 points, 3 sqrt(s^2 / n + s'^2 / n')),
 
-where s' is the stored deviation s if n' is 1. The new repeats are some of the stored ones, so with unchanged code the
-difference is smaller than that of independent runs. Rows of the table ``--older`` (columns ``file``, ``config_hash``,
+where s' is the stored deviation s if n' is 1. The new runs are some of the stored ones, so with unchanged code the
+difference is smaller than that of independent runs. Where n' is below n, the differences of rows of one data set are
+not independent of each other: their first runs have the same splits. Rows of the table ``--older`` (columns ``file``,
 ``command``, ``commit``, ``reason``) are known to be of an older commit, and are not drawn. The exit code is 1 if a row
 does not agree or does not run.
 """
@@ -30,22 +31,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks import RESULTS
 from benchmarks.papers.cell import Accuracy, bound
-from benchmarks.rehash import options_of_command
+from benchmarks.papers.seeds import runs_of
 from benchmarks.study import Row, read_rows
 from ldpsim.strategies.runs.simulate import simulate
-from ldpsim.strategies.setup.options import RunOptions
-from ldpsim.strategies.setup.run_setup import load_population
 
 OLDER = RESULTS / "older.csv"
-_NAMES_A_ROW = ("file", "config_hash", "command")
+_NAMES_A_ROW = ("file", "command")
+# Columns of a row's figure and its deviation: the curator's, or that of devices where the curator predicts nobody's.
+_FIGURES = {"accuracy": "std", "curator": "curator_std", "device": "device_std"}
 
 
 class TooDear(Exception):
-    """A row of which no repeat ends in its time."""
+    """A row of which no run ends in its time."""
 
 
 class Comparison(NamedTuple):
@@ -77,21 +78,22 @@ class Comparison(NamedTuple):
 def rows_with_commands(folder: Path, only: str = "", older: Path = OLDER) -> list[dict[str, str]]:
     """Return the rows that can run again, with their ``file``; ``only``: of this file alone."""
     known = {tuple(row[name] for name in _NAMES_A_ROW) for row in read_rows(older)}
-    rows = [{**row, "file": path.name} for path in sorted(folder.glob(only or "*.csv"))
-            for row in read_rows(path)
-            if path.name != older.name and row.get("command") and row.get("std") and row["n"].isdigit()]  # fmt: skip
+    rows = [{**row, "file": path.name} for path in sorted(folder.glob(only or "*.csv")) if path.name != older.name
+            for row in read_rows(path) if row.get("command") and row["n"].isdigit() and figure_of(row)]  # fmt: skip
     return [row for row in rows if tuple(row[name] for name in _NAMES_A_ROW) not in known]
+
+
+def figure_of(row: Row) -> Accuracy | None:
+    """Return a row's figure; None without one, or without a deviation."""
+    found = ((row.get(name), row.get(spread)) for name, spread in _FIGURES.items())
+    mean, spread = next(((mean, spread) for mean, spread in found if mean), ("", ""))
+    return Accuracy(float(mean), float(spread), int(row["n"])) if mean and spread else None
 
 
 def label_of(row: Row) -> str:
     """Return a row's file and keys: the columns before the number of runs."""
     names = list(row)
     return ", ".join([row["file"].removesuffix(".csv"), *filter(None, map(row.__getitem__, names[: names.index("n")]))])
-
-
-def repeat_alone(options: RunOptions, number: int) -> RunOptions:
-    """Return the run that is one repeat of another."""
-    return replace(options, repeats=1, repeats_vary=RunOptions.repeats_vary, seeds=options.seeds_of(number).to_dict())
 
 
 @contextmanager
@@ -111,23 +113,25 @@ def ends_after(seconds: float) -> Iterator[None]:
 
 
 def run_again(row: Row, seconds: float, repeats: int) -> Comparison:
-    """Run as many of a row's repeats as fit into the processor time, and no more than ``repeats``.
+    """Run as many of a row's runs as fit into the processor time, and no more than ``repeats``.
 
     Raises:
         ValueError: where the row does not run today.
-        TooDear: where not even one repeat fits.
+        TooDear: where not even one run fits.
     """
-    given = options_of_command(row["command"])
-    options = replace(given, reference=False, nulls=False, groups=False, engine="local", out=None)
-    if options.dataset.endswith(".npz") and not Path(options.dataset).exists():
-        importlib.import_module(f"benchmarks.papers.{Path(row['file']).stem}").prepare(Path(options.dataset).parent)
-    stored = Accuracy(float(row["accuracy"]), float(row["std"]), int(row["n"]))
-    started, people, shares = time.process_time(), load_population(options), list[float]()
-    for number in range(min(stored.runs, repeats)):
+    stored = figure_of(row)
+    assert stored is not None
+    alone: dict[str, Any] = {"reference": False, "nulls": False, "groups": False, "engine": "local", "out": None}
+    runs = [replace(options, **alone) for options in runs_of(row["command"])[:repeats]]
+    people = Path(runs[0].dataset)
+    if people.suffix == ".npz" and not people.exists():
+        importlib.import_module(f"benchmarks.papers.{Path(row['file']).stem}").prepare(people.parent)
+    started, shares = time.process_time(), list[float]()
+    for number, options in enumerate(runs):
         if number and (time.process_time() - started) * (1 + 1 / number) > seconds:
             break
         with nullcontext() if number else ends_after(seconds):
-            one = simulate(repeat_alone(options, number), population=people, keep_graph=False)
+            one = simulate(options, keep_graph=False)
         shares.append(100 * one.record["accuracy"]["test"])
     spread = statistics.stdev(shares) if len(shares) > 1 else stored.std
     return Comparison(stored, Accuracy(statistics.fmean(shares), spread, len(shares)))
@@ -140,7 +144,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=0, help="seed of the draw (0)")
     parser.add_argument("--only", default="", metavar="FILE", help="a table of docs/results, for example blink.csv")
     parser.add_argument("--row-seconds", type=float, default=40, help="processor seconds of a row (40)")
-    parser.add_argument("--repeats", type=int, default=10, help="most repeats of a row (10)")
+    parser.add_argument("--repeats", type=int, default=10, help="most runs of a row (10)")
     parser.add_argument("--older", type=Path, default=OLDER, help="table of rows of an older commit")
     chosen = parser.parse_args(arguments)
     rows = rows_with_commands(RESULTS, chosen.only, chosen.older)
@@ -155,7 +159,7 @@ def main(arguments: Sequence[str]) -> int:
             apart += not compared.agrees
             said = str(compared)
         except TooDear:
-            dear, said = dear + 1, f"not run: no repeat ends in {chosen.row_seconds:g} s"
+            dear, said = dear + 1, f"not run: no run ends in {chosen.row_seconds:g} s"
         except ValueError as error:
             apart, said = apart + 1, f"DOES NOT RUN: {error}"
         print(f"{label_of(row)}: {said}", flush=True)

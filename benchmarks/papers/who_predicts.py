@@ -1,40 +1,61 @@
-"""Table and picture of ``docs/results/who-predicts.md``, from the folders of finished sweeps.
+"""Table and picture of ``docs/results/who-predicts.md``.
 
-    python -m benchmarks.papers.who_predicts FOLDER [FOLDER ...]
+    ldpsim sweep -g method=hogs -g dataset=cora ...     (the command of a row of docs/results/who-predicts.csv)
+    python -m benchmarks.papers.who_predicts FOLDER ...
 
-The page names the sweeps. A row is a group of runs that differ in their seeds alone. Figures of accuracy are in
-percent: the mean, and the sample standard deviation over the seeds.
+Rows of finished sweeps replace those of the table that have the same keys. The picture and the page's table of
+volunteers are made again from the runs of :mod:`benchmarks.papers.who_is_trusted`. Figures of accuracy are in percent:
+the mean, and the sample standard deviation over the seeds.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks import RESULTS
+from benchmarks.markdown import table
+from benchmarks.papers import who_is_trusted
 from benchmarks.papers.cell import loss_of
-from benchmarks.study import read_rows, write_rows
-from ldpsim.cli.report.gather import gather
+from benchmarks.papers.seeds import budget_of, update
+from benchmarks.papers.trust_lines import EPSILONS, lines_of, mean_text
+from benchmarks.study import read_rows
 from ldpsim.strategies.outputs.groups import Group
 
 TABLE = RESULTS / "who-predicts.csv"
 PICTURE = RESULTS / "figures" / "who-predicts.png"
-SHARES = ("0.1", "0.01")  # of volunteers
-EPSILONS = ("0.5", "1", "2", "4", "8")
-DATA = ("cora", "citeseer", "generated")
+KEYS = ("dataset", "method", "features", "budget")  # name a row
+DRAWN = ("cora", "citeseer", "generated")
+LINES = {"device": "nobody: device", "curator": "nobody: curator", "alone": "no reports, nobody: device"}
 COLOURS = {"device": "#1b6ca8", "curator": "#c4451c", "alone": "#6b6b6b"}
 _LABELS = {"device": "a device for itself", "curator": "the curator", "alone": "a device, no reports"}
 
 
 def main() -> None:
-    """Read the folders, and write."""
+    """Read the folders, write, and print the table of volunteers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", type=Path, nargs="+")
-    write_rows(TABLE, (row_of_group(group) for group in gather(parser.parse_args().folders).groups))
-    draw(read_rows(TABLE))
+    parser.add_argument("folders", type=Path, nargs="*")
+    if folders := parser.parse_args().folders:
+        update(TABLE, folders, row_of_group, KEYS)
+    rows = read_rows(who_is_trusted.TABLE)
+    heads = ("people", "volunteers", "device alone", "figure", *(f"epsilon {epsilon:g}" for epsilon in EPSILONS))
+    print(table(heads, volunteers(rows)))
+    draw(rows)
+
+
+def volunteers(rows: Sequence[Mapping[str, str]]) -> Iterator[Sequence[str]]:
+    """Yield the rows of the table of volunteers, from those of ``who-is-trusted.csv``."""
+    for dataset in who_is_trusted.DATA:
+        for share in who_is_trusted.SHARES:
+            lines = lines_of(rows, dataset, share)
+            alone = mean_text(lines[LINES["alone"]][EPSILONS[0]])
+            seeds = len(lines[LINES["device"]][EPSILONS[0]])
+            first = (dataset + (f" ({seeds})" if seeds < 10 else ""), f"{100 * share:g} %", alone)
+            for name, left in (("device", first), ("curator", ("", "", ""))):
+                yield (*left, name, *(mean_text(lines[LINES[name]][epsilon]) for epsilon in EPSILONS))
 
 
 def row_of_group(group: Group) -> dict[str, str]:
@@ -46,21 +67,14 @@ def row_of_group(group: Group) -> dict[str, str]:
         "dataset": Path(first["dataset"]["name"]).stem,
         "method": first["method"],
         "features": "public" if config["public_features"] else "private",
-        "volunteers": f"{config['volunteers'] or ''}",
-        "budget": _budget(config["budget"]) if first["privacy"]["claimed"]["value"] is not None else "",
+        "budget": budget_of(first),
         "n": f"{len(accuracy)}",
         **_mean("curator", [each["curator"] for each in accuracy]),
         **_mean("device", [each["device"] for each in accuracy]),
         **_mean("alone", [None if each is None else each["test"] for each in alone]),
         **{f"holds_{level}": loss_of(holds[level]) for level in ("user", "relationship", "vector", "central_node")},
         "bundle_bytes": f"{first['communication']['bundle_bytes_per_device'] or ''}",
-        "config_hash": first["config_hash"],
     }
-
-
-def _budget(budget: Mapping[str, Any]) -> str:
-    parts = {name: budget[name] for name in ("eps_adjacency", "eps_features", "eps_labels") if budget[name] is not None}
-    return ", ".join(f"{name} {value:g}" for name, value in (parts or {"epsilon": budget["epsilon"]}).items())
 
 
 def _mean(name: str, shares: Sequence[Any]) -> dict[str, str]:
@@ -77,19 +91,19 @@ def draw(rows: Sequence[Mapping[str, str]]) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    chosen = {(row["dataset"], row["volunteers"], row["budget"].split()[-1]): row for row in rows if row["volunteers"]}
-    figure, axes = plt.subplots(len(SHARES), len(DATA), figsize=(9, 5.4), sharex=True, sharey="col")
-    for line, share in zip(axes, SHARES, strict=True):
-        for axis, data in zip(line, DATA, strict=True):
-            points = [chosen[data, share, epsilon] for epsilon in EPSILONS]
-            places = list(range(1, len(points) + 1))
+    shares = who_is_trusted.SHARES
+    figure, axes = plt.subplots(len(shares), len(DRAWN), figsize=(9, 5.4), sharex=True, sharey="col")
+    places = list(range(1, len(EPSILONS) + 1))
+    for line, share in zip(axes, shares, strict=True):
+        for axis, data in zip(line, DRAWN, strict=True):
+            found = lines_of(rows, data, share)
             for name, mark in (("device", "o"), ("curator", "s"), ("alone", None)):
-                heights = [float(point[name]) for point in points]
-                spread = [float(point[f"{name}_std"]) for point in points]
-                axis.errorbar(places, heights, spread, marker=mark, color=COLOURS[name], capsize=2,
-                              linestyle="--" if mark is None else "-", label=_LABELS[name])  # fmt: skip
-            axis.set_title(f"{data}, {100 * float(share):g} % volunteers", fontsize=10)
-            axis.set_xticks(places, EPSILONS)
+                points = [found[LINES[name]][epsilon] for epsilon in EPSILONS]
+                axis.errorbar(places, [each.mean() for each in points], [each.std(ddof=1) for each in points],
+                              marker=mark, color=COLOURS[name], capsize=2, linestyle="--" if mark is None else "-",
+                              label=_LABELS[name])  # fmt: skip
+            axis.set_title(f"{data}, {100 * share:g} % volunteers", fontsize=10)
+            axis.set_xticks(places, [f"{epsilon:g}" for epsilon in EPSILONS])
             axis.grid(alpha=0.3)
     for axis in axes[-1]:
         axis.set_xlabel("epsilon of a person")

@@ -99,6 +99,11 @@ def test_figures_that_agree_with_the_papers() -> None:
     )
 
 
+def shown_there(row: Mapping[str, str]) -> bool:
+    """Return whether people.md shows a row in its table: the text speaks of `hogs` and `sbp` at a person's 4."""
+    return row["holds_user"] != "4" or row["method"] == "vote"
+
+
 def test_peoples_graphs() -> None:
     """Every cell of people.md: mean, deviation, best null model, and the sign of its standing."""
     table, text, found = rows("people.csv"), (RESULTS / "people.md").read_text(), 0
@@ -107,9 +112,9 @@ def test_peoples_graphs() -> None:
             continue
         for people, cell in zip(PEOPLE, cells[1:], strict=True):
             shown = [
-                f"{spread(row['mean'], row['sd'], 100)} ({100 * float(row['best_null_mean']):.1f}) "
+                f"{spread(row['accuracy'], row['std'])} ({float(row['best_null_accuracy']):.1f}) "
                 f"{STANDING[row['standing']]}"
-                for row in table if (row["method"], row["people"]) == (named[1], people) and row["part"] != "edges4"
+                for row in table if (row["method"], row["people"]) == (named[1], people) and shown_there(row)
             ]  # fmt: skip
             assert shown == ([] if cell == "-" else [cell]), (named[1], people)
             found += cell != "-"
@@ -123,54 +128,85 @@ def test_devices_of_peoples_graphs() -> None:
     lines = {cells[0]: cells[1:] for cells in table_rows(text)}
 
     def device(method: str, people: str, name: str = "device") -> float | None:
-        found = [row for row in table if (row["method"], row["people"]) == (method, people) and row["part"] != "edges4"]
+        found = [row for row in table if (row["method"], row["people"]) == (method, people) and shown_there(row)]
         return float(found[0][name]) if found and found[0][name] else None
 
     for words, method, name in (("a device with `vote`'s device model", "vote", "device"),
                                 ("a device alone, 10 % of labels public", "vote", "device_alone"),
                                 ("a device alone, 75 % of labels public", "sbp", "device_alone")):  # fmt: skip
         values = [device(method, people, name) for people in PEOPLE]
-        assert lines[words] == ["-" if value is None else f"{100 * value:.1f}" for value in values], words
+        assert lines[words] == ["-" if value is None else f"{value:.1f}" for value in values], words
     gains = {people: device("vote", people) - device("vote", people, "device_alone") for people in PEOPLE}  # type: ignore[operator]
-    above = [100 * gain for gain in gains.values() if gain > 0]
+    above = [gain for gain in gains.values() if gain > 0]
     assert f"is {min(above):.1f} to {max(above):.1f} points above the device alone\n  in six columns" in text
-    assert len(above) == 6 and f"on Deezer it has {-100 * gains['deezer-europe']:.1f} less" in text
+    assert len(above) == 6 and f"on Deezer it has {-gains['deezer-europe']:.1f} less" in text
     for method in ("sbp", "hogs"):
         below = {
             people for people in PEOPLE if (device(method, people) or 1) < (device(method, people, "device_alone") or 0)
         }
         assert below == ({"twitch-engb", "twitch-de"} if method == "sbp" else {"twitch-de"})
-    figures = [f"{100 * device('sbp', people, name):.1f}" for people in ("twitch-engb", "twitch-de")  # type: ignore[operator]
+    figures = [f"{device('sbp', people, name):.1f}" for people in ("twitch-engb", "twitch-de")  # type: ignore[operator]
                for name in ("device", "device_alone")]  # fmt: skip
     assert "both Twitch graphs: {} and {} %, {} and {} %;".format(*figures) in text
 
 
+def seeds_of(**wanted: str) -> list[dict[str, str]]:
+    """Return the runs of `vote` in who-is-trusted.csv whose friends all tell a guess, one a seed."""
+    wanted = {"method": "vote", "told": "guess", "share": "1", **wanted}
+    return [row for row in rows("who-is-trusted.csv") if all(row[name] == value for name, value in wanted.items())]
+
+
+def over_seeds(name: str, **wanted: str) -> str:
+    values = [float(row[name]) for row in seeds_of(**wanted) if row[name]]
+    return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"
+
+
 def test_who_predicts() -> None:
-    """Every cell of the tables of volunteers, the headline, and README's table where it has one."""
-    table = [row for row in rows("who-predicts.csv") if row["method"] == "vote" and row["volunteers"]]
-    by_cell = {(row["dataset"], row["volunteers"], row["budget"].removeprefix("epsilon ")): row for row in table}
-    text, found, people, share, alone = (RESULTS / "who-predicts.md").read_text(), 0, "", "", ""
+    """Every cell of the page's tables, the headline, and README's table."""
+    text, found, people, share = (RESULTS / "who-predicts.md").read_text(), 0, "", ""
     for cells in table_rows(text):
-        if len(cells) != 9 or cells[3] not in ("device", "curator"):
+        if len(cells) != 8 or cells[3] not in ("device", "curator"):
             continue
         if cells[0]:
             people, share = cells[0].partition(" ")[0], {"10 %": "0.1", "1 %": "0.01"}[cells[1]]
-            alone = cells[2]
-        for epsilon, cell in zip(("0.5", "1", "2", "4", "8"), cells[4:], strict=True):
-            row = by_cell.get((people, share, epsilon))
-            assert cell == ("-" if row is None else spread(row[cells[3]], row[f"{cells[3]}_std"])), (people, epsilon)
-            assert row is None or not row["alone"] or alone == spread(row["alone"], row["alone_std"]), people
-            found += row is not None
-    assert found == 2 * len(table) > 100
-    cora = by_cell["cora", "0.1", "2"]
-    figures = [spread(cora[name], cora[f"{name}_std"]) for name in ("curator", "device", "alone")]
-    headline = "curator {} %, device {} %, device alone {} %".format(*figures)
+            assert cells[2] == over_seeds("device_alone", dataset=people, volunteers=share, epsilon="4"), people
+            seeds = len(seeds_of(dataset=people, volunteers=share, epsilon="4"))
+            assert cells[0] == people + (f" ({seeds})" if seeds < 10 else ""), people
+        for epsilon, cell in zip(("1", "2", "4", "8"), cells[4:], strict=True):
+            assert cell == over_seeds(cells[3], dataset=people, volunteers=share, epsilon=epsilon), (people, epsilon)
+            found += 1
+    assert found == 128
+    _papers_settings(text)
+    cora = {"dataset": "cora", "volunteers": "0.1"}
+    figures = [over_seeds(name, **cora, epsilon="2") for name in ("curator", "device")]
+    alone = over_seeds("device_alone", **cora, epsilon="4")
+    headline = "curator {} %, device {} %, device alone {} %".format(*figures, alone)
     assert headline in (RESULTS / "README.md").read_text()
     lines = {cells[0]: cells[1:] for cells in table_rows((ROOT / "README.md").read_text())}
     budgets = lines["epsilon for a person"]
-    for words, name in (("the curator", "curator"), ("a device, with the published model", "device"),
-                        ("a device, no reports", "alone")):  # fmt: skip
-        assert lines[words] == [f"{float(by_cell['cora', '0.1', epsilon][name]):.1f}" for epsilon in budgets], words
+    for words, name in (("the curator", "curator"), ("a device, with the published model", "device")):
+        shown = [over_seeds(name, **cora, epsilon=epsilon).partition(" ")[0] for epsilon in budgets]
+        assert lines[words] == shown, words
+    assert lines["a device, no reports"] == [alone.partition(" ")[0]] * len(budgets)
+
+
+def _papers_settings(text: str) -> None:
+    """Each row of the table of the papers' settings has figures and losses of one row of who-predicts.csv."""
+    table, shown = rows("who-predicts.csv"), set[str]()
+    for cells in table_rows(text):
+        if len(cells) != 7 or not (named := re.fullmatch(r"`([\w-]+)`", cells[0])):
+            continue
+        figures = cells[3:5]
+        found = [row for row in table if (row["method"], row["dataset"]) == (named[1], cells[2])
+                 and [spread(row[name], row[f"{name}_std"]) for name in ("curator", "device")] == figures]  # fmt: skip
+        assert len(found) == 1, cells
+        assert found[0]["alone"] == "" or cells[5] == spread(found[0]["alone"], found[0]["alone_std"]), cells
+        if epsilon := re.search(r" ([\d.,]+)$", cells[6]):
+            held = [found[0][f"holds_{level}"].replace(",", "") for level in ("user", "relationship", "vector",
+                                                                             "central_node")]  # fmt: skip
+            assert epsilon[1].replace(",", "") in held, cells
+        shown.add(found[0]["command"])
+    assert len(shown) == 16
 
 
 def test_volunteers() -> None:

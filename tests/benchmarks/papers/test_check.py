@@ -56,7 +56,7 @@ def test_a_row_outside_its_interval_fails_unless_it_is_said_to_be_older(
     assert "small, T, 4: DOES NOT RUN: unknown method 'nobody'" in capsys.readouterr().out
     (row,) = read_rows(table)
     older = table.with_name("older.csv")
-    write_rows(older, [{"file": table.name, "config_hash": row["config_hash"], "command": row["command"]}])
+    write_rows(older, [{"file": table.name, "command": row["command"]}])
     with pytest.raises(SystemExit) as ended:
         check.main(["--rows", "1", "--older", str(older)])
     assert ended.value.code == 2 and "--rows 1: must be from 1 to 0" in capsys.readouterr().err
@@ -71,7 +71,7 @@ def test_a_row_whose_first_repeat_takes_too_long_is_not_compared(
 
     monkeypatch.setattr(check, "simulate", endless)
     assert check.main(["--rows", "1", "--row-seconds", "0.05"]) == 0
-    assert "small, T, 4: not run: no repeat ends in 0.05 s" in capsys.readouterr().out
+    assert "small, T, 4: not run: no run ends in 0.05 s" in capsys.readouterr().out
 
 
 def test_three_stored_rows_agree_with_the_code_of_today(data_dir: Path) -> None:
