@@ -70,7 +70,7 @@ class ObservedLabels:
     def of(self, nodes: IntArray) -> ObservedLabels:
         """Return the labels of these people, in their order."""
         arrays = {"log_likelihoods": self.log_likelihoods, "supports": self.supports}
-        rows = {name: None if array is None else array[nodes] for name, array in arrays.items()}
+        rows: dict[str, Any] = {name: None if array is None else array[nodes] for name, array in arrays.items()}
         return replace(self, labels=self.labels[nodes], **rows)
 
     def support(self, nodes: IntArray) -> DoubleArray:
