@@ -27,17 +27,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from scipy.special import softmax
 
-from ldpsim.curator.features.linear_feature_model import FeatureModelFit, fit_feature_model, whole_number_model
+from ldpsim.curator.device_feature_model import device_feature_model
+from ldpsim.curator.features.linear_feature_model import FeatureModelFit
+from ldpsim.curator.features.naive_bayes import smoothed_class_shares
 from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
 from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.learning.pool import fit_pool
-from ldpsim.curator.learning.ridge import SCORE_SCALE
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.nulls.inputs import NullInputs, estimated, is_sampled, sampled_people, tell_features
-from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.sum_model import NoisySum, mixed_model
@@ -46,7 +45,7 @@ from ldpsim.curator.votes.knowledge import homophily_of_votes
 from ldpsim.curator.votes.volunteer_knowledge import ASSUMED, volunteer_knowledge
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms.feature_model import MOST_LEVELS, UNIT, whole_features
+from ldpsim.devices.mechanisms.feature_model import UNIT, whole_features
 from ldpsim.devices.mechanisms.neighbourhood_vote import SATURATION
 from ldpsim.devices.mechanisms.score_rows import affinity, score_table
 from ldpsim.devices.prediction import DeviceModel
@@ -91,7 +90,7 @@ class DeviceModelInputs:
     @cached_property
     def features(self) -> FeatureModelFit | None:
         """The model of features; None without any."""
-        return model_of(self.sample, self.facts)
+        return device_feature_model(self.sample, self.facts)
 
     def build_device_model(
         self, log_probability: NDArray[Any] | None, predictions: IntArray, *, calibrated: bool
@@ -158,7 +157,7 @@ class DeviceModelInputs:
 def labelled_shares(inputs: NullInputs) -> DoubleArray:
     """float64 (classes,): shares of the classes among labelled people, one more person in each class."""
     people = inputs.labels.with_label(np.sort(inputs.split.labelled))
-    return _counts(inputs.labels.estimates(people), inputs.labels.classes)
+    return smoothed_class_shares(inputs.labels.estimates(people))
 
 
 def device_model_inputs(reports: Reports, public: PublicKnowledge, inputs: NullInputs) -> DeviceModelInputs:
@@ -198,56 +197,6 @@ def _of_people(inputs: NullInputs, people: IntArray, features: Any) -> NullInput
     return replace(inputs, labels=inputs.labels.of(people), split=Split(train, val, train[:0]), features=features)
 
 
-def model_of(inputs: NullInputs, facts: PublicFacts) -> FeatureModelFit | None:
-    """Return the model of features; None without features, or labels, that the curator has."""
-    known = inputs.features is not None and facts.d and inputs.features.shape[1] == facts.d
-    if not known or not len(inputs.training_people):
-        return None
-    if "features" in inputs.reported:
-        return _of_estimates(inputs, facts)
-    people = inputs.labels.with_label(np.sort(inputs.split.labelled))
-    labels = inputs.labels.of(people)
-    return _with_prior(fit_feature_model(inputs.features[people], labels, facts), labels)
-
-
-def _of_estimates(inputs: NullInputs, facts: PublicFacts) -> FeatureModelFit:
-    """Return the model whose weights are those of features alone; its exponents are fitted to validation labels.
-
-    Rows of estimates have nearly one length, because most of it is noise. A device's own features have none.
-    """
-    features, fit = inputs.features, inputs.ridge
-    if issparse(features):  # less the middle of the range
-        middle = np.full(facts.d, (facts.feature_low + facts.feature_high) / 2)
-        squares = np.asarray(features.power(2).mean(axis=0)).ravel()
-    else:
-        middle, squares = features.mean(axis=0, dtype=np.float64), features.var(axis=0, dtype=np.float64)
-    factors = np.divide(1.0, np.sqrt(squares), out=np.zeros(facts.d), where=squares > 0)
-    weights = fit.weights * (factors / np.sqrt(np.count_nonzero(factors) or 1))[:, None]
-    unit = (facts.feature_high - facts.feature_low) / MOST_LEVELS
-    means = fit.mean + (facts.feature_low - middle) @ weights
-    if inputs.uses_validation_labels:
-        people, scores = inputs.training_people, fit.left_out
-    else:
-        people = inputs.labels.with_label(inputs.split.val)
-        scores = fit.scores[people]
-    labels = inputs.labels.of(people)
-    pool = fit_pool({"ridge": SCORE_SCALE * scores}, labels, np.arange(len(people)), prior={"ridge": 1.0})
-    times = pool.exponents["ridge"] * SCORE_SCALE
-    model = whole_number_model(times * unit * weights, times * (means - means.mean()))
-    return _with_prior(FeatureModelFit(model, MOST_LEVELS, pool.log_probability), labels)
-
-
-def _with_prior(fit: FeatureModelFit, labels: ObservedLabels) -> FeatureModelFit:
-    """Return the model with class shares in its means, as far as they say more of the labels than it does."""
-    people = np.arange(len(labels.labels))
-    prior = np.log(_counts(labels.estimates(people), labels.classes))
-    parts = {"model": fit.log_probability, "prior": np.tile(prior, (len(people), 1))}
-    pool = fit_pool(parts, labels, people, prior={"model": 1.0, "prior": 0.0})
-    a, b = pool.exponents["model"], pool.exponents["prior"]
-    model = whole_number_model(a * fit.model.weights / UNIT, (a * fit.model.means / UNIT + b * (prior - prior.mean())))
-    return FeatureModelFit(model, fit.levels, pool.log_probability)
-
-
 def _feature_class_probabilities(fit: FeatureModelFit, inputs: NullInputs, facts: PublicFacts) -> DoubleArray:
     """float64 (n, classes): distributions by features in clear."""
     scores = np.empty((facts.n, facts.classes))
@@ -273,8 +222,3 @@ def _by_class(predictions: IntArray, inputs: NullInputs) -> DoubleArray:
         np.add.at(label_counts, predictions[people], inputs.labels.estimates(people))
     label_counts = np.maximum(label_counts, 0) + _LABEL_COUNT * (np.eye(classes) + 1 / classes)
     return np.asarray((label_counts / label_counts.sum(axis=1, keepdims=True))[predictions])
-
-
-def _counts(rows: DoubleArray, classes: int) -> DoubleArray:
-    counts = np.maximum(rows.sum(axis=0), 0) + 1
-    return np.asarray(counts / counts.sum())

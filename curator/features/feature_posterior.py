@@ -35,7 +35,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ldpsim.curator.features.features_alone import fit_perceptron
-from ldpsim.curator.features.naive_bayes import naive_bayes
+from ldpsim.curator.features.naive_bayes import naive_bayes, smoothed_class_shares
 from ldpsim.curator.learning.pool import fit_pool, joined_pool
 from ldpsim.curator.learning.ridge import MORE_PENALTIES, SCORE_SCALE, fit_ridge
 from ldpsim.curator.linear.kernel_rows import kernel_rows, landmarks_of
@@ -149,5 +149,4 @@ def ln_scores(scores: DoubleArray) -> DoubleArray:
 
 
 def _shares_alone(n: int, weights: DoubleArray) -> FeaturePosterior:
-    counts = np.maximum(weights.sum(axis=0), 0) + 1
-    return FeaturePosterior(np.tile(np.log(counts / counts.sum()), (n, 1)), {}, {})
+    return FeaturePosterior(np.tile(np.log(smoothed_class_shares(weights)), (n, 1)), {}, {})

@@ -75,7 +75,7 @@ def naive_bayes(
         log_odds, ln_zeros = _log_odds(
             sums.sum(axis=0) - (sums[fold] if fold >= 0 else 0), weights[others & valid], rates, flip
         )
-        shares = np.log(_shares(weights[others]))
+        shares = np.log(smoothed_class_shares(weights[others]))
         rows = np.flatnonzero(fold_of == fold)
         scores[rows] = shares
         with_bits = rows[has_bits[rows]]
@@ -83,8 +83,8 @@ def naive_bayes(
     return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
 
 
-def _shares(weights: DoubleArray) -> DoubleArray:
-    """float64 (classes,): pi, never 0."""
+def smoothed_class_shares(weights: DoubleArray) -> DoubleArray:
+    """float64 (classes,): pi by the weights w of some people, (people, classes), with one more person in each class."""
     counts = np.maximum(weights.sum(axis=0), 0) + _PRIOR_COUNT
     return np.asarray(counts / counts.sum())
 
