@@ -22,23 +22,25 @@ from ldpsim.devices.mechanisms.feature_model import MOST_LEVELS, UNIT
 
 def device_feature_model(inputs: NullInputs, facts: PublicFacts) -> FeatureModelFit | None:
     """Return the model of features; None without features, or labels, that the curator has."""
-    known = inputs.features is not None and facts.d and inputs.features.shape[1] == facts.d
-    if not known or not len(inputs.training_people):
+    has_features = inputs.features is not None and facts.d and inputs.features.shape[1] == facts.d
+    if not has_features or not len(inputs.training_people):
         return None
     if "features" in inputs.reported:
-        return _of_estimates(inputs, facts)
+        return _model_of_estimates(inputs, facts)
     people = inputs.labels.with_label(np.sort(inputs.split.labelled))
     labels = inputs.labels.of(people)
     return _with_prior(fit_feature_model(inputs.features[people], labels, facts), labels)
 
 
-def _of_estimates(inputs: NullInputs, facts: PublicFacts) -> FeatureModelFit:
-    """Return the model whose weights are those of features alone; its exponents are fitted to validation labels.
+def _model_of_estimates(inputs: NullInputs, facts: PublicFacts) -> FeatureModelFit:
+    """Return the ridge regression of the null models, applied to features in clear.
 
-    Rows of estimates have nearly one length, because most of it is noise. A device's own features have none.
+    It was fitted to estimates, in rows of length 1. Before, these have nearly one length, because most of it is noise;
+    a device's own features have no noise. So each weight is divided by this length. The exponent is fitted to
+    validation labels; where they taught the regression, by its leave-one-out scores.
     """
     features, fit = inputs.features, inputs.ridge
-    if issparse(features):  # less the middle of the range
+    if issparse(features):  # they have the middle of the range as 0
         middle = np.full(facts.d, (facts.feature_low + facts.feature_high) / 2)
         squares = np.asarray(features.power(2).mean(axis=0)).ravel()
     else:
@@ -54,17 +56,18 @@ def _of_estimates(inputs: NullInputs, facts: PublicFacts) -> FeatureModelFit:
         scores = fit.scores[people]
     labels = inputs.labels.of(people)
     pool = fit_pool({"ridge": SCORE_SCALE * scores}, labels, np.arange(len(people)), prior={"ridge": 1.0})
-    times = pool.exponents["ridge"] * SCORE_SCALE
-    model = whole_number_model(times * unit * weights, times * (means - means.mean()))
+    factor = pool.exponents["ridge"] * SCORE_SCALE
+    model = whole_number_model(factor * unit * weights, factor * (means - means.mean()))
     return _with_prior(FeatureModelFit(model, MOST_LEVELS, pool.log_probability), labels)
 
 
 def _with_prior(fit: FeatureModelFit, labels: ObservedLabels) -> FeatureModelFit:
-    """Return the model with class shares in its means, as far as they say more of the labels than it does."""
+    """Return the model with class shares in its means, by the exponents of the smallest loss on the labels."""
     people = np.arange(len(labels.labels))
     prior = np.log(smoothed_class_shares(labels.estimates(people)))
     parts = {"model": fit.log_probability, "prior": np.tile(prior, (len(people), 1))}
     pool = fit_pool(parts, labels, people, prior={"model": 1.0, "prior": 0.0})
-    a, b = pool.exponents["model"], pool.exponents["prior"]
-    model = whole_number_model(a * fit.model.weights / UNIT, (a * fit.model.means / UNIT + b * (prior - prior.mean())))
+    exponent = pool.exponents["model"]
+    means = exponent * fit.model.means / UNIT + pool.exponents["prior"] * (prior - prior.mean())
+    model = whole_number_model(exponent * fit.model.weights / UNIT, means)
     return FeatureModelFit(model, fit.levels, pool.log_probability)
