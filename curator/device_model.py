@@ -3,18 +3,18 @@
 It is made of reports and public data alone, so it loses nothing beyond the reports (post-processing). A device adds
 its own features and its own list in clear (:mod:`ldpsim.devices.prediction`).
 
-- The *table*: a label that is in clear; else the class distribution by the method, with the temperature of the
-  smallest negative log-likelihood of validation labels. Where a method gives classes alone, it is how often people of
-  whom it says so have each label. Without a method, it is what features in clear say, or nothing.
-- The *model of features* is linear (:mod:`ldpsim.curator.features.linear_feature_model`). It is fitted to people whose
-  label and features are known: in clear, or else as unbiased estimates of the reports.
-- The *affinity* says of which classes friends of a person of each class are: from public or reported pairs
+- The *table* has a class distribution of each person: of a label in clear, that class; else the method's, with the
+  temperature of the smallest negative log-likelihood of validation labels. Where a method gives classes alone, it is
+  the shares of the labels among validation people with the same predicted class. Without a method, it is the
+  distribution by features in clear, or none.
+- The *model of features* is linear (:mod:`ldpsim.curator.device_feature_model`).
+- The *affinity*, the distribution of a friend's class given a person's class, is from public or reported pairs
   (:mod:`ldpsim.curator.friend_affinity`), from a calibration group or from votes of people whose label is public
   (:mod:`ldpsim.curator.votes.calibration`), else an assumed homophily, and the result says so. Nobody's true list is
   read.
 
-The table has the rows of that affinity. What friends tell (:mod:`ldpsim.devices.friends.told_guesses`) is read by the
-same one; where it is assumed, by the one of like friends.
+The table's scores are computed by this affinity. A device reads its friends' guesses
+(:mod:`ldpsim.devices.friends.told_guesses`) by the same one; where it is assumed, by that of like friends.
 
 The device model without reports has the same form. Its affinity is that of the public graph, or the assumed one.
 """
@@ -27,17 +27,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from scipy.special import softmax
 
-from ldpsim.curator.features.linear_feature_model import FeatureModelFit, fit_feature_model, whole_number_model
+from ldpsim.curator.device_feature_model import device_feature_model
+from ldpsim.curator.features.linear_feature_model import FeatureModelFit
+from ldpsim.curator.features.naive_bayes import smoothed_class_shares
 from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
 from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.learning.pool import fit_pool
-from ldpsim.curator.learning.ridge import SCORE_SCALE
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.nulls.inputs import NullInputs, estimated, is_sampled, sampled_people, tell_features
-from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.sum_model import NoisySum, mixed_model
@@ -46,7 +45,7 @@ from ldpsim.curator.votes.knowledge import homophily_of_votes
 from ldpsim.curator.votes.volunteer_knowledge import ASSUMED, volunteer_knowledge
 from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
-from ldpsim.devices.mechanisms.feature_model import MOST_LEVELS, UNIT, whole_features
+from ldpsim.devices.mechanisms.feature_model import UNIT, whole_features
 from ldpsim.devices.mechanisms.neighbourhood_vote import SATURATION
 from ldpsim.devices.mechanisms.score_rows import affinity, score_table
 from ldpsim.devices.prediction import DeviceModel
@@ -62,7 +61,7 @@ class DeviceModelInputs:
         inputs: Labels and features that the curator has; those of volunteers too.
         facts: Sizes and ranges.
         shares: float64 (classes,): shares of the classes, by all that the curator knows.
-        friends: How the classes of friends go together.
+        friends: Affinity of friends.
         public_friends: The same where no report is read.
         reports: Reports of features of the sampled people, where ``inputs`` has no features of very many people.
         noisy_sum: A sum of other people's features and labels, where there is one: nothing else is known of them.
@@ -78,7 +77,7 @@ class DeviceModelInputs:
 
     @cached_property
     def sample(self) -> NullInputs:
-        """Inputs of the people who teach the model of features."""
+        """Inputs of the people to whom the model of features is fitted."""
         inputs, features = self.inputs, self.inputs.features
         whole = not (is_sampled(inputs.split) or isinstance(features, Factored))
         if self.reports is None and (features is None or whole):
@@ -86,12 +85,12 @@ class DeviceModelInputs:
         people = sampled_people(inputs)
         places = people if self.reports is None else np.arange(len(people))
         rows = features if self.reports is None else estimated(self.reports)
-        return _of_people(inputs, people, rows.rows(places) if isinstance(rows, Factored) else rows[places])
+        return _restricted(inputs, people, rows.rows(places) if isinstance(rows, Factored) else rows[places])
 
     @cached_property
     def features(self) -> FeatureModelFit | None:
         """The model of features; None without any."""
-        return model_of(self.sample, self.facts)
+        return device_feature_model(self.sample, self.facts)
 
     def build_device_model(
         self, log_probability: NDArray[Any] | None, predictions: IntArray, *, calibrated: bool
@@ -106,10 +105,10 @@ class DeviceModelInputs:
         if self.noisy_sum is not None:
             table = np.zeros((self.facts.n, self.facts.classes))
         elif log_probability is None:
-            table = _by_class(predictions, self.inputs)
+            table = _label_shares(predictions, self.inputs)
         else:
             rows = np.asarray(log_probability, np.float64)
-            table = softmax(rows if calibrated else _tempered(rows, self.inputs), axis=1)
+            table = softmax(rows if calibrated else _with_temperature(rows, self.inputs), axis=1)
         fit = self.features
         if fit is not None and self.noisy_sum is not None:
             people = self.inputs.labels.with_label(np.sort(self.inputs.split.labelled))
@@ -124,12 +123,10 @@ class DeviceModelInputs:
         if not inputs.labels.in_clear or not len(inputs.training_people):
             return None
         fit = None if "features" in inputs.reported else self.features
-        everybody = fit is not None and not inputs.volunteered
-        table = (
-            _feature_class_probabilities(fit, inputs, facts)
-            if fit and everybody
-            else np.zeros((facts.n, facts.classes))
-        )
+        if fit is None or inputs.volunteered:  # nobody else's features are known
+            table = np.zeros((facts.n, facts.classes))
+        else:
+            table = _feature_class_probabilities(fit, inputs, facts)
         return self._with_table(table, fit, self._labelled_shares, self.public_friends)
 
     @cached_property
@@ -145,20 +142,20 @@ class DeviceModelInputs:
         if labels.in_clear:
             table[people] = np.eye(facts.classes)[labels.labels[people]]
         else:
-            before = np.where(table[people].sum(axis=1, keepdims=True) > 0, table[people], shares)
-            table[people] = before * labels.probabilities(people)
+            prior = np.where(table[people].sum(axis=1, keepdims=True) > 0, table[people], shares)
+            table[people] = prior * labels.probabilities(people)
         fields = {} if fit is None else {"levels": fit.levels, "low": facts.feature_low, "high": facts.feature_high}
         scores = score_table(table, friends.matrix, shares)
         # Each device checks its friends' guesses against its own features, so a guess may count as of like friends.
-        told = affinity(LIKE, shares) if friends.source == "assumed" else friends.matrix
+        guess_affinity = affinity(LIKE, shares) if friends.source == "assumed" else friends.matrix
         model = None if fit is None else fit.model
-        return DeviceModel.of(scores, shares, model, saturation=SATURATION, friends=told, **fields)
+        return DeviceModel.of(scores, shares, model, saturation=SATURATION, friends=guess_affinity, **fields)
 
 
 def labelled_shares(inputs: NullInputs) -> DoubleArray:
     """float64 (classes,): shares of the classes among labelled people, one more person in each class."""
     people = inputs.labels.with_label(np.sort(inputs.split.labelled))
-    return _counts(inputs.labels.estimates(people), inputs.labels.classes)
+    return smoothed_class_shares(inputs.labels.estimates(people))
 
 
 def device_model_inputs(reports: Reports, public: PublicKnowledge, inputs: NullInputs) -> DeviceModelInputs:
@@ -183,69 +180,19 @@ def device_model_inputs(reports: Reports, public: PublicKnowledge, inputs: NullI
         friends = FriendAffinity.of_homophily(knowledge.homophily, shares, source)
     elif friends.source == "assumed" and (homophily := homophily_of_votes(reports, public, shares)) is not None:
         friends = FriendAffinity.of_homophily(homophily, shares, "votes of labelled people")
-    sampled, noisy = None, NoisySum.of(reports)
-    if noisy is not None:
-        shares = noisy.shares
+    sample_reports, noisy_sum = None, NoisySum.of(reports)
+    if noisy_sum is not None:
+        shares = noisy_sum.shares
         friends = FriendAffinity.of_homophily(friends.homophily, shares, friends.source)
     if is_sampled(public.split) and tell_features(reports, public):
-        sampled = reports.of_people(sampled_people(inputs), "features")
-    return DeviceModelInputs(inputs, public.facts, shares, friends, public_friends, sampled, noisy)
+        sample_reports = reports.of_people(sampled_people(inputs), "features")
+    return DeviceModelInputs(inputs, public.facts, shares, friends, public_friends, sample_reports, noisy_sum)
 
 
-def _of_people(inputs: NullInputs, people: IntArray, features: Any) -> NullInputs:
+def _restricted(inputs: NullInputs, people: IntArray, features: Any) -> NullInputs:
     """Return the inputs of these labelled people alone."""
     train, val = (np.flatnonzero(np.isin(people, part)) for part in (inputs.split.train, inputs.split.val))
     return replace(inputs, labels=inputs.labels.of(people), split=Split(train, val, train[:0]), features=features)
-
-
-def model_of(inputs: NullInputs, facts: PublicFacts) -> FeatureModelFit | None:
-    """Return the model of features; None without features, or labels, that the curator has."""
-    known = inputs.features is not None and facts.d and inputs.features.shape[1] == facts.d
-    if not known or not len(inputs.training_people):
-        return None
-    if "features" in inputs.reported:
-        return _of_estimates(inputs, facts)
-    people = inputs.labels.with_label(np.sort(inputs.split.labelled))
-    labels = inputs.labels.of(people)
-    return _with_prior(fit_feature_model(inputs.features[people], labels, facts), labels)
-
-
-def _of_estimates(inputs: NullInputs, facts: PublicFacts) -> FeatureModelFit:
-    """Return the model whose weights are those of features alone; its exponents are fitted to validation labels.
-
-    Rows of estimates have nearly one length, because most of it is noise. A device's own features have none.
-    """
-    features, fit = inputs.features, inputs.ridge
-    if issparse(features):  # less the middle of the range
-        middle = np.full(facts.d, (facts.feature_low + facts.feature_high) / 2)
-        squares = np.asarray(features.power(2).mean(axis=0)).ravel()
-    else:
-        middle, squares = features.mean(axis=0, dtype=np.float64), features.var(axis=0, dtype=np.float64)
-    factors = np.divide(1.0, np.sqrt(squares), out=np.zeros(facts.d), where=squares > 0)
-    weights = fit.weights * (factors / np.sqrt(np.count_nonzero(factors) or 1))[:, None]
-    unit = (facts.feature_high - facts.feature_low) / MOST_LEVELS
-    means = fit.mean + (facts.feature_low - middle) @ weights
-    if inputs.uses_validation_labels:
-        people, scores = inputs.training_people, fit.left_out
-    else:
-        people = inputs.labels.with_label(inputs.split.val)
-        scores = fit.scores[people]
-    labels = inputs.labels.of(people)
-    pool = fit_pool({"ridge": SCORE_SCALE * scores}, labels, np.arange(len(people)), prior={"ridge": 1.0})
-    times = pool.exponents["ridge"] * SCORE_SCALE
-    model = whole_number_model(times * unit * weights, times * (means - means.mean()))
-    return _with_prior(FeatureModelFit(model, MOST_LEVELS, pool.log_probability), labels)
-
-
-def _with_prior(fit: FeatureModelFit, labels: ObservedLabels) -> FeatureModelFit:
-    """Return the model with class shares in its means, as far as they say more of the labels than it does."""
-    people = np.arange(len(labels.labels))
-    prior = np.log(_counts(labels.estimates(people), labels.classes))
-    parts = {"model": fit.log_probability, "prior": np.tile(prior, (len(people), 1))}
-    pool = fit_pool(parts, labels, people, prior={"model": 1.0, "prior": 0.0})
-    a, b = pool.exponents["model"], pool.exponents["prior"]
-    model = whole_number_model(a * fit.model.weights / UNIT, (a * fit.model.means / UNIT + b * (prior - prior.mean())))
-    return FeatureModelFit(model, fit.levels, pool.log_probability)
 
 
 def _feature_class_probabilities(fit: FeatureModelFit, inputs: NullInputs, facts: PublicFacts) -> DoubleArray:
@@ -259,22 +206,18 @@ def _feature_class_probabilities(fit: FeatureModelFit, inputs: NullInputs, facts
     return softmax(scores, axis=1)
 
 
-def _tempered(log_probability: DoubleArray, inputs: NullInputs) -> DoubleArray:
+def _with_temperature(log_probability: DoubleArray, inputs: NullInputs) -> DoubleArray:
+    """float64 (n, classes): ln p with the temperature of the smallest loss on validation labels."""
     pool = fit_pool({"method": log_probability}, inputs.labels, inputs.labels.with_label(inputs.split.val),
                     prior={"method": 1.0})  # fmt: skip
     return pool.log_probability
 
 
-def _by_class(predictions: IntArray, inputs: NullInputs) -> DoubleArray:
-    """float64 (n, classes): shares of the labels of validation people of whom the method says the same."""
+def _label_shares(predictions: IntArray, inputs: NullInputs) -> DoubleArray:
+    """float64 (n, classes): shares of the labels among validation people with the same predicted class."""
     people, classes = inputs.labels.with_label(inputs.split.val), inputs.labels.classes
     label_counts = np.zeros((classes, classes))
     if len(people):
         np.add.at(label_counts, predictions[people], inputs.labels.estimates(people))
     label_counts = np.maximum(label_counts, 0) + _LABEL_COUNT * (np.eye(classes) + 1 / classes)
     return np.asarray((label_counts / label_counts.sum(axis=1, keepdims=True))[predictions])
-
-
-def _counts(rows: DoubleArray, classes: int) -> DoubleArray:
-    counts = np.maximum(rows.sum(axis=0), 0) + 1
-    return np.asarray(counts / counts.sum())

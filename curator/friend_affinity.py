@@ -5,10 +5,14 @@ taken out, s the share of edges within a class and m the classes' shares of the 
 
     h = (s - sum of m_c^2) / (1 - sum of m_c^2).
 
-It is drawn to the assumed homophily where the reports tell little: with the standard error e of h, and the spread t of
-the homophilies of graphs, its weight is t^2 / (t^2 + e^2). The affinity H(c, k), the probability that a friend of a
-person of class c is of class k, is N by rows. It is drawn to the affinity of h alone as far as the two differ by no
-more than the noise of the reports (James and Stein). Nobody's true list is read.
+It is shrunk towards the assumed homophily: with the standard error e of h, and the spread t of the homophilies of
+graphs, its weight is t^2 / (t^2 + e^2). The affinity H(c, k), the probability that a friend of a person of class c is
+of class k, is N with rows divided by their sums. It is shrunk towards the affinity A of h alone, by the factor of James
+and Stein:
+
+    H <- w H + (1 - w) A,    w = max(0, 1 - variance of H / |H - A|^2).
+
+Nobody's true list is read.
 """
 
 from __future__ import annotations
@@ -64,30 +68,30 @@ def affinity_of_pairs(knowledge: Knowledge, people: IntArray, shares: DoubleArra
         return assumed
     labels = knowledge.class_estimates(people)
     if public.edges is None and reports is not None and is_sampled(public.split):
-        among = reports.of_people(people, "adjacency")
-        square = among.with_arrays(adjacency=among.needed("adjacency")[:, people])
-        links, labels = reported_links(square), labels[people]
+        sample = reports.of_people(people, "adjacency")
+        within_sample = sample.with_arrays(adjacency=sample.needed("adjacency")[:, people])
+        links, labels = reported_links(within_sample), labels[people]
     else:
         links = knowledge.links
     edges, _ = labelled_edges(links, labels)
     total = edges.sum()
     if total <= 0:
         return assumed
-    ends = np.maximum(edges.sum(axis=1), 0) + 1e-9
-    ends /= ends.sum()
-    by_chance, share = float(np.square(ends).sum()), float(np.trace(edges) / total)
+    end_shares = np.maximum(edges.sum(axis=1), 0) + 1e-9  # m
+    end_shares /= end_shares.sum()
+    by_chance, share = float(np.square(end_shares).sum()), float(np.trace(edges) / total)
     # Each pair in s varies by the product of its labels' weights: a count of pairs, where labels are in clear.
-    one_way = links.ends_by(np.square(labels)) / links.resolution**2
-    variance = one_way + one_way.T
+    directed = links.ends_by(np.square(labels)) / links.resolution**2
+    variance = directed + directed.T
     spread = np.trace(variance) * (1 - share) ** 2 + (variance.sum() - np.trace(variance)) * share**2
-    seen, error = ((share - by_chance) / (1 - by_chance), float(np.sqrt(spread)) / total / (1 - by_chance))
+    estimate, error = ((share - by_chance) / (1 - by_chance), float(np.sqrt(spread)) / total / (1 - by_chance))
     weight = SPREAD**2 / (SPREAD**2 + error**2)
-    homophily = float(np.clip(weight * seen + (1 - weight) * ASSUMED, -1.0, 1.0))
-    alone = affinity(homophily, ends)
-    rows = np.maximum(edges, 0) + _EDGES * alone
-    number = rows.sum(axis=1, keepdims=True)
-    matrix = rows / number
-    noise, apart = (np.maximum(variance, 0) / number**2).sum(), np.square(matrix - alone).sum()
-    kept = max(0.0, 1 - float(noise / apart)) if apart > 0 else 0.0
+    homophily = float(np.clip(weight * estimate + (1 - weight) * ASSUMED, -1.0, 1.0))
+    by_homophily = affinity(homophily, end_shares)
+    counts = np.maximum(edges, 0) + _EDGES * by_homophily
+    row_sums = counts.sum(axis=1, keepdims=True)
+    matrix = counts / row_sums
+    noise, distance = (np.maximum(variance, 0) / row_sums**2).sum(), np.square(matrix - by_homophily).sum()
+    matrix_weight = max(0.0, 1 - float(noise / distance)) if distance > 0 else 0.0
     source = "reported lists" if public.edges is None else "public graph"
-    return FriendAffinity(kept * matrix + (1 - kept) * alone, homophily, source)
+    return FriendAffinity(matrix_weight * matrix + (1 - matrix_weight) * by_homophily, homophily, source)

@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("defences", "owner.aggregation", "owner.privacy", "posterior", "votes"),
         ("defences.__init__",),
         ("methods", "nulls", "own_noise", "owner.teachers"),
-        ("friend_affinity", "sum_model"),
+        ("device_feature_model", "friend_affinity", "sum_model"),
         ("device_model",),
         (
             "methods.federated",

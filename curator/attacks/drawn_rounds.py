@@ -50,7 +50,7 @@ def drawn_rounds(
     public = PublicKnowledge(facts, split, known, features if budget.public_features or spec.public_features else None,
                              edges if spec.public_graph else None)  # fmt: skip
     rounds, asked = CollectionRounds(facts, in_batches=method.spec.in_batches), list[Question]()
-    steps = method.rounds(public, budget, planned[0].query.collection)
+    steps = method.rounds(public, budget, planned)
     questions = next(steps, ())
     while questions:
         sent = rounds.add(questions)

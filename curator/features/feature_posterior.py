@@ -8,20 +8,20 @@ Components, each (n, classes):
     near, ln near       the same on the mean of the person's row and those of 30 similar people; for public text
     kernel, ln kernel   the same on the rows of a Gaussian kernel; for public features that are no text
 
-Their exponents minimise the negative log-likelihood of training and validation labels. The label of a training
-person is not in its own row of any component. It is one of many that choose the exponents, ridge's penalty and the
-width of the kernel.
+Their exponents minimise the negative log-likelihood of training and validation labels. A training person's row of a
+component does not depend on this person's label, but for the exponents, ridge's penalty and the width of the kernel,
+which follow from all labels.
 
-A ``perceptron`` joins this pool late. It has no row without the own label for the people it has learned from. Their
-rows stay those of the pool without it.
+A ``perceptron`` joins the fitted pool late (:func:`ldpsim.curator.learning.pool.joined_pool`): its rows of training
+people depend on their own labels. The rows of training people stay those of the pool without it.
 
 Bits of features are the words that a person has in text, and the columns in which it is above the mean in
 everything else. Of a reported label, ridge regression and naive Bayes learn from an unbiased estimate; the perceptron
 learns from it as it names classes, and its probabilities become (p - lie) / (truth - lie)
 (:mod:`ldpsim.curator.reports.labels`).
 
-This is what a curator can say who computes what it likes. What a device computes on its own person's features is the
-linear model of :mod:`ldpsim.curator.features.linear_feature_model`. Both have the ridge regression of
+The curator computes this pool. A device evaluates the linear model of
+:mod:`ldpsim.curator.features.linear_feature_model` on its own person's features. Both have the ridge regression of
 :func:`ldpsim.curator.learning.ridge.fit_ridge` and the pool of :mod:`ldpsim.curator.learning.pool`.
 """
 
@@ -35,13 +35,13 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ldpsim.curator.features.features_alone import fit_perceptron
-from ldpsim.curator.features.naive_bayes import naive_bayes
+from ldpsim.curator.features.naive_bayes import naive_bayes, smoothed_class_shares
 from ldpsim.curator.learning.pool import fit_pool, joined_pool
 from ldpsim.curator.learning.ridge import MORE_PENALTIES, SCORE_SCALE, fit_ridge
 from ldpsim.curator.linear.kernel_rows import kernel_rows, landmarks_of
 from ldpsim.curator.linear.propagation import smoothed_rows
 from ldpsim.curator.linear.scaling import is_text, standardised_rows, weighted_rows
-from ldpsim.curator.linear.similar_rows import near_rows
+from ldpsim.curator.linear.similar_rows import similarity_graph
 from ldpsim.curator.reports.feature_bits import FlippedFeatures
 from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.devices.array_types import DoubleArray, IntArray
@@ -93,8 +93,8 @@ def feature_posterior(
         bayes = naive_bayes(bits.unpacked(), train, weights, flip=bits.flip, answered=bits.answered, seed=seed)
     components = {"naive Bayes": bayes, "ridge": SCORE_SCALE * scores, "ln ridge": ln_scores(scores)}
     if features is not None:
-        name, add = ("near", _near_scores) if is_text(features) else ("kernel", _kernel_scores)
-        scores = add(rows, train, labels)
+        name, scores_of = ("near", _smoothed_scores) if is_text(features) else ("kernel", _kernel_scores)
+        scores = scores_of(rows, train, labels)
         components |= {name: SCORE_SCALE * scores, f"ln {name}": ln_scores(scores)}
     prior = {name: _PRIOR.get(name, 0.0) for name in components}
     pool = fit_pool(components, labels, val, others=train, prior=prior)
@@ -102,19 +102,19 @@ def feature_posterior(
         return FeaturePosterior(pool.log_probability, components, pool.exponents)
     perceptron = fit_perceptron(features, labels, train, val, seed=seed, device=device)
     components["perceptron"] = ln_scores(labels.unbiased(np.exp(perceptron) * labels.whole))
-    both = joined_pool(pool, {"perceptron": components["perceptron"]}, labels, val)
-    rows = both.log_probability.copy()
-    rows[train] = pool.log_probability[train]
-    return FeaturePosterior(rows, components, both.exponents)
+    joined = joined_pool(pool, {"perceptron": components["perceptron"]}, labels, val)
+    log_probability = joined.log_probability.copy()
+    log_probability[train] = pool.log_probability[train]
+    return FeaturePosterior(log_probability, components, joined.exponents)
 
 
-def _near_scores(rows: Any, train: IntArray, labels: ObservedLabels) -> DoubleArray:
+def _smoothed_scores(rows: Any, train: IntArray, labels: ObservedLabels) -> DoubleArray:
     """float64 (n, classes): ridge's scores on rows smoothed over similar people; at most 1,024 frequent columns."""
-    near = near_rows(rows)
+    similar = similarity_graph(rows)
     if min(rows.shape[1], len(train)) > _LARGEST:
         weight = np.square(rows).sum(axis=0) if not issparse(rows) else rows.power(2).sum(axis=0)
         rows = rows[:, np.sort(np.argsort(-np.asarray(weight).ravel(), kind="stable")[:_FREQUENT])]
-    return fit_ridge(smoothed_rows(rows, near), train, labels, MORE_PENALTIES).without_own_label
+    return fit_ridge(smoothed_rows(rows, similar), train, labels, MORE_PENALTIES).without_own_label
 
 
 def _kernel_scores(rows: Any, train: IntArray, labels: ObservedLabels) -> DoubleArray:
@@ -149,5 +149,4 @@ def ln_scores(scores: DoubleArray) -> DoubleArray:
 
 
 def _shares_alone(n: int, weights: DoubleArray) -> FeaturePosterior:
-    counts = np.maximum(weights.sum(axis=0), 0) + 1
-    return FeaturePosterior(np.tile(np.log(counts / counts.sum()), (n, 1)), {}, {})
+    return FeaturePosterior(np.tile(np.log(smoothed_class_shares(weights)), (n, 1)), {}, {})

@@ -34,7 +34,7 @@ def fit_perceptron(
     """
     from ldpsim.curator.learning import training  # torch is only needed from here on
 
-    # Text as the reference `mlp` has it.
+    # Rows of text have a sum of 1, as in the reference `mlp`.
     if isinstance(features, Factored):
         rows = features.standardised()[0].unit_rows()
     else:

@@ -1,10 +1,10 @@
 """The linear model that a device evaluates on its own person's features, fitted to people whose features are known.
 
-It is part of a public question, or of the device model, and a device computes in whole numbers
-(:mod:`ldpsim.devices.mechanisms.feature_model`). So it can be no pool of kernels and perceptrons, as
-:mod:`ldpsim.curator.features.feature_posterior` is, and its rows are those that a device computes: of length 1 for
-words, levels for numbers. That module's shrunk naive Bayes adds up bits, and ridge regression columns of rows of length
-1: no device could add both up with one weight a word. The naive Bayes here has weights for rows of length 1.
+It is part of a public question, or of the device model. A device computes it in whole numbers
+(:mod:`ldpsim.devices.mechanisms.feature_model`), with one weight a feature and class: so it is no pool of kernels and
+perceptrons, as :mod:`ldpsim.curator.features.feature_posterior` is. Its rows are those that a device computes: of
+length 1 for words, levels for numbers. The naive Bayes here has weights for rows of length 1, too; that module's has
+weights for bits, which could not be added to those of ridge regression.
 
 Words: rows of zeros and ones are divided by their length. Two linear models are fitted to them, and their scores are
 pooled: ridge regression, and complement naive Bayes (Rennie, Shih, Teevan and Karger, ICML 2003), with weights
@@ -42,7 +42,7 @@ _FOLDS = 10
 
 @dataclass(frozen=True, eq=False)
 class FeatureModelFit:
-    """A model, and what it says of the people it was fitted to.
+    """A model, and log-probabilities of the people it was fitted to.
 
     Args:
         model: The model that is published.
@@ -81,34 +81,35 @@ def fit_feature_model(features: Any, labels: ObservedLabels, facts: PublicFacts)
     if words:
         bits = csr_array(csr_array(features) > 0, dtype=np.float64)  # most entries are 0
         lengths = np.sqrt(np.maximum(np.asarray(bits.sum(axis=1)).ravel(), 1.0))
-        rows, shift, per_level = csr_array(diags_array(1 / lengths) @ bits), np.zeros(facts.d), np.ones(facts.d)
+        rows, centre, per_level = csr_array(diags_array(1 / lengths) @ bits), np.zeros(facts.d), np.ones(facts.d)
     else:
         dense = features.toarray() if issparse(features) else features
-        read = whole_features(dense, MOST_LEVELS, facts.feature_low, facts.feature_high)
-        shift, spread = read.mean(axis=0), read.std(axis=0)
-        per_level = np.divide(1.0, spread * np.sqrt(facts.d), out=np.zeros(facts.d), where=spread > 0)
-        rows = csr_array((read - shift) * per_level)
+        levels = whole_features(dense, MOST_LEVELS, facts.feature_low, facts.feature_high)
+        centre, deviation = levels.mean(axis=0), levels.std(axis=0)
+        per_level = np.divide(1.0, deviation * np.sqrt(facts.d), out=np.zeros(facts.d), where=deviation > 0)
+        rows = csr_array((levels - centre) * per_level)
     fit = fit_ridge(rows.astype(np.float32), people, labels, MORE_PENALTIES)
     parts = {"ridge": SCORE_SCALE * fit.left_out}
     if words:
         targets = labels.labels
-        parts["bayes"], of_bayes = _left_out_bayes(rows, targets, classes), _bayes_weights(rows, targets, classes)
+        parts["bayes"] = _held_out_bayes_scores(rows, targets, classes)
+        bayes_weights = _bayes_weights(rows, targets, classes)
     pool = fit_pool(parts, labels, people, prior={name: _PRIOR[name] for name in parts})
     factor = pool.exponents["ridge"] * SCORE_SCALE
     weights = factor * fit.weights.astype(np.float64)
     if words:
-        weights = weights + pool.exponents["bayes"] * of_bayes
+        weights = weights + pool.exponents["bayes"] * bayes_weights
     weights = weights * per_level[:, None]
-    means = factor * fit.mean - shift @ weights
+    means = factor * fit.mean - centre @ weights
     model = whole_number_model(weights, means - means.mean())
     return FeatureModelFit(model, 1 if words else MOST_LEVELS, pool.log_probability)
 
 
 def model_for_accounts(columns: int, classes: int) -> FeatureModel:
-    """Return a model that no device gets: every feature speaks loudly for a class that is not the first.
+    """Return a model for accounting, which no device gets: each feature has the largest weight, for one later class.
 
     Without features the first class is the best one where the list says nothing. So a change of the features changes
-    the answer, and the losses are attained.
+    the vote, and the losses are tight.
 
     Raises:
         ValueError: without a column, or for fewer than two classes.
@@ -128,17 +129,18 @@ def _bayes_weights(rows: csr_array, labels: IntArray, classes: int) -> DoubleArr
     return np.asarray(weights - weights.mean(axis=1, keepdims=True))
 
 
-def _left_out_bayes(rows: csr_array, labels: IntArray, classes: int) -> DoubleArray:
-    fold = folds_of(len(labels), _FOLDS, seed=0)
+def _held_out_bayes_scores(rows: csr_array, labels: IntArray, classes: int) -> DoubleArray:
+    """float64 (m, classes): each person's scores by weights of the other folds."""
+    folds = folds_of(len(labels), _FOLDS, seed=0)
     scores = np.zeros((len(labels), classes))
-    for number in range(int(fold.max()) + 1):
-        own = fold == number
-        scores[own] = rows[own] @ _bayes_weights(rows[~own], labels[~own], classes)
+    for fold in range(int(folds.max()) + 1):
+        held_out = folds == fold
+        scores[held_out] = rows[held_out] @ _bayes_weights(rows[~held_out], labels[~held_out], classes)
     return scores
 
 
 def whole_number_model(weights: DoubleArray, means: DoubleArray) -> FeatureModel:
-    """Return the model in whole numbers; one that 32 bits do not hold is weakened until they do."""
-    most = max(1.0, float(np.abs(weights).max(initial=0)), float(np.abs(means).max())) * UNIT
-    whole = [np.rint(part * UNIT * min(1.0, LARGEST / most)).astype(np.int64) for part in (weights, means)]
-    return FeatureModel(whole[0], whole[1])
+    """Return the model in whole numbers; one that 32 bits do not hold is scaled down."""
+    largest = max(1.0, float(np.abs(weights).max(initial=0)), float(np.abs(means).max())) * UNIT
+    in_units = [np.rint(part * UNIT * min(1.0, LARGEST / largest)).astype(np.int64) for part in (weights, means)]
+    return FeatureModel(in_units[0], in_units[1])

@@ -57,32 +57,34 @@ def naive_bayes(
     n, classes = bits.shape[0], weights.shape[1]
     has_bits = np.ones(n, np.bool_) if answered is None else answered
     valid = has_bits[train]
-    own = folds_of(len(train), folds, seed)
-    fold_of = np.full(n, -1, np.int64)  # -1: learned from by nobody's fold
-    fold_of[train] = own
-    count = int(own.max(initial=-1)) + 1
+    train_folds = folds_of(len(train), folds, seed)
+    fold_of = np.full(n, -1, np.int64)  # -1 for people who are not in ``train``: all folds give their row
+    fold_of[train] = train_folds
+    count = int(train_folds.max(initial=-1)) + 1
     rates = _rates(_column_sums(bits, has_bits), int(has_bits.sum()), flip)
     # Row (fold, class) of `sums` holds the weighted bits of this class in this fold.
-    people, place = train[valid], own[valid]
-    chooser = csr_array(
-        (weights[valid].ravel(), ((place[:, None] * classes + np.arange(classes)).ravel(), np.repeat(people, classes))),
-        shape=(max(1, count) * classes, n),
+    people, numbers = train[valid], train_folds[valid]
+    fold_and_class = (numbers[:, None] * classes + np.arange(classes)).ravel()
+    selector = csr_array(
+        (weights[valid].ravel(), (fold_and_class, np.repeat(people, classes))), shape=(max(1, count) * classes, n)
     )
-    sums = _product(chooser, bits).reshape(max(1, count), classes, -1)
+    sums = _product(selector, bits).reshape(max(1, count), classes, -1)
     scores = np.empty((n, classes))
     for fold in range(-1, count):
-        others = own != fold
-        odds = _odds(sums.sum(axis=0) - (sums[fold] if fold >= 0 else 0), weights[others & valid], rates, flip)
-        shares = np.log(_shares(weights[others]))
+        others = train_folds != fold
+        log_odds, ln_zeros = _log_odds(
+            sums.sum(axis=0) - (sums[fold] if fold >= 0 else 0), weights[others & valid], rates, flip
+        )
+        shares = np.log(smoothed_class_shares(weights[others]))
         rows = np.flatnonzero(fold_of == fold)
         scores[rows] = shares
         with_bits = rows[has_bits[rows]]
-        scores[with_bits] += _scores(bits, with_bits, *odds)
+        scores[with_bits] += _scores(bits, with_bits, log_odds, ln_zeros)
     return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
 
 
-def _shares(weights: DoubleArray) -> DoubleArray:
-    """float64 (classes,): pi, never 0."""
+def smoothed_class_shares(weights: DoubleArray) -> DoubleArray:
+    """float64 (classes,): pi by the weights w of some people, (people, classes), with one more person in each class."""
     counts = np.maximum(weights.sum(axis=0), 0) + _PRIOR_COUNT
     return np.asarray(counts / counts.sum())
 
@@ -96,49 +98,58 @@ def _rates(sums: DoubleArray, n: int, flip: float) -> DoubleArray:
     if flip > 0 and len(rates):
         noise = flip * (1 - flip) / (n * slope**2)
         spread = max(float(rates.var()) - noise, 1e-9)
-        middle = rates.mean()
-        rates = middle + spread / (spread + noise) * (rates - middle)
+        mean = rates.mean()
+        rates = mean + spread / (spread + noise) * (rates - mean)
     return np.asarray(np.clip(rates, _LEAST_RATE, 1 - 1e-4))
 
 
-def _odds(sums: DoubleArray, weights: DoubleArray, rates: DoubleArray, flip: float) -> tuple[DoubleArray, DoubleArray]:
-    """Return ln-odds float64 (d, classes) and, for a row without a one, its ln-likelihood float64 (classes,)."""
+def _log_odds(
+    sums: DoubleArray, weights: DoubleArray, rates: DoubleArray, flip: float
+) -> tuple[DoubleArray, DoubleArray]:
+    """Return float64 (d, classes), the log-odds of a one, and float64 (classes,), ln P of a row without a one.
+
+    Args:
+        sums: float64 (classes, d): sum of w_ic b_ik over the people to learn from.
+        weights: float64 (people, classes): w of each of them.
+        rates: float64 (d,): mu.
+        flip: q.
+    """
     slope = 1 - 2 * flip
     mean = flip + slope * rates
     counts, squares = weights.sum(axis=0), np.square(weights).sum(axis=0)
-    some = counts > 0
+    known = counts > 0  # classes with people
     deviation, variance = np.zeros_like(sums), np.full_like(sums, np.inf)
-    deviation[some] = (sums[some] - counts[some, None] * mean) / (counts[some, None] * slope)
-    variance[some] = mean * (1 - mean) * (squares[some] / np.square(counts[some] * slope))[:, None]
+    deviation[known] = (sums[known] - counts[known, None] * mean) / (counts[known, None] * slope)
+    variance[known] = mean * (1 - mean) * (squares[known] / np.square(counts[known] * slope))[:, None]
     relative = 0.0
-    if some.any() and len(rates):
-        excess = (np.square(deviation[some]) - variance[some]).mean(axis=0)
+    if known.any() and len(rates):
+        excess = (np.square(deviation[known]) - variance[known]).mean(axis=0)
         relative = float(excess @ rates / (rates**3).sum())
     spread = max(relative, _LEAST_SPREAD) * rates**2
     theta = np.clip(rates + spread / (spread + variance) * deviation, _LEAST_THETA, 1 - _LEAST_THETA)
-    one, zero = np.log(flip + slope * theta), np.log1p(-flip - slope * theta)
-    return (one - zero).T, zero.sum(axis=1)
+    ln_one, ln_zero = np.log(flip + slope * theta), np.log1p(-flip - slope * theta)
+    return (ln_one - ln_zero).T, ln_zero.sum(axis=1)
 
 
-def _scores(bits: Any, people: IntArray, odds: DoubleArray, nothing: DoubleArray) -> DoubleArray:
-    """float64 (len(people), classes): the ln-likelihood of each row, a block of rows at a time."""
-    scores = np.empty((len(people), len(nothing)))
+def _scores(bits: Any, people: IntArray, log_odds: DoubleArray, ln_zeros: DoubleArray) -> DoubleArray:
+    """float64 (len(people), classes): the log-likelihood of each row, a block of rows at a time."""
+    scores = np.empty((len(people), len(ln_zeros)))
     for start in range(0, len(people), _PEOPLE_AT_ONCE):
         rows = slice(start, start + _PEOPLE_AT_ONCE)
-        scores[rows] = bits[people[rows]].astype(np.float64) @ odds
-    return scores + nothing
+        scores[rows] = bits[people[rows]].astype(np.float64) @ log_odds
+    return scores + ln_zeros
 
 
 def _column_sums(bits: Any, people: BoolArray) -> DoubleArray:
     return _product(csr_array(people[None, :].astype(np.float64)), bits)[0]
 
 
-def _product(chooser: csr_array, bits: Any) -> DoubleArray:
-    """float64 (m, d): chooser @ bits, dense, without a float copy of dense bits."""
+def _product(selector: csr_array, bits: Any) -> DoubleArray:
+    """float64 (m, d): selector @ bits, dense, without a float copy of dense bits."""
     if issparse(bits):
-        return np.asarray((chooser @ bits).toarray(), np.float64)
-    product = np.zeros((chooser.shape[0], bits.shape[1]))
+        return np.asarray((selector @ bits).toarray(), np.float64)
+    product = np.zeros((selector.shape[0], bits.shape[1]))
     for start in range(0, bits.shape[0], _PEOPLE_AT_ONCE):
         rows = slice(start, start + _PEOPLE_AT_ONCE)
-        product += chooser[:, rows] @ bits[rows].astype(np.float64)
+        product += selector[:, rows] @ bits[rows].astype(np.float64)
     return product

@@ -135,11 +135,11 @@ class LocalMethod(GraphMethod):
         """
         raise NotImplementedError
 
-    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+    def rounds(self, public: PublicKnowledge, budget: Budget, planned: Sequence[Question]) -> RoundSteps:
         """Yield the questions of one round after the other, and take the decoded reports of all rounds so far.
 
-        A method overrides this where later questions follow from earlier reports. A later round has either of two kinds
-        of questions:
+        ``planned`` are the method's ``questions``, with the collection's id. A method overrides this where later
+        questions follow from earlier reports. A later round has either of two kinds of questions:
 
         - a later stage of a query that was asked, to the same people, with a public group for every person
           (:func:`ldpsim.curator.reports.question.at_stage`). LDPGen's is an example;
@@ -149,9 +149,8 @@ class LocalMethod(GraphMethod):
         The questions must depend on the arguments and the reports alone. Of questions that depend on no report each
         stage is asked, without groups.
         """
-        questions = self.questions(public.facts, public.split, budget, collection)
-        for stage in range(stages_of(questions)):
-            yield at_stage(questions, stage)
+        for stage in range(stages_of(planned)):
+            yield at_stage(planned, stage)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Return the graph to train on, from the reports and public knowledge alone."""

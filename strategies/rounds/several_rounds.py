@@ -59,10 +59,8 @@ def ask_rounds(
     # The id of a collection is a valid file name: the query checks its characters. Other options, other questions.
     options = hashlib.sha256(repr(keys_of(planned)).encode()).hexdigest()[:12]
     folder.mkdir(parents=True, exist_ok=True)
-    rounds, steps = (
-        CollectionRounds(public.facts, in_batches=method.spec.in_batches),
-        method.rounds(public, budget, collection),
-    )
+    rounds = CollectionRounds(public.facts, in_batches=method.spec.in_batches)
+    steps = method.rounds(public, budget, planned)
     done: list[tuple[Sequence[Question], Collected]] = []
     questions = next(steps, ())
     while questions:

@@ -41,13 +41,10 @@ class ByAnswers(LocalMethod):
 
     spec = MethodSpec(name="by-answers")
 
-    def __init__(self, question: Asking) -> None:
-        self._question = question
-
-    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
-        reports = yield (self._question,)
-        if stages_of([self._question]) > 1:
-            yield at_stage([self._question], 1, GROUPINGS[int(reports.answered.sum()) % len(GROUPINGS)])
+    def rounds(self, public: PublicKnowledge, budget: Budget, planned: Sequence[Asking]) -> RoundSteps:
+        reports = yield tuple(planned)
+        if stages_of(planned) > 1:
+            yield at_stage(planned, 1, GROUPINGS[int(reports.answered.sum()) % len(GROUPINGS)])
 
 
 @dataclass
@@ -166,7 +163,7 @@ def collect(life: Life, rng: Random | None) -> None:
         def ask(questions: Sequence[Asking]) -> Collected:
             return run_collection(CollectOnce(questions, range(1, N + 1), terms=terms), net)  # type: ignore[arg-type]
 
-        return ask_rounds(ByAnswers(asking), public, Budget(), [asking], folder, ask)
+        return ask_rounds(ByAnswers(), public, Budget(), [asking], folder, ask)
 
     plan = None
     if rng is not None and rng.random() < 0.3:

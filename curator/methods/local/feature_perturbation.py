@@ -21,6 +21,7 @@ neighbours in the drawn graph, repeated l times.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -194,9 +195,9 @@ class FPLDPGen(FeaturePerturbation):
         """Return two stages: degrees towards random groups, then towards the new groups."""
         return ldpgen.group_stages(self, facts, budget, self.budgets(budget)[0])
 
-    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+    def rounds(self, public: PublicKnowledge, budget: Budget, planned: Sequence[Question]) -> RoundSteps:
         """Yield stage 0, and stage 1 with the groups that follow from its reports."""
-        return ldpgen.grouped_rounds(self.questions(public.facts, public.split, budget, collection), self.groups)
+        return ldpgen.grouped_rounds(planned, self.groups)
 
     def links(self, reports: Reports) -> tuple[ReconstructedLinks, csr_array]:
         """Return LDPGen's graph, and the mean over it."""

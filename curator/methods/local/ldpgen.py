@@ -93,9 +93,9 @@ class LDPGen(LinkMethod):
         """Return both stages: degrees towards the random groups, then towards the curator's."""
         return group_stages(self, facts, budget, epsilon)
 
-    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+    def rounds(self, public: PublicKnowledge, budget: Budget, planned: Sequence[Question]) -> RoundSteps:
         """Yield stage 0, and stage 1 with the groups that follow from its reports."""
-        return grouped_rounds(self.questions(public.facts, public.split, budget, collection), self.groups)
+        return grouped_rounds(planned, self.groups)
 
     def links(self, reports: Reports) -> ReconstructedLinks:
         """Draw the graph."""

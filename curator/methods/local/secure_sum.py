@@ -97,9 +97,9 @@ class SecureSum(LocalMethod):
         share = self._share(facts, budget, len(split.ordinary), np.ones(facts.classes), words=True, radius=1.0)
         return self._in_clear(facts, split, collection), self._contributions(share, split, collection, part=1)
 
-    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+    def rounds(self, public: PublicKnowledge, budget: Budget, planned: Sequence[Question]) -> RoundSteps:
         """Yield the question to volunteers, and then that about a contribution, which follows from their records."""
-        facts, split = public.facts, public.split
+        facts, split, collection = public.facts, public.split, planned[0].query.collection
         reports = yield (self._in_clear(facts, split, collection),)
         people = split.labelled[reports.needed("labels")[split.labelled] >= 0]
         rows = reports.needed("features")[people]

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -135,9 +135,9 @@ class Vote(LocalMethod):
         votes = [self._question(rows, facts, budget, collection, people) for people in batches if len(people)]
         return (*votes, *self._labels(facts, split, budget, collection))
 
-    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+    def rounds(self, public: PublicKnowledge, budget: Budget, planned: Sequence[Question]) -> RoundSteps:
         """Yield the question for private labels first, then the votes of one batch after the other."""
-        facts, split = public.facts, public.split
+        facts, split, collection = public.facts, public.split, planned[0].query.collection
         self._check(facts, budget)
         if budget.volunteers:
             yield from self._of_volunteers(split, facts, budget, collection).rounds(public)

@@ -189,11 +189,11 @@ class Dearer(Noisy):
     spec = replace(Noisy.spec, name="dearer", in_batches=True)
     factor: float = 1.5
 
-    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+    def rounds(self, public: PublicKnowledge, budget: Budget, planned: Sequence[Question]) -> RoundSteps:
         half = public.facts.n // 2
         for times, people in ((1.0, np.arange(half)), (self.factor, np.arange(half, public.facts.n))):
             spent = replace(budget, epsilon=times * budget.epsilon)
-            (question,) = self.questions(public.facts, public.split, spent, collection)
+            (question,) = self.questions(public.facts, public.split, spent, planned[0].query.collection)
             yield (replace(question, devices=people),)
 
 

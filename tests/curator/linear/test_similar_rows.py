@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator.linear import similar_rows as module
 from ldpsim.curator.linear.array_digest import array_digest
 from ldpsim.curator.linear.kernel_rows import LANDMARKS, kernel_rows, landmarks_of
-from ldpsim.curator.linear.similar_rows import near_rows
+from ldpsim.curator.linear.similar_rows import similarity_graph
 
 RNG = np.random.Generator(np.random.PCG64(2))
 
@@ -55,7 +55,7 @@ ROWS_OF_NEAR_ROWS /= np.linalg.norm(ROWS_OF_NEAR_ROWS, axis=1, keepdims=True)
 def test_neighbours_are_the_nearest(kind: type, dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_DENSE", dense)
     monkeypatch.setattr(module, "_AT_ONCE", 350)  # seven rows at once
-    found = near_rows(kind(ROWS_OF_NEAR_ROWS), 5).toarray()
+    found = similarity_graph(kind(ROWS_OF_NEAR_ROWS), 5).toarray()
     cosines = ROWS_OF_NEAR_ROWS @ ROWS_OF_NEAR_ROWS.T
     np.fill_diagonal(cosines, 0)
     expected = np.where(cosines >= np.sort(cosines, axis=1)[:, -5:-4], cosines, 0)
@@ -64,15 +64,15 @@ def test_neighbours_are_the_nearest(kind: type, dense: int, monkeypatch: pytest.
 
 def test_of_many_people_some_are_looked_among(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST", 10)
-    found = near_rows(ROWS_OF_NEAR_ROWS, 3)
+    found = similarity_graph(ROWS_OF_NEAR_ROWS, 3)
     assert len(np.unique(found.indices)) <= 10
     assert (np.diff(found.indptr) == 3).all() and not found.diagonal().any()
 
 
 def test_rows_of_zeros_and_few_people() -> None:
-    assert near_rows(csr_array((6, 4), dtype=np.float32)).nnz == 0
-    assert near_rows(np.ones((1, 1), np.float32)).nnz == 0
-    assert near_rows(np.ones((3, 1), np.float32)).toarray().tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    assert similarity_graph(csr_array((6, 4), dtype=np.float32)).nnz == 0
+    assert similarity_graph(np.ones((1, 1), np.float32)).nnz == 0
+    assert similarity_graph(np.ones((3, 1), np.float32)).toarray().tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
 
 
 ONES = np.eye(3)

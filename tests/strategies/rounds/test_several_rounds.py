@@ -79,9 +79,9 @@ def test_both_stages_are_the_same_on_local_and_ray(enrolled: Make, population: P
 class Fickle(LDPGen):
     """A curator who groups people anew each time it asks."""
 
-    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+    def rounds(self, public: PublicKnowledge, budget: Budget, planned: Sequence[Question]) -> RoundSteps:
         """Yield another grouping than before."""
-        steps = super().rounds(public, budget, collection)
+        steps = super().rounds(public, budget, planned)
         reports = yield next(steps)
         made = steps.send(reports)
         yield at_stage(made, 1, tuple((group + 1) % 3 for group in made[0].query.grouping or ()))
@@ -128,7 +128,8 @@ class InBatches(LocalMethod):
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         return (_rows(facts, budget.epsilon, collection, 0, 40), _labels(facts, collection))
 
-    def rounds(self, public: PublicKnowledge, budget: Budget, collection: str) -> RoundSteps:
+    def rounds(self, public: PublicKnowledge, budget: Budget, planned: Sequence[Question]) -> RoundSteps:
+        collection = planned[0].query.collection
         reports = yield (_labels(public.facts, collection),)
         for half in self.halves:
             epsilon = budget.epsilon if reports.adjacency is None else 1 + reports.adjacency.nnz / 40**2

@@ -42,6 +42,4 @@ def test_budget_settings_and_questions_are_made_once(
     simulate(RunOptions(method=method, clients=PEOPLE, repeats=repeats, settings={"epochs": "1"}, out=None,
                         reference=False, nulls=False, groups=False))  # fmt: skip
     # Whether it fits this machine is known before its people are made: from 600 of them, and from as many as there are.
-    # A method of several rounds makes them once more, with the collection's id.
-    made = repeats * (2 if method == "ldpgen" else 1) + 1
-    assert calls == {"budget_of": 1, "resolve": 1, "questions for 600": 1, f"questions for {PEOPLE}": made}
+    assert calls == {"budget_of": 1, "resolve": 1, "questions for 600": 1, f"questions for {PEOPLE}": repeats + 1}

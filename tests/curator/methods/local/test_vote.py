@@ -43,7 +43,7 @@ def _public(labels: IntArray | None = None) -> PublicKnowledge:
 
 
 def _first(method: Vote, public: PublicKnowledge, budget: Budget = BUDGET) -> tuple[Question, ...]:
-    return next(method.rounds(public, budget, "c"))
+    return next(method.rounds(public, budget, method.questions(FACTS, SPLIT, budget, "c")))
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +85,7 @@ def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int 
 def _collect(method: Vote, budget: Budget = BUDGET, *, rate: float = 0.8, seed: int = 1, shift: int = 0,
              public: PublicKnowledge | None = None) -> Reports:  # fmt: skip
     parts: list[Reports] = []
-    rounds = method.rounds(public or _public(), budget, "c")
+    rounds = method.rounds(public or _public(), budget, method.questions(FACTS, SPLIT, budget, "c"))
     with suppress(StopIteration):
         made = next(rounds)
         while True:
