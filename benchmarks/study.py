@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,3 +27,10 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[
         writer = csv.DictWriter(file, columns or list(rows[0]), restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+
+
+@cache
+def checkout() -> str:
+    """Return the commit that is checked out: that of the figures of a row that is written now."""
+    words = ["git", "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, text=True, check=True).stdout.strip()

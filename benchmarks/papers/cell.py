@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.study import read_rows
+from benchmarks.study import checkout, read_rows
 from ldpsim.curator.shown import loss_in_table
 from ldpsim.strategies.results.levels_of_results import compared_loss
 from ldpsim.strategies.setup.option_spec import exact
@@ -36,7 +36,8 @@ KEYS = ("table", "command")  # name a row
 LEVELS = ("relationship", "vector")  # of every table
 PUBLISHED = Path(__file__).parent / "published"
 _NORMAL = 1.959964
-_OURS = ("ours", "n", "accuracy", "std", "collections", "config_hash", "difference", "may_differ_by", "comparison")
+_OURS = ("ours", "n", "accuracy", "std", "collections", "config_hash", "commit", "difference", "may_differ_by",
+         "comparison")  # fmt: skip
 _FLAGS = {"public_features": "--public-features", "private_labels": "--private-labels", "tuned": "--tuned"}
 _HIDDEN = {"out", "engine", "reference", "nulls", "seeds", "caps"}
 
@@ -180,7 +181,7 @@ def columns_of(levels: Sequence[str], cells: Sequence[TableCell]) -> list[str]:
     names = dict.fromkeys(name for cell in cells for name in cell.keys)
     return ["table", *names, "n", "accuracy", "std", "ours", "paper", "paper_std", "paper_runs", "difference",
             "may_differ_by", "comparison", "measured", "measured_std", "measured_runs", *_held_columns(levels),
-            "collections", "config_hash", "command"]  # fmt: skip
+            "collections", "config_hash", "commit", "command"]  # fmt: skip
 
 
 def row_of(levels: Sequence[str], cell: TableCell, record: Mapping[str, Any] | None) -> dict[str, str]:
@@ -198,7 +199,7 @@ def row_of(levels: Sequence[str], cell: TableCell, record: Mapping[str, Any] | N
     row |= {name: loss_of(privacy["holds"][name.removeprefix("holds_")]) for name in held}
     row |= {"ours": str(ours), "n": f"{ours.runs}", "accuracy": _two(ours.mean), "std": _two(ours.std),
             "collections": f"{privacy['collections'] + privacy.get('searched', 0)}",
-            "config_hash": record["config_hash"]}  # fmt: skip
+            "config_hash": record["config_hash"], "commit": checkout()}  # fmt: skip
     if cell.paper:
         difference, limit = ours.mean - cell.paper.mean, bound(ours, cell.paper)
         decided = judge(ours.runs, difference, limit, lower_bound=bool(cell.lower_bound))

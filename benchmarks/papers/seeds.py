@@ -7,15 +7,13 @@ column ``commit`` is that of the checkout in which its figures were written.
 from __future__ import annotations
 
 import shlex
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.rehash import options_of_command
-from benchmarks.study import read_rows, write_rows
-from docs.layers import ROOT
+from benchmarks.study import checkout, read_rows, write_rows
 from ldpsim.cli.report.gather import gather
 from ldpsim.cli.sweep import lists
 from ldpsim.strategies.experiments.sweep_file import read_sweep
@@ -70,7 +68,7 @@ def update(
         options = options_of_command(command_of(group.records[0]))
         options = replace(options, nulls=group.records[0]["nulls"] is not None)
         command = sweep_command(options, [record["config"]["seed"] for record in group.records])
-        row = {**row_of(group), "commit": _commit(), "command": command}
+        row = {**row_of(group), "commit": checkout(), "command": command}
         rows[tuple(row[key] for key in keys)] = row
     write_rows(path, rows.values())
 
@@ -82,8 +80,3 @@ def budget_of(record: Mapping[str, Any]) -> str:
     shown = parts or {"epsilon": budget["epsilon"]}
     protected = record["privacy"]["claimed"]["value"] is not None
     return ", ".join(f"{name} {value:g}" for name, value in shown.items()) if protected else ""
-
-
-def _commit() -> str:
-    words = ["git", "rev-parse", "--short=8", "HEAD"]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()

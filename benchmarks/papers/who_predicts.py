@@ -27,7 +27,8 @@ from ldpsim.strategies.outputs.groups import Group
 
 TABLE = RESULTS / "who-predicts.csv"
 PICTURE = RESULTS / "figures" / "who-predicts.png"
-KEYS = ("dataset", "method", "features", "budget")  # name a row
+KEYS = ("dataset", "method", "features", "labels", "volunteers", "budget")  # name a row
+NULLS = ("graph_alone", "features_alone")  # beside the curator's figure
 DRAWN = ("cora", "citeseer", "generated")
 LINES = {"device": "nobody: device", "curator": "nobody: curator", "alone": "no reports, nobody: device"}
 COLOURS = {"device": "#1b6ca8", "curator": "#c4451c", "alone": "#6b6b6b"}
@@ -62,16 +63,20 @@ def row_of_group(group: Group) -> dict[str, str]:
     """Return the row of a group."""
     first = group.records[0]
     config, holds, accuracy = first["config"], first["privacy"]["holds"], [each["accuracy"] for each in group.records]
-    alone = [(each["nulls"] or {}).get("device_alone") for each in group.records]
+    nulls = {name: [((each["nulls"] or {}).get(name) or {}).get("test") for each in group.records]
+             for name in ("device_alone", "chance", *NULLS)}  # fmt: skip
     return {
         "dataset": Path(first["dataset"]["name"]).stem,
         "method": first["method"],
         "features": "public" if config["public_features"] else "private",
+        "labels": "private" if config["private_labels"] else "public",
+        "volunteers": f"{config['volunteers'] or ''}",
         "budget": budget_of(first),
         "n": f"{len(accuracy)}",
         **_mean("curator", [each["curator"] for each in accuracy]),
         **_mean("device", [each["device"] for each in accuracy]),
-        **_mean("alone", [None if each is None else each["test"] for each in alone]),
+        **_mean("alone", nulls["device_alone"]),
+        **{name: each for null in ("chance", *NULLS) for name, each in _mean(null, nulls[null]).items()},
         **{f"holds_{level}": loss_of(holds[level]) for level in ("user", "relationship", "vector", "central_node")},
         "bundle_bytes": f"{first['communication']['bundle_bytes_per_device'] or ''}",
     }
