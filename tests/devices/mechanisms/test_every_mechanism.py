@@ -278,7 +278,7 @@ class Chosen(Noise):
 
 @pytest.mark.parametrize("mechanism", [
     OneBit((1 << 31 + 32) - 1, D),
-    GRR.from_epsilon(1.0, categories=4),
+    GRR.from_epsilon(1.0, categories=8),
     MultiBit.from_epsilon(4.0, d=D, m=4), Window.from_epsilon(2.0, d=D, m=2),
     GRRFS.from_epsilon(1.0, facts=PublicFacts(N, 10, 2, domains=(3, 3, 4)), m=2),
 ])  # fmt: skip
