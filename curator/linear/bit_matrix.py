@@ -41,12 +41,12 @@ class BitMatrix:
         (n, d), step = self.shape, max(_ROWS_AT_ONCE, _BITS_AT_ONCE // max(1, self.shape[1]))
         for start in range(0, n, step):
             rows = slice(start, start + step)
-            held = self.packed[rows]
-            if held.is_cuda:
-                shifts = torch.arange(7, -1, -1, device=held.device, dtype=torch.uint8)
-                yield rows, ((held[:, :, None] >> shifts) & 1).flatten(1)[:, :d].float()
+            packed = self.packed[rows]
+            if packed.is_cuda:
+                shifts = torch.arange(7, -1, -1, device=packed.device, dtype=torch.uint8)
+                yield rows, ((packed[:, :, None] >> shifts) & 1).flatten(1)[:, :d].float()
             else:
-                block = torch.from_numpy(np.unpackbits(held.numpy(), axis=1, count=d))
+                block = torch.from_numpy(np.unpackbits(packed.numpy(), axis=1, count=d))
                 # One row of a transpose is multiplied wrongly by PyTorch 2.13.
                 yield rows, block.view(torch.int8) if d > 1 and _BYTES_MULTIPLY else block.float()
 
@@ -82,11 +82,11 @@ class _Digits:
     def digits(self) -> tuple[Tensor, Tensor]:
         """int8 (k, 3 m), the highest digits first, and their unit."""
         (k, m), unit = self.matrix.shape, self.matrix.abs().max().clamp_min_(1e-30) / (1 << 20)
-        rest, digits = self.matrix / unit, torch.empty(k, 3, m, dtype=torch.int8)
-        for place, weight in enumerate((1 << 14, 1 << 7, 1)):
-            digit = (rest / weight).round_()
-            digits[:, place] = digit
-            rest.sub_(digit, alpha=weight)
+        remainder, digits = self.matrix / unit, torch.empty(k, 3, m, dtype=torch.int8)
+        for number, weight in enumerate((1 << 14, 1 << 7, 1)):
+            digit = (remainder / weight).round_()
+            digits[:, number] = digit
+            remainder.sub_(digit, alpha=weight)
         return digits.view(k, 3 * m), unit
 
     def times(self, bits: Tensor) -> Tensor:
@@ -95,5 +95,5 @@ class _Digits:
             return bits @ self.matrix
         (digits, unit), m = self.digits, self.matrix.shape[1]
         product = torch._int_mm(bits, digits)
-        high, middle, low = (product[:, place * m : (place + 1) * m] for place in range(3))
+        high, middle, low = (product[:, number * m : (number + 1) * m] for number in range(3))
         return torch.add(torch.add(low, middle, alpha=1 << 7), high.float(), alpha=1 << 14).mul_(unit)

@@ -46,15 +46,15 @@ class Constant:
         """The transpose, for the backward pass. A sparse one is made when it is first needed, and then kept."""
         return self.matrix.t() if self._entries is None else _to_torch(_sorted(self._entries.T), self._device)
 
-    def rows(self, chosen: Tensor) -> ChosenRows | None:
+    def rows(self, numbers: Tensor) -> ConstantRows | None:
         """Return some rows of a sparse matrix; None for a dense one, of which other rows give other bytes.
 
         Args:
-            chosen: int64 row numbers, each once.
+            numbers: int64 row numbers, each once.
         """
         if self._entries is None:
             return None
-        return ChosenRows(self, _to_torch(self._entries[chosen.cpu().numpy()], self._device), chosen)
+        return ConstantRows(self, _to_torch(self._entries[numbers.cpu().numpy()], self._device), numbers)
 
     def times_transposed(self, gradient: Tensor) -> Tensor:
         """Return the product of the sparse transpose, for the backward pass."""
@@ -68,7 +68,7 @@ class Constant:
 
 
 @dataclass(frozen=True, eq=False)
-class ChosenRows:
+class ConstantRows:
     """Some rows of a sparse constant that multiply variables from the left.
 
     A row of a sparse product depends on no other row. The gradient goes through the whole transpose, so that its sums
@@ -78,17 +78,17 @@ class ChosenRows:
     Args:
         whole: The constant.
         matrix: Its rows.
-        chosen: int64, their numbers.
+        numbers: int64, their numbers.
     """
 
     whole: Constant
     matrix: Tensor
-    chosen: Tensor
+    numbers: Tensor
 
     def times_transposed(self, gradient: Tensor) -> Tensor:
         """Return the product of the transpose, for the backward pass."""
-        everywhere = gradient.new_zeros(self.whole.shape[0], gradient.shape[1])
-        return self.whole.times_transposed(everywhere.index_copy_(0, self.chosen, gradient))
+        all_rows = gradient.new_zeros(self.whole.shape[0], gradient.shape[1])
+        return self.whole.times_transposed(all_rows.index_copy_(0, self.numbers, gradient))
 
     def __matmul__(self, right: Tensor) -> Tensor:
         return _sparse_product(right, self)
@@ -123,10 +123,10 @@ def constant(matrix: Any, device: torch.device) -> Constant | Product:
     return Product(matrix, device) if isinstance(matrix, Factored) else Constant(matrix, device)
 
 
-def scores_of_nodes(product: Tensor, bias: Tensor, nodes: Tensor, n: int, own: Tensor | None = None) -> Tensor:
-    """Return product + bias + own[nodes], float32 (k, classes).
+def scores_of_nodes(product: Tensor, bias: Tensor, nodes: Tensor, n: int, offsets: Tensor | None = None) -> Tensor:
+    """Return product + bias + offsets[nodes], float32 (k, classes).
 
-    The gradients have the bytes of product + bias + own for all nodes, of which ``nodes`` are taken out. A bias has
+    The gradients have the bytes of product + bias + offsets for all nodes, of which ``nodes`` are taken out. A bias has
     the sum over all nodes, most of them 0: a sum over ``nodes`` alone would add in another order.
 
     Args:
@@ -134,20 +134,20 @@ def scores_of_nodes(product: Tensor, bias: Tensor, nodes: Tensor, n: int, own: T
         bias: float32 (classes,).
         nodes: int64 (k,), each once.
         n: Number of all nodes.
-        own: float32 (n, classes), of all nodes; None for 0.
+        offsets: float32 (n, classes), of all nodes; None for 0.
     """
-    total: Tensor = _ScoresOfNodes.apply(product, bias, nodes, n, own)  # type: ignore[no-untyped-call]
+    total: Tensor = _ScoresOfNodes.apply(product, bias, nodes, n, offsets)  # type: ignore[no-untyped-call]
     return total
 
 
-def _sparse_product(right: Tensor, left: Constant | ChosenRows) -> Tensor:
+def _sparse_product(right: Tensor, left: Constant | ConstantRows) -> Tensor:
     product: Tensor = _SparseProduct.apply(right, left)  # type: ignore[no-untyped-call]
     return product
 
 
 class _SparseProduct(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, right: Tensor, left: Constant | ChosenRows) -> Tensor:
+    def forward(ctx: Any, right: Tensor, left: Constant | ConstantRows) -> Tensor:
         ctx.left = left
         return _times(left.matrix, right)
 
@@ -174,15 +174,15 @@ class _DenseProduct(torch.autograd.Function):
 
 class _ScoresOfNodes(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, product: Tensor, bias: Tensor, nodes: Tensor, n: int, own: Tensor | None) -> Tensor:
-        ctx.nodes, ctx.n, ctx.has_own = nodes, n, own is not None
+    def forward(ctx: Any, product: Tensor, bias: Tensor, nodes: Tensor, n: int, offsets: Tensor | None) -> Tensor:
+        ctx.nodes, ctx.n, ctx.has_offsets = nodes, n, offsets is not None
         total = product + bias
-        return total if own is None else total.add_(own.index_select(0, nodes))
+        return total if offsets is None else total.add_(offsets.index_select(0, nodes))
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None, Tensor | None]:
-        everywhere = gradient.new_zeros(ctx.n, gradient.shape[1]).index_copy_(0, ctx.nodes, gradient)
-        return gradient, everywhere.sum(0), None, None, everywhere if ctx.has_own else None
+        all_nodes = gradient.new_zeros(ctx.n, gradient.shape[1]).index_copy_(0, ctx.nodes, gradient)
+        return gradient, all_nodes.sum(0), None, None, all_nodes if ctx.has_offsets else None
 
 
 def _times(sparse: Tensor, right: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from ldpsim.curator.learning.networks import NETWORKS, Network
 from ldpsim.curator.linear import bit_matrix
 from ldpsim.curator.linear.bit_matrix import BitMatrix
 from ldpsim.curator.linear.dropout import Dropout
-from ldpsim.curator.linear.factored import Factored, of_reports, product_of
+from ldpsim.curator.linear.factored import Factored, product_of, product_with_middle
 from ldpsim.curator.linear.packed_bits import PackedBits
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.scaling import standardise
@@ -99,7 +99,7 @@ def graph() -> tuple[csr_array, np.ndarray, csr_array]:
 
 def _both(graph: tuple[csr_array, np.ndarray, csr_array]) -> tuple[Factored, np.ndarray]:
     matrix, _, signs = graph
-    product = of_reports(signs * np.float32(30), 0.5, matrix, HOPS)
+    product = product_with_middle(signs * np.float32(30), 0.5, matrix, HOPS)
     wanted = np.linalg.matrix_power(matrix.toarray().astype(np.float64), HOPS) @ (30.0 * signs.toarray() + 0.5)
     return product, wanted
 
