@@ -1,4 +1,4 @@
-"""Digest of arrays, and the last answers by digest: they are used again where the same arrays are given."""
+"""Digest of arrays, and the last results by digest: they are used again where the same arrays are given."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from scipy.sparse import issparse
 
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
 def array_digest(*arrays: Any, start: str = "") -> str:
@@ -33,19 +33,19 @@ def array_digest(*arrays: Any, start: str = "") -> str:
     return state.hexdigest()
 
 
-class LastAnswers(Generic[_Answer]):
-    """The last two answers by the digest of what they follow from. The batches of a collection ask for the same one.
+class LastResults(Generic[_Result]):
+    """The last two results by the digest of their inputs. The batches of a collection need the same one.
 
-    >>> answers = LastAnswers[int]()
-    >>> [answers.of(key, lambda: made) for made, key in enumerate("abac")], answers.of("a", lambda: 4)
+    >>> results = LastResults[int]()
+    >>> [results.of(key, lambda: result) for result, key in enumerate("abac")], results.of("a", lambda: 4)
     ([0, 1, 0, 3], 4)
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, _Answer] = {}
+        self._kept: dict[str, _Result] = {}
 
-    def of(self, digest: str, make: Callable[[], _Answer]) -> _Answer:
-        """Return the answer that is kept under ``digest``; make it, and forget the oldest one, where there is none."""
+    def of(self, digest: str, make: Callable[[], _Result]) -> _Result:
+        """Return the result that is kept under ``digest``; make it, and forget the oldest one, where there is none."""
         if digest not in self._kept:
             if len(self._kept) > 1:
                 del self._kept[next(iter(self._kept))]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-_DRAWN_AT_ONCE = 1 << 15  # numbers that stay in a core's cache
+_NUMBERS_AT_ONCE = 1 << 15  # numbers that stay in a core's cache
 
 
 class Dropout:
@@ -28,14 +28,14 @@ class Dropout:
         self.share, self.generator = share, generator
 
     def __call__(self, values: Tensor) -> Tensor:
-        """float32, the shape of the values: they, times 0 or 1 / (1 - share)."""
+        """float32, the shape of the values: each entry times 0 or 1 / (1 - share)."""
         if self.generator is None:
             return functional.dropout(values, self.share)
         if not self.share:
             return values
-        rest = 1 - self.share
-        noise = torch.empty(values.shape)
-        drawn = torch.empty(min(_DRAWN_AT_ONCE, noise.numel()), dtype=torch.float64)
-        for part in torch.split(noise.view(-1), _DRAWN_AT_ONCE):
-            part.copy_(drawn[: len(part)].uniform_(generator=self.generator).lt_(rest)).div_(rest)
-        return values * noise
+        kept_share = 1 - self.share
+        factors = torch.empty(values.shape)
+        numbers = torch.empty(min(_NUMBERS_AT_ONCE, factors.numel()), dtype=torch.float64)
+        for part in torch.split(factors.view(-1), _NUMBERS_AT_ONCE):
+            part.copy_(numbers[: len(part)].uniform_(generator=self.generator).lt_(kept_share)).div_(kept_share)
+        return values * factors

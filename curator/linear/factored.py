@@ -35,8 +35,8 @@ class Factored:
         steps: Matrices float32 CSR (n, n), or means over hops of one, the first one applied first.
         left, right: float32 (n, r) and (r, d) with a small r.
 
-    >>> one = of_reports(csr_array(np.eye(2, dtype=np.float32)), 0.5, csr_array(np.ones((2, 2), np.float32)), hops=1)
-    >>> np.asarray(one)
+    >>> ones = csr_array(np.ones((2, 2), np.float32))
+    >>> np.asarray(product_with_middle(csr_array(np.eye(2, dtype=np.float32)), 0.5, ones, hops=1))
     array([[2., 2.],
            [2., 2.]], dtype=float32)
     """
@@ -56,8 +56,8 @@ class Factored:
         """Type of an entry."""
         return np.dtype(np.float32)
 
-    def pays(self) -> bool:
-        """Return True if products with it cost less than those with the dense matrix."""
+    def is_cheaper(self) -> bool:
+        """Return whether products with it cost less than those with the dense matrix."""
         entries = self.base.nnz + sum(step.nnz for step in self.steps)
         costs = _SPARSE_COSTS if self.shape[0] <= _MANY else _SPARSE_COSTS_OF_MANY
         return costs * entries < self.shape[0] * self.shape[1]
@@ -138,7 +138,7 @@ def product_of(base: csr_array | PackedBits, matrix: csr_array, hops: int) -> Fa
     return Factored(base, (matrix,) * hops, np.zeros((n, 0), np.float32), np.zeros((0, d), np.float32))
 
 
-def of_reports(base: Any, middle: float, matrix: csr_array, hops: int) -> Factored:
+def product_with_middle(base: Any, middle: float, matrix: csr_array, hops: int) -> Factored:
     """Return matrix^hops (base + middle 1 1^T).
 
     Args:
@@ -147,8 +147,8 @@ def of_reports(base: Any, middle: float, matrix: csr_array, hops: int) -> Factor
         matrix: float32 CSR (n, n).
         hops: Number of applications of ``matrix``.
     """
-    everywhere = np.full((base.shape[0], 1), middle, np.float32)
+    left = np.full((base.shape[0], 1), middle, np.float32)
     for _ in range(hops):
-        everywhere = matrix @ everywhere
-    return Factored(csr_array(base).astype(np.float32), (matrix,) * hops, everywhere,
+        left = matrix @ left
+    return Factored(csr_array(base).astype(np.float32), (matrix,) * hops, left,
                     np.ones((1, base.shape[1]), np.float32))  # fmt: skip

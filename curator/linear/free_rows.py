@@ -36,11 +36,11 @@ def free_rows(adjacency: csr_array, rows: str, smoother: str, hops: int, *, widt
     """
     n = adjacency.shape[0]
     matrix = kprop_matrix(adjacency)
-    steps = MeanOfHops(matrix, hops) if smoother == "hoa" and hops else matrix
-    times = 1 if smoother == "hoa" and hops else hops
-    first: Any
+    unsmoothed: Any
     if rows == "identity":
-        first = product_of(csr_array(eye_array(n, dtype=np.float32)), matrix, 0)
+        unsmoothed = product_of(csr_array(eye_array(n, dtype=np.float32)), matrix, 0)
     else:
-        first = np.random.Generator(np.random.PCG64(seed)).standard_normal((n, width), np.float32)
-    return propagate(steps, first, times)
+        unsmoothed = np.random.Generator(np.random.PCG64(seed)).standard_normal((n, width), np.float32)
+    if smoother == "hoa" and hops:
+        return propagate(MeanOfHops(matrix, hops), unsmoothed)
+    return propagate(matrix, unsmoothed, hops)

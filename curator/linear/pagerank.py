@@ -29,8 +29,8 @@ def walk_matrix(adjacency: csr_array, r: float) -> csr_array:
     Rows and columns of a node without neighbours are 0.
     """
     degrees = np.asarray(adjacency.sum(axis=1, dtype=np.float64)).ravel()
-    some = np.maximum(degrees, 1)
-    left, right = diags_array(some ** (r - 1)), diags_array(some**-r)
+    divisors = np.maximum(degrees, 1)
+    left, right = diags_array(divisors ** (r - 1)), diags_array(divisors**-r)
     return csr_array(left @ adjacency @ right).astype(np.float32)
 
 
@@ -55,25 +55,26 @@ def personalized_pagerank(
         columns = slice(start, start + _COLUMNS_AT_ONCE)
         strip = by_column[:, columns]
         dense = strip.toarray() if issparse(strip) else np.asarray(strip)
-        result[:, columns] = _solved(walk, dense.astype(np.float32), alpha, tolerance)
+        result[:, columns] = _solve(walk, dense.astype(np.float32), alpha, tolerance)
     return result
 
 
-def _solved(walk: csr_array, right: NDArray[np.float32], alpha: float, tolerance: float) -> NDArray[np.float32]:
+def _solve(walk: csr_array, rows: NDArray[np.float32], alpha: float, tolerance: float) -> NDArray[np.float32]:
+    """float32 (n, d): Z of (I - rho T) Z = alpha X, by Chebyshev's iteration."""
     rho = 1 - alpha
-    right = np.float32(alpha) * right
-    before, now = np.zeros_like(right), right
+    right = np.float32(alpha) * rows
+    previous, current = np.zeros_like(right), right
     omega = 2.0
     for _ in range(_steps(rho, tolerance)):
         omega = 1 / (1 - rho**2 * omega / 4)
-        after = walk @ now
-        after *= np.float32(rho)
-        after += right
-        after -= before
-        after *= np.float32(omega)
-        after += before
-        before, now = now, after
-    return now
+        following = walk @ current
+        following *= np.float32(rho)
+        following += right
+        following -= previous
+        following *= np.float32(omega)
+        following += previous
+        previous, current = current, following
+    return current
 
 
 def _steps(rho: float, tolerance: float) -> int:

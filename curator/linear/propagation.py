@@ -113,8 +113,8 @@ def smoothed_rows(rows: Any, links: csr_array) -> Any:
 def bit_strips(packed: NDArray[np.uint8], d: int) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     """Yield (columns, float32 (n, columns)): packed bits in strips of columns."""
     for columns in strips(len(packed), d):
-        held = packed[:, columns.start // 8 : (columns.stop + 7) // 8]
-        bits = np.unpackbits(held, axis=1, count=columns.stop - columns.start)
+        strip = packed[:, columns.start // 8 : (columns.stop + 7) // 8]
+        bits = np.unpackbits(strip, axis=1, count=columns.stop - columns.start)
         yield columns, bits.astype(np.float32)
 
 

@@ -5,10 +5,10 @@ Rows of length 1 from features: tf-idf rows of text, rows of standardised column
 Text means: no negative entry, and at most half of the entries differ from 0 (words of a document,
 items that a person liked). Then row i is x_ij ln((1 + n) / (1 + n_j)) over its length, where n_j is
 the number of people with feature j: rare words weigh more. No weight is negative. A word that everybody
-has weighs 0, for it tells nobody apart.
+has weighs 0, as it distinguishes nobody.
 
-For other features (coordinates, counts that nearly everybody has, noisy reports) a number of people
-with a feature means nothing. Their columns get mean 0 and standard deviation 1, so that no column's
+For other features (coordinates, counts that nearly everybody has, noisy reports) the number of people
+with a feature has no meaning. Their columns get mean 0 and standard deviation 1, so that no column's
 unit counts, and then the rows get length 1. Sparse features with negative entries are only
 divided by the root of their columns' mean square: they stay sparse, and a zero stays a zero.
 
@@ -26,6 +26,8 @@ from scipy.sparse import csr_array, diags_array, issparse
 from ldpsim.curator.linear.strips import strips
 
 PUBLIC_SCALINGS = ("row-normalised", "standardised", "literal")
+_ROWS_AT_ONCE = 1 << 16
+_MOST_OF_TEXT = 0.5  # share of entries that differ from 0
 
 
 def standardise(
@@ -40,18 +42,18 @@ def standardise(
     Returns:
         float32 (k,) and (k,), centre and scale: x * scale + centre restores the columns.
     """
-    chosen = columns if counted is None or counted.all() else columns[counted]
-    if not len(chosen):
+    counted_rows = columns if counted is None or counted.all() else columns[counted]
+    if not len(counted_rows):
         columns[:] = 0
-        nothing = np.zeros(columns.shape[1], np.float32)
-        return nothing, nothing
-    mean = chosen.mean(axis=0, dtype=np.float64)
-    deviation = np.sqrt(np.maximum(np.square(chosen - mean.astype(np.float32)).mean(axis=0, dtype=np.float64), 0))
+        zeros = np.zeros(columns.shape[1], np.float32)
+        return zeros, zeros
+    mean = counted_rows.mean(axis=0, dtype=np.float64)
+    deviation = np.sqrt(np.maximum(np.square(counted_rows - mean.astype(np.float32)).mean(axis=0, dtype=np.float64), 0))
     # a constant column varies by float32 rounding only
     scale = np.where(deviation > 1e-6 * np.maximum(np.abs(mean), 1e-30), 1 / np.maximum(deviation, 1e-300), 0)
     columns -= mean.astype(np.float32)
     columns *= scale.astype(np.float32)
-    if chosen is not columns:
+    if counted_rows is not columns:
         columns[~counted] = 0  # type: ignore[operator]
     return mean.astype(np.float32), deviation.astype(np.float32)
 
@@ -75,10 +77,6 @@ def scale_public(features: Any, how: str) -> Any:
             standardise(dense[:, columns])
         return dense
     return features
-
-
-_ROWS_AT_ONCE = 1 << 16
-_MOST_OF_TEXT = 0.5  # share of entries that differ from 0
 
 
 def weighted_rows(features: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,13 +13,11 @@ import torch
 from scipy.sparse import csr_array, issparse
 from torch import Tensor
 
+from ldpsim.curator.linear.bit_matrix import BitMatrix
 from ldpsim.curator.linear.factored import Factored
 from ldpsim.curator.linear.mean_of_hops import MeanOfHops
 from ldpsim.curator.linear.packed_bits import PackedBits
 
-_BITS_AT_ONCE, _ROWS_AT_ONCE = 1 << 22, 1 << 12
-_BYTES_MULTIPLY: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-_MOST_BYTES = 1 << 28  # of bits that stay unpacked for all products
 _SPARSE_BELOW = 0.2  # share of non-zero entries under which a sparse product is faster
 
 
@@ -49,15 +46,15 @@ class Constant:
         """The transpose, for the backward pass. A sparse one is made when it is first needed, and then kept."""
         return self.matrix.t() if self._entries is None else _to_torch(_sorted(self._entries.T), self._device)
 
-    def rows(self, chosen: Tensor) -> ChosenRows | None:
+    def rows(self, numbers: Tensor) -> ConstantRows | None:
         """Return some rows of a sparse matrix; None for a dense one, of which other rows give other bytes.
 
         Args:
-            chosen: int64 row numbers, each once.
+            numbers: int64 row numbers, each once.
         """
         if self._entries is None:
             return None
-        return ChosenRows(self, _to_torch(self._entries[chosen.cpu().numpy()], self._device), chosen)
+        return ConstantRows(self, _to_torch(self._entries[numbers.cpu().numpy()], self._device), numbers)
 
     def times_transposed(self, gradient: Tensor) -> Tensor:
         """Return the product of the sparse transpose, for the backward pass."""
@@ -71,7 +68,7 @@ class Constant:
 
 
 @dataclass(frozen=True, eq=False)
-class ChosenRows:
+class ConstantRows:
     """Some rows of a sparse constant that multiply variables from the left.
 
     A row of a sparse product depends on no other row. The gradient goes through the whole transpose, so that its sums
@@ -81,57 +78,20 @@ class ChosenRows:
     Args:
         whole: The constant.
         matrix: Its rows.
-        chosen: int64, their numbers.
+        numbers: int64, their numbers.
     """
 
     whole: Constant
     matrix: Tensor
-    chosen: Tensor
+    numbers: Tensor
 
     def times_transposed(self, gradient: Tensor) -> Tensor:
         """Return the product of the transpose, for the backward pass."""
-        everywhere = gradient.new_zeros(self.whole.shape[0], gradient.shape[1])
-        return self.whole.times_transposed(everywhere.index_copy_(0, self.chosen, gradient))
+        all_rows = gradient.new_zeros(self.whole.shape[0], gradient.shape[1])
+        return self.whole.times_transposed(all_rows.index_copy_(0, self.numbers, gradient))
 
     def __matmul__(self, right: Tensor) -> Tensor:
         return _sparse_product(right, self)
-
-
-class Bits:
-    """Packed bits that multiply variables from the left; a block of rows is unpacked at a time.
-
-    A processor multiplies bytes several times faster than float32, and reads a quarter of the memory. So on a CPU the
-    other factor becomes whole numbers of 21 bits, in units of its largest entry / 2^20. Their products with bits are
-    exact.
-    """
-
-    def __init__(self, bits: PackedBits, device: torch.device) -> None:
-        self.shape = bits.shape
-        self.packed = torch.from_numpy(np.ascontiguousarray(bits.packed)).to(device)
-        self.factor = torch.from_numpy(np.asarray(bits.factor, np.float32))[:, None].to(device)
-        small = device.type == "cpu" and math.prod(self.shape) <= _MOST_BYTES
-        self._bytes = list(self._unpacked()) if small else None
-
-    def blocks(self) -> Iterable[tuple[slice, Tensor]]:
-        """Return rows, and their bits as int8 (rows, d); as float32 where bytes are not multiplied."""
-        return self._bytes or self._unpacked()
-
-    def _unpacked(self) -> Iterator[tuple[slice, Tensor]]:
-        (n, d), step = self.shape, max(_ROWS_AT_ONCE, _BITS_AT_ONCE // max(1, self.shape[1]))
-        for start in range(0, n, step):
-            rows = slice(start, start + step)
-            held = self.packed[rows]
-            if held.is_cuda:
-                shifts = torch.arange(7, -1, -1, device=held.device, dtype=torch.uint8)
-                yield rows, ((held[:, :, None] >> shifts) & 1).flatten(1)[:, :d].float()
-            else:
-                block = torch.from_numpy(np.unpackbits(held.numpy(), axis=1, count=d))
-                # One row of a transpose is multiplied wrongly by PyTorch 2.13.
-                yield rows, block.view(torch.int8) if d > 1 and _BYTES_MULTIPLY else block.float()
-
-    def __matmul__(self, right: Tensor) -> Tensor:
-        product: Tensor = _BitProduct.apply(self.factor * right, self)  # type: ignore[no-untyped-call]
-        return product
 
 
 class Product:
@@ -140,7 +100,7 @@ class Product:
     def __init__(self, features: Factored, device: torch.device) -> None:
         self.shape = features.shape
         base = features.base
-        self.base = Bits(base, device) if isinstance(base, PackedBits) else Constant(base, device)
+        self.base = BitMatrix(base, device) if isinstance(base, PackedBits) else Constant(base, device)
         steps = {id(step): _step(step, device) for step in features.steps}  # the same matrix once
         self.steps = [steps[id(step)] for step in features.steps]
         self.left, self.right = (torch.from_numpy(part).to(device) for part in (features.left, features.right))
@@ -163,10 +123,10 @@ def constant(matrix: Any, device: torch.device) -> Constant | Product:
     return Product(matrix, device) if isinstance(matrix, Factored) else Constant(matrix, device)
 
 
-def scores_of_nodes(product: Tensor, bias: Tensor, nodes: Tensor, n: int, own: Tensor | None = None) -> Tensor:
-    """Return product + bias + own[nodes], float32 (k, classes).
+def scores_of_nodes(product: Tensor, bias: Tensor, nodes: Tensor, n: int, offsets: Tensor | None = None) -> Tensor:
+    """Return product + bias + offsets[nodes], float32 (k, classes).
 
-    The gradients have the bytes of product + bias + own for all nodes, of which ``nodes`` are taken out. A bias has
+    The gradients have the bytes of product + bias + offsets for all nodes, of which ``nodes`` are taken out. A bias has
     the sum over all nodes, most of them 0: a sum over ``nodes`` alone would add in another order.
 
     Args:
@@ -174,20 +134,20 @@ def scores_of_nodes(product: Tensor, bias: Tensor, nodes: Tensor, n: int, own: T
         bias: float32 (classes,).
         nodes: int64 (k,), each once.
         n: Number of all nodes.
-        own: float32 (n, classes), of all nodes; None for 0.
+        offsets: float32 (n, classes), of all nodes; None for 0.
     """
-    total: Tensor = _ScoresOfNodes.apply(product, bias, nodes, n, own)  # type: ignore[no-untyped-call]
+    total: Tensor = _ScoresOfNodes.apply(product, bias, nodes, n, offsets)  # type: ignore[no-untyped-call]
     return total
 
 
-def _sparse_product(right: Tensor, left: Constant | ChosenRows) -> Tensor:
+def _sparse_product(right: Tensor, left: Constant | ConstantRows) -> Tensor:
     product: Tensor = _SparseProduct.apply(right, left)  # type: ignore[no-untyped-call]
     return product
 
 
 class _SparseProduct(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, right: Tensor, left: Constant | ChosenRows) -> Tensor:
+    def forward(ctx: Any, right: Tensor, left: Constant | ConstantRows) -> Tensor:
         ctx.left = left
         return _times(left.matrix, right)
 
@@ -214,59 +174,15 @@ class _DenseProduct(torch.autograd.Function):
 
 class _ScoresOfNodes(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, product: Tensor, bias: Tensor, nodes: Tensor, n: int, own: Tensor | None) -> Tensor:
-        ctx.nodes, ctx.n, ctx.has_own = nodes, n, own is not None
+    def forward(ctx: Any, product: Tensor, bias: Tensor, nodes: Tensor, n: int, offsets: Tensor | None) -> Tensor:
+        ctx.nodes, ctx.n, ctx.has_offsets = nodes, n, offsets is not None
         total = product + bias
-        return total if own is None else total.add_(own.index_select(0, nodes))
+        return total if offsets is None else total.add_(offsets.index_select(0, nodes))
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None, Tensor | None]:
-        everywhere = gradient.new_zeros(ctx.n, gradient.shape[1]).index_copy_(0, ctx.nodes, gradient)
-        return gradient, everywhere.sum(0), None, None, everywhere if ctx.has_own else None
-
-
-class _BitProduct(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, right: Tensor, bits: Bits) -> Tensor:
-        ctx.bits = bits
-        product, digits = right.new_empty(bits.shape[0], right.shape[1]), _Digits(right)
-        for rows, block in bits.blocks():
-            product[rows] = digits.times(block)
-        return product
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        total = gradient.new_zeros(ctx.bits.shape[1], gradient.shape[1])
-        for rows, block in ctx.bits.blocks():
-            total += _Digits(gradient[rows]).times(block.T)
-        return total, None
-
-
-class _Digits:
-    """A float32 matrix that bits multiply from the left: on a CPU as whole numbers of three digits of 7 bits."""
-
-    def __init__(self, matrix: Tensor) -> None:
-        self.matrix = matrix
-
-    @cached_property
-    def digits(self) -> tuple[Tensor, Tensor]:
-        """int8 (k, 3 m), the highest digits first, and their unit."""
-        (k, m), unit = self.matrix.shape, self.matrix.abs().max().clamp_min_(1e-30) / (1 << 20)
-        rest, digits = self.matrix / unit, torch.empty(k, 3, m, dtype=torch.int8)
-        for place, weight in enumerate((1 << 14, 1 << 7, 1)):
-            digit = (rest / weight).round_()
-            digits[:, place] = digit
-            rest.sub_(digit, alpha=weight)
-        return digits.view(k, 3 * m), unit
-
-    def times(self, bits: Tensor) -> Tensor:
-        """float32: bits @ the matrix."""
-        if bits.is_floating_point():
-            return bits @ self.matrix
-        (digits, unit), m = self.digits, self.matrix.shape[1]
-        product = torch._int_mm(bits, digits)
-        high, middle, low = (product[:, place * m : (place + 1) * m] for place in range(3))
-        return torch.add(torch.add(low, middle, alpha=1 << 7), high.float(), alpha=1 << 14).mul_(unit)
+        all_nodes = gradient.new_zeros(ctx.n, gradient.shape[1]).index_copy_(0, ctx.nodes, gradient)
+        return gradient, all_nodes.sum(0), None, None, all_nodes if ctx.has_offsets else None
 
 
 def _times(sparse: Tensor, right: Tensor) -> Tensor:

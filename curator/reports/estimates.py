@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, issparse
 
-from ldpsim.curator.linear.factored import Factored, of_reports
+from ldpsim.curator.linear.factored import Factored, product_with_middle
 from ldpsim.curator.linear.packed_bits import LARGE, PackedBits
 from ldpsim.curator.linear.propagation import bit_strips
 from ldpsim.curator.linear.strips import strips
@@ -75,8 +75,8 @@ def smoothed(reports: Reports, matrix: csr_array, hops: int) -> Any:
         if mechanism.in_clear and hops == 0:
             return reports.features
         if isinstance(mechanism, MultiBit | Window):
-            product = of_reports(*mechanism.sparse_estimates(reports.features), matrix, hops)
-            if product.pays():
+            product = product_with_middle(*mechanism.sparse_estimates(reports.features), matrix, hops)
+            if product.is_cheaper():
                 return product
     result = np.empty((reports.facts.n, reports.facts.d), np.float32)
     for columns, strip in estimated_strips(reports):

@@ -32,7 +32,7 @@ import numpy as np
 from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.learning.pool import cross_fitted, fit_pool
-from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
+from ldpsim.curator.linear.array_digest import LastResults, array_digest
 from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes.calibration import HOMOPHILIES, LIKE, kept_share, posterior_mean, right_share
@@ -43,7 +43,7 @@ FEATURES, VOTE = "features", "vote"
 PRIOR = {FEATURES: 1.0, VOTE: 1.0}  # exponents before a label is seen
 PRIOR_COUNT = 10.0
 FOLDS = 10
-_FEATURES = LastAnswers[DoubleArray]()
+_FEATURES = LastResults[DoubleArray]()
 
 
 @dataclass(frozen=True, eq=False)

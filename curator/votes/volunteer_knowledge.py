@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ldpsim.curator.features.linear_feature_model import FeatureModelFit, fit_feature_model
-from ldpsim.curator.linear.array_digest import LastAnswers, array_digest
+from ldpsim.curator.linear.array_digest import LastResults, array_digest
 from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.votes.calibration import expected_shares, kept_share, posterior_mean, right_share
@@ -34,7 +34,7 @@ from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.facts import PublicKnowledge
 
 ASSUMED = 0.3  # the homophily where no report tells it: lists count little, and mislead little where friends are unlike
-_MODELS = LastAnswers[FeatureModelFit]()
+_MODELS = LastResults[FeatureModelFit]()
 _MOST_STEPS, _SMALL_STEP = 500, 1e-9  # of expectation maximisation
 
 

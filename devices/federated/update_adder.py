@@ -26,31 +26,31 @@ class UpdateAdder:
 
     Args:
         clip: Clipping norm C of the updates, 2**20 steps of their grid.
-        least: h, the smallest number of updates of which it shows the sum.
+        least_contributors: h, the smallest number of updates of which it shows the sum.
     """
 
     clip: float
-    least: int
+    least_contributors: int
 
-    def added(self, answers: Iterable[Message], sent: FloatArray) -> RoundAnswers:
-        """Return one answer: the weights that were sent and the mean of what changed, for so many people.
+    def add(self, answers: Iterable[Message], sent: FloatArray) -> RoundAnswers:
+        """Return one answer: the weights that were sent plus the mean update, for so many people.
 
-        No answer at all where fewer than h people contributed.
+        There is no answer where fewer than h people contributed.
 
         Args:
             answers: The answers of a round, with updates.
             sent: (size,): the weights that all of them started from.
         """
-        answered = RoundAnswers.of(answers).updates()
-        if answered is None or answered.updates is None or len(answered.nodes) < self.least:
+        group = RoundAnswers.of(answers).updates()
+        if group is None or group.updates is None or len(group.nodes) < self.least_contributors:
             return RoundAnswers([])
-        total, number = RunningSum(), len(answered.nodes)
-        for row in answered.updates:
+        total, number = RunningSum(), len(group.nodes)
+        for row in group.updates:
             total.add_up(self._steps(row, sent)[None])
         assert total.sum is not None
         mean = (sent + total.sum * (self.clip / STEPS / number)).astype(sent.dtype)
-        shown = answered.nodes[:1]  # a message needs a node; it says no more than who was asked
-        return RoundAnswers([AnswerGroup(answered.group, shown, np.array([number]), Updates.whole(mean[None]))])
+        node = group.nodes[:1]  # a message needs a node; that it was asked is known
+        return RoundAnswers([AnswerGroup(group.group, node, np.array([number]), Updates.whole(mean[None]))])
 
     def _steps(self, row: FloatArray, sent: FloatArray) -> NDArray[np.int64]:
         return np.rint((row.astype(np.float64) - sent) * (STEPS / self.clip)).astype(np.int64)

@@ -18,7 +18,7 @@ from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.curator_key import SIGNED_MODEL_BYTES, SignedModel
 from ldpsim.devices.data.records import Records
 from ldpsim.devices.device import DeviceStore, Refusal
-from ldpsim.devices.friends.telling import Told, friends_of, tell_once
+from ldpsim.devices.friends.telling import ContentSource, friends_of, tell_once
 from ldpsim.devices.network import Shape
 from ldpsim.devices.policy.policy import Policy
 
@@ -99,14 +99,14 @@ def take_part(state: DeviceStore, device: int, file: bytes) -> DiffusionPart | R
         file: The signed terms.
     """
 
-    def made(signed: SignedModel, policy: Policy) -> Told[DiffusionPart]:
+    def prepare(signed: SignedModel, policy: Policy) -> ContentSource[DiffusionPart]:
         terms = DiffusionTerms.read(signed.model, policy)
 
         def part(records: Records) -> DiffusionPart:
             return DiffusionPart(friends_of(records, device, terms.people), terms.rounds, replayed=False)
 
-        return Told(part, ("adjacency", "features"))
+        return ContentSource(part, ("adjacency", "features"))
 
     facts = state.policy.facts
     largest = SIGNED_MODEL_BYTES + _HEAD.size + 4 * Shape(max(facts.d, 1), MOST_HIDDEN, facts.classes).size
-    return tell_once(state, device, file, kind=DIFFUSION, largest=largest, made=made, read=DiffusionPart.read)
+    return tell_once(state, device, file, kind=DIFFUSION, largest=largest, prepare=prepare, read=DiffusionPart.read)

@@ -1,6 +1,6 @@
 """One telling in the life of a device: its guess to each friend, under the model of the curator whose key it pins.
 
-A guess is in clear. A crafted model turns it into an answer about the person's list, so a device tells
+A guess is in clear. A crafted model makes it a report about the person's list, so a device tells
 
 - only under a model that its pinned curator signed, and a device that pins none tells nothing;
 - once in its life: the row in its ledger names the model's digest and what is told, with an unbounded loss. The same
@@ -37,25 +37,25 @@ from ldpsim.devices.prediction import DeviceModel, largest_device_model
 _COUNT = struct.Struct("<I")
 
 
-class KeptTelling(Protocol):
+class LedgerContent(Protocol):
     """Content of a row in a ledger."""
 
     def to_bytes(self) -> bytes: ...
 
 
-What = TypeVar("What", bound=KeptTelling)
+Content = TypeVar("Content", bound=LedgerContent)
 
 
 @dataclass(frozen=True, eq=False)
-class Told(Generic[What]):
-    """Content that a device is about to tell.
+class ContentSource(Generic[Content]):
+    """Content of a telling, before the device's record is read.
 
     Args:
-        make: Makes it from the device's record.
+        make: Makes the content from the record.
         reads: Attributes that it depends on.
     """
 
-    make: Callable[[Records], What]
+    make: Callable[[Records], Content]
     reads: Sequence[str]
 
 
@@ -98,30 +98,30 @@ def tell_friends(state: DeviceStore, device: int, file: bytes, *, kind: str = GU
         kind: What is told, one of :data:`ldpsim.devices.friends.told_guesses.KINDS`.
     """
 
-    def made(signed: SignedModel, policy: Policy) -> Told[Telling]:
+    def prepare(signed: SignedModel, policy: Policy) -> ContentSource[Telling]:
         model = DeviceModel.read(signed.model)
         if not (model.is_about(policy.facts) and model.affinity):
             raise ValueError("a device model about other people, or without an affinity")
-        return Told(partial(_telling, model, device=device, kind=kind), _read_by(kind))
+        return ContentSource(partial(_telling, model, device=device, kind=kind), _read_by(kind))
 
     largest = SIGNED_MODEL_BYTES + largest_device_model(state.policy.facts)
-    return tell_once(state, device, file, kind=kind, largest=largest, made=made, read=Telling.read)
+    return tell_once(state, device, file, kind=kind, largest=largest, prepare=prepare, read=Telling.read)
 
 
 def tell_once(
     state: DeviceStore, device: int, file: bytes, *, kind: str, largest: int,
-    made: Callable[[SignedModel, Policy], Told[What]], read: Callable[[bytes], What],
-) -> What | Refusal:  # fmt: skip
-    """Return what a device tells its friends, once in its life, with its row in the ledger.
+    prepare: Callable[[SignedModel, Policy], ContentSource[Content]], read: Callable[[bytes], Content],
+) -> Content | Refusal:  # fmt: skip
+    """Return what a device tells its friends, once in its life; its row in the ledger is committed before.
 
     Args:
         state: The device's folder.
         device: Its public number.
-        file: What the curator published and signed.
+        file: The file that the curator published and signed.
         kind: What is told; with the file it is the question.
         largest: Number of bytes above which the file is not read.
-        made: Reads the file under the device's policy, and returns what tells; ValueError for a file of another form.
-        read: Reads back what a ledger keeps.
+        prepare: Reads the file under the device's policy and returns the content's source; ValueError for another form.
+        read: Reads back the content that a ledger keeps.
     """
     if device not in state.lives_here:
         return Refusal.LEDGER_DAMAGED
@@ -138,20 +138,20 @@ def tell_once(
             for part in (part for answer in chain if answer.collection == TOLD for part in answer.parts):
                 return read(part.report) if part.fingerprint == question else Refusal.REPORT_COLLECTED
             try:
-                told = made(SignedModel.split(file), state.policy)
+                source = prepare(SignedModel.split(file), state.policy)
             except ValueError:
                 return Refusal.UNKNOWN_QUERY
             records = records_of(state.population, [device])
-            telling, secret = told.make(records), state.secrets[device].tobytes()
-            digest = b"".join(hmac.digest(secret, data_messages(records, name)[0], "sha256") for name in told.reads)
+            content, secret = source.make(records), state.secrets[device].tobytes()
+            digest = b"".join(hmac.digest(secret, data_messages(records, name)[0], "sha256") for name in source.reads)
             head = head_of(chain)
-            row = told_answer(device, head, fingerprint=question, told=telling.to_bytes(), digest=digest)
+            row = told_answer(device, head, fingerprint=question, told=content.to_bytes(), digest=digest)
             ledger.enter([row], [head.seal], keys)
     except CounterMismatch:
         return Refusal.COUNTER_MISMATCH
     except (LedgerDamaged, ValueError, OSError):
         return Refusal.LEDGER_DAMAGED
-    return telling
+    return content
 
 
 def _refusal(state: DeviceStore, device: int, file: bytes, largest: int) -> Refusal | None:
@@ -176,8 +176,8 @@ def _telling(model: DeviceModel, records: Records, *, device: int, kind: str) ->
 
 def friends_of(records: Records, device: int, people: int) -> IntArray:
     """int64 (friends,): the other people in the list of one device, among so many people."""
-    near = records.neighbours.astype(np.int64)
-    return np.asarray(near[(near >= 0) & (near < people) & (near != device)])
+    friends = records.neighbours.astype(np.int64)
+    return np.asarray(friends[(friends >= 0) & (friends < people) & (friends != device)])
 
 
 def _read_by(kind: str) -> tuple[str, ...]:

@@ -1,23 +1,23 @@
 """Guesses that devices tell their friends, and how friends use them: exact, in whole numbers.
 
-Device j tells friend i which class it takes its own person to be of: for each class a *level* 0 .. 7, which is by how
-many nats the class is behind the likeliest one. By default the guess is the device's own prediction
-(:mod:`ldpsim.devices.prediction`) from its features, its list and the published device model. The row of friend i is
-left out of that list, so that what the table says of i does not come back as if it were j's (no echo).
+Device j tells friend i a guess of its own person's class: for each class a *level* 0 .. 7, the number of nats by which
+it is less likely than the likeliest one. By default the guess is the device's own prediction
+(:mod:`ldpsim.devices.prediction`) from its features, its list and the published device model, without the row of friend
+i: device i would count that row twice.
 
 A level l is the weight W_l = exp(-l). So friend i knows P_j(k) = W_l(k) / sum of W, and adds
 
     S_j(c) = ln sum over k of H(c, k) P_j(k) / pi_k
 
-with the affinity H and the class shares pi of the device model, to the published row of j. The row is what the curator
-knows of j's report, and the guess is what j knows without its own row: they are two sources. Both count as one friend
-in the sum, which is shared as that of rows is. Measured: the guess in place of the row lost 1.8 points on streamers,
+with the affinity H and the class shares pi of the device model, to the published row of j. The row follows from j's
+report, and the guess from j's features and list without j's own row: they are two sources. Both count as one friend in
+the sum, which is weighted as a sum of rows is. Measured: the guess in place of the row lost 1.8 points on streamers,
 whose friends are unlike (twitch-de), where row and guess lose .2; where friends are like both gain as much.
 
-- **Telling never has to help.** If friends are unlike, what they tell misleads. Device i uses what friends tell only
-  where its best class then has a score that is at most :data:`DOUBT` below that of its best class by own features
-  alone. That is the logarithm of the odds .7 : .3 that friends are alike, which the calibration group's prior has, too.
-  Else it predicts from the published table, as without friends.
+- **Guesses may mislead**, where friends are unlike. Device i uses them only where the score of its best class is then
+  at most :data:`DOUBT` below that of its best class by own features alone. That is the logarithm of the odds .7 : .3
+  that friends are alike, which is the calibration group's prior, too. Else it predicts from the published table, as
+  without guesses.
 - A friend who tells nothing is the published row alone.
 - A guess is told and used where both list each other.
 - A person whose label the curator publishes tells nothing: the table has the label.
@@ -52,7 +52,7 @@ class Guesses:
     Args:
         model: The published device model.
         devices: int64 (m,): their numbers.
-        own: int64 (m, classes): scores by own features, in units.
+        feature_scores: int64 (m, classes): scores by own features, in units.
         sums: int64 (m, classes + 1): sums over the own list, in steps, and their number; None where features alone are
             told.
         labels: int64 (m,): labels that are told, -1 for a person who tells a guess; None where nobody tells a label.
@@ -60,7 +60,7 @@ class Guesses:
 
     model: DeviceModel
     devices: IntArray
-    own: IntArray = field(repr=False)
+    feature_scores: IntArray = field(repr=False)
     sums: IntArray | None = field(repr=False)
     labels: IntArray | None = field(repr=False)
 
@@ -89,15 +89,15 @@ class Guesses:
             places: int64 (pairs,): places of the devices.
             friends: int64 (pairs,): numbers of the friends, each of whom is in the device's list.
         """
-        table, scores = self.model.score_table, self.own[places]
+        table, scores = self.model.score_table, self.feature_scores[places]
         if self.sums is not None:
-            others = self.sums[places] - table.terms[table.row_of[friends]]
-            scores = scores + table.shared(others, saturation=self.model.saturation)
+            sums_of_others = self.sums[places] - table.terms[table.row_of[friends]]
+            scores = scores + table.shared(sums_of_others, saturation=self.model.saturation)
         levels = guess_levels(scores)
         if self.labels is not None:
-            told = self.labels[places]
-            levels[told >= 0] = LEVELS - 1
-            levels[told >= 0, told[told >= 0]] = 0
+            labels = self.labels[places]
+            levels[labels >= 0] = LEVELS - 1
+            levels[labels >= 0, labels[labels >= 0]] = 0
         return levels
 
 
@@ -107,8 +107,8 @@ def guess_levels(scores: IntArray) -> IntArray:
     >>> guess_levels(np.array([[0, -UNIT, -9 * UNIT]])).tolist()
     [[0, 1, 7]]
     """
-    behind = scores.max(axis=1, keepdims=True) - scores
-    return np.asarray(np.minimum((behind + UNIT // 2) // UNIT, LEVELS - 1))
+    gaps = scores.max(axis=1, keepdims=True) - scores
+    return np.asarray(np.minimum((gaps + UNIT // 2) // UNIT, LEVELS - 1))
 
 
 def scores_of_levels(model: DeviceModel, levels: IntArray) -> IntArray:
@@ -135,17 +135,19 @@ def scores_with_told(
     """
     table, numbers = model.score_table, np.arange(len(everybody))
     guesses = Guesses.of(model, everybody, numbers, kind=kind, knowing=knowing)
-    lists = table.list_sums(everybody, numbers)[devices]
-    own, total = guesses.own[devices], lists.copy()
+    list_sums = table.list_sums(everybody, numbers)[devices]
+    feature_scores, sums_with_guesses = guesses.feature_scores[devices], list_sums.copy()
     reader, friend = mutual_pairs(everybody, devices, tells)
     for start in range(0, len(reader), _PAIRS_AT_ONCE):
         i, j = reader[start : start + _PAIRS_AT_ONCE], friend[start : start + _PAIRS_AT_ONCE]
-        told = scores_of_levels(model, guesses.levels(j, devices[i]))
-        unknown = 1 - table.terms[table.row_of[j], -1:]  # of whom the table says nothing: one more friend
-        np.add.at(total, i, np.hstack([told, unknown]))
-    by_table, by_friends = (own + table.shared(sums, saturation=model.saturation) for sums in (lists, total))
-    alike = by_friends.max(axis=1) >= own.max(axis=1) - DOUBT
-    return np.where(alike[:, None], by_friends, by_table)
+        guess_scores = scores_of_levels(model, guesses.levels(j, devices[i]))
+        without_row = 1 - table.terms[table.row_of[j], -1:]  # a friend without a row in the table counts now
+        np.add.at(sums_with_guesses, i, np.hstack([guess_scores, without_row]))
+    by_table, by_guesses = (
+        feature_scores + table.shared(sums, saturation=model.saturation) for sums in (list_sums, sums_with_guesses)
+    )
+    alike = by_guesses.max(axis=1) >= feature_scores.max(axis=1) - DOUBT
+    return np.where(alike[:, None], by_guesses, by_table)
 
 
 def mutual_pairs(everybody: Records, devices: IntArray, tells: BoolArray) -> tuple[IntArray, IntArray]:
@@ -158,14 +160,14 @@ def mutual_pairs(everybody: Records, devices: IntArray, tells: BoolArray) -> tup
     """
     n = len(everybody)
     owner = np.repeat(np.arange(n), everybody.neighbour_counts)
-    near = everybody.neighbours.astype(np.int64)
-    usable = (near >= 0) & (near < n) & (near != owner)
-    owner, near = owner[usable], near[usable]
+    friend = everybody.neighbours.astype(np.int64)
+    valid = (friend >= 0) & (friend < n) & (friend != owner)
+    owner, friend = owner[valid], friend[valid]
     place = np.full(n, -1)
     place[devices] = np.arange(len(devices))
-    wanted = (place[owner] >= 0) & tells[near]
-    wanted[wanted] = np.isin(near[wanted] * n + owner[wanted], owner * n + near)
-    return place[owner[wanted]], near[wanted]
+    mutual = (place[owner] >= 0) & tells[friend]
+    mutual[mutual] = np.isin(friend[mutual] * n + owner[mutual], owner * n + friend)
+    return place[owner[mutual]], friend[mutual]
 
 
 def whole_ln(numbers: IntArray) -> IntArray:
@@ -175,11 +177,11 @@ def whole_ln(numbers: IntArray) -> IntArray:
     [0, 45426, 452705]
     """
     exponent = np.frexp(numbers.astype(np.float64))[1].astype(np.int64) - 1  # exact below 2**53
-    up = np.maximum(_MANTISSA_BITS - exponent, 0)
-    mantissa = (numbers << up) >> np.maximum(exponent - _MANTISSA_BITS, 0)
+    shift = np.maximum(_MANTISSA_BITS - exponent, 0)
+    mantissa = (numbers << shift) >> np.maximum(exponent - _MANTISSA_BITS, 0)
     binary = exponent
     for _ in range(_FRACTION_BITS):
         mantissa = (mantissa * mantissa) >> _MANTISSA_BITS
-        above = mantissa >> _MANTISSA_BITS + 1
-        binary, mantissa = 2 * binary + above, mantissa >> above
+        bit = mantissa >> _MANTISSA_BITS + 1
+        binary, mantissa = 2 * binary + bit, mantissa >> bit
     return (binary * _LN_2) >> _FRACTION_BITS

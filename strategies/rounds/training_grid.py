@@ -169,7 +169,7 @@ class TrainingGrid(Grid):
         answers = self.exchange(questions, phase, at, timeout=timeout)
         if self._adder is not None and answers:
             sent = cast(ArrayRecord, questions[0].content["arrays"])[WEIGHTS].numpy()
-            answers = self._adder.added(answers, sent)
+            answers = self._adder.add(answers, sent)
         if kind == MessageType.EVALUATE:
             right, people = answers.judged()
             self.accuracy = right / people if people else None

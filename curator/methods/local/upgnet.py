@@ -106,7 +106,7 @@ class UPGNet(PublicGraphMethod):
         if self.scale == "unit" and deviation:
             product = product.times(1 / deviation)
         product = product.propagated(MeanOfHops(self._hop(adjacency), self.K))
-        features = product if product.pays() else np.asarray(product)
+        features = product if product.is_cheaper() else np.asarray(product)
         notes = {"edges": edges.shape[1], "kept_entries": int(product.base.nnz)}
         return labelled_graph(features, edges, None, notes, reports, public)
 

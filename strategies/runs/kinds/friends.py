@@ -22,7 +22,7 @@ from ldpsim.curator.nulls.inputs import known_from_graph
 from ldpsim.curator.observer import watched
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.devices.data.population import records_of
-from ldpsim.devices.friends.diffusion import VALUES, diffused, friend_pairs
+from ldpsim.devices.friends.diffusion import VALUES, diffuse, friend_pairs
 from ldpsim.strategies.people.owner_graphs import own
 from ldpsim.strategies.results.outcome import Outcome, Predict
 from ldpsim.strategies.results.verdict import FEATURES_ALONE
@@ -45,7 +45,7 @@ def guarantee(setup: Setup, released: Sequence[Any]) -> Guarantee:
 
 
 def work(repeat: Repeat, collected: Collected) -> Outcome:
-    """Train the predictor on public people, and let devices exchange what it says of their own features."""
+    """Train the predictor on public people, and let devices exchange its predictions by their own features."""
     setup, split, population = repeat.setup, repeat.split, repeat.setup.population
     method, training, started = cast(P2PGNN, setup.method), setup.settings.training, time.perf_counter()
     owned = own(population, split, trust="none")
@@ -54,26 +54,27 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
     with watched(repeat.watch):
         trained = train(graph, settings=training, classes=setup.facts.classes, seed=repeat.seeds.training,
                         device=setup.options.device, patience=PATIENCE)  # fmt: skip
-    said = softmax(np.asarray(trained.log_probability, np.float64), axis=1)
-    public = np.full(len(population), -1)
-    public[split.labelled] = population.labels[split.labelled]
+    predictions = softmax(np.asarray(trained.log_probability, np.float64), axis=1)
+    public_labels = np.full(len(population), -1)
+    public_labels[split.labelled] = population.labels[split.labelled]
     pairs = friend_pairs(records_of(population, range(len(population))))
-    found = diffused(said, public, pairs, rounds=method.rounds, most=method.most_rate, restart=method.restart,
-                     seed=repeat.seeds.training)  # fmt: skip
-    sent = 2 * found.exchanges * VALUES * setup.facts.classes * _NUMBER_BYTES
-    cost = {"rounds": method.rounds, "messages": 2 * found.exchanges, "downlink_bytes": sent, "uplink_bytes": sent}
+    diffusion = diffuse(predictions, public_labels, pairs, rounds=method.rounds, most_rate=method.most_rate,
+                        restart=method.restart, seed=repeat.seeds.training)  # fmt: skip
+    messages = 2 * diffusion.exchanges
+    size = messages * VALUES * setup.facts.classes * _NUMBER_BYTES
+    cost = {"rounds": method.rounds, "messages": messages, "downlink_bytes": size, "uplink_bytes": size}
     null_inputs = None
     if setup.options.nulls:
         null_inputs = replace(known_from_graph(owned, ("features", "label")), uses_validation_labels=True)
     return Outcome(
         seconds={"collect": 0.0, "reconstruct": 0.0, "train": time.perf_counter() - started},
-        predictions=found.values.argmax(axis=1),
-        class_scores=found.values,
+        predictions=diffusion.values.argmax(axis=1),
+        class_scores=diffusion.values,
         model=trained.model,
         null_inputs=null_inputs,
         nulls={FEATURES_ALONE: lambda: trained.predictions},
         phases={"friends": cost},
-        extra={"friends": {"pairs": pairs.shape[1], "exchanges": found.exchanges}},
+        extra={"friends": {"pairs": pairs.shape[1], "exchanges": diffusion.exchanges}},
     )
 
 

@@ -13,13 +13,14 @@ from torch.nn import functional
 
 from ldpsim.curator.graph import Graph
 from ldpsim.curator.learning.networks import NETWORKS, Network
-from ldpsim.curator.linear import torch_matrix
+from ldpsim.curator.linear import bit_matrix
+from ldpsim.curator.linear.bit_matrix import BitMatrix
 from ldpsim.curator.linear.dropout import Dropout
-from ldpsim.curator.linear.factored import Factored, of_reports, product_of
+from ldpsim.curator.linear.factored import Factored, product_of, product_with_middle
 from ldpsim.curator.linear.packed_bits import PackedBits
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.scaling import standardise
-from ldpsim.curator.linear.torch_matrix import Bits, Constant, constant
+from ldpsim.curator.linear.torch_matrix import Constant, constant
 
 CPU = torch.device("cpu")
 
@@ -98,7 +99,7 @@ def graph() -> tuple[csr_array, np.ndarray, csr_array]:
 
 def _both(graph: tuple[csr_array, np.ndarray, csr_array]) -> tuple[Factored, np.ndarray]:
     matrix, _, signs = graph
-    product = of_reports(signs * np.float32(30), 0.5, matrix, HOPS)
+    product = product_with_middle(signs * np.float32(30), 0.5, matrix, HOPS)
     wanted = np.linalg.matrix_power(matrix.toarray().astype(np.float64), HOPS) @ (30.0 * signs.toarray() + 0.5)
     return product, wanted
 
@@ -170,12 +171,12 @@ def _bits(d: int) -> tuple[PackedBits, np.ndarray]:
 @pytest.mark.parametrize("at_once", [1, 1000, 1 << 22])
 def test_a_product_and_its_gradient_are_the_dense_ones(d: int, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("_BITS_AT_ONCE", "_ROWS_AT_ONCE", "_MOST_BYTES"):
-        monkeypatch.setattr(torch_matrix, limit, at_once)
+        monkeypatch.setattr(bit_matrix, limit, at_once)
     packed, dense = _bits(d)
     values = torch.randn(d, 5, generator=torch.Generator().manual_seed(0))
     found, wanted = [], []
     for matrix, into in (
-        (Bits(packed, CPU_OF_PACKED), found),
+        (BitMatrix(packed, CPU_OF_PACKED), found),
         (Constant(dense.astype(np.float32), CPU_OF_PACKED), wanted),
     ):
         right = values.clone().requires_grad_()

@@ -30,11 +30,11 @@ def answers(rows: np.ndarray) -> RoundAnswers:
 def test_one_answer_with_the_mean_of_what_changed() -> None:
     sent = np.array([1.0, -2.0, 0.5], np.float32)
     moves = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.5, 0.5, -1.5]], np.float32)
-    shown = UpdateAdder(clip=2.0, least=3).added(answers(sent + moves), sent)
+    shown = UpdateAdder(clip=2.0, least_contributors=3).add(answers(sent + moves), sent)
     (part,) = shown.parts
     assert part.nodes == [1] and part.people.tolist() == [3] and len(part.updates) == 1
     assert np.allclose(part.updates.row(0), sent + np.array([0.5, 1 / 3, -0.5]), atol=1e-5)
-    assert not UpdateAdder(clip=2.0, least=4).added(answers(sent + moves), sent)  # fewer than h: no sum
+    assert not UpdateAdder(clip=2.0, least_contributors=4).add(answers(sent + moves), sent)  # fewer than h: no sum
 
 
 def test_shares_of_h_devices_are_the_noise_of_the_server() -> None:
@@ -53,7 +53,7 @@ def test_the_law_of_the_sum_is_that_of_central_noise_at_h() -> None:
     share, h = method.share(FACTS, BUDGET, people), method.least_honest(people)
     sent = np.zeros(size, np.float64)
     rows = np.array([share.perturb(np.zeros(size), bytes([number]) * 32) for number in range(h)])
-    (part,) = UpdateAdder(method.clip, h).added(answers(rows), sent).parts
+    (part,) = UpdateAdder(method.clip, h).add(answers(rows), sent).parts
     found = (h * part.updates.row(0)).var()
     assert abs(found / 1.5**2 - 1) < 5 * math.sqrt(2 / size)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ldpsim.devices.data.records import records_by_column
-from ldpsim.devices.friends.diffusion import diffused, first_come, friend_pairs
+from ldpsim.devices.friends.diffusion import diffuse, friend_pairs, greedy_matching
 from tests.devices.friends.test_told_guesses import people
 
 OWN = np.array([[0.6, 0.4], [0.3, 0.7], [0.5, 0.5], [0.9, 0.1], [0.2, 0.8]])
@@ -16,7 +16,7 @@ A = 0.9
 
 
 def run(rounds: int, pairs: np.ndarray = PATH, labels: np.ndarray = LABELS, most: float = 1.0, seed: int = 3):  # type: ignore[no-untyped-def]
-    return diffused(OWN, labels, pairs, rounds=rounds, most=most, restart=1 - A, seed=seed)
+    return diffuse(OWN, labels, pairs, rounds=rounds, most_rate=most, restart=1 - A, seed=seed)
 
 
 def test_five_people_whose_pairs_meet_again_and_again() -> None:
@@ -50,12 +50,12 @@ def test_one_exchange_by_hand() -> None:
 
 
 def test_values_reach_people_several_friendships_away_and_repeat() -> None:
-    """Values of person 3 depend on features of person 0, who is no friend of hers, and change between exchanges."""
+    """Values of person 3 depend on features of person 0, who is no friend of person 3, and change between exchanges."""
     other = OWN.copy()
     other[0] = [0.1, 0.9]
     nobody = np.full(5, -1)
     early, late = (run(rounds, labels=nobody).values[3] for rounds in (20, 200))
-    changed = diffused(other, nobody, PATH, rounds=200, most=1.0, restart=1 - A, seed=3).values[3]
+    changed = diffuse(other, nobody, PATH, rounds=200, most_rate=1.0, restart=1 - A, seed=3).values[3]
     assert not np.allclose(late, changed) and not np.allclose(early, late)
 
 
@@ -77,14 +77,14 @@ def test_who_meets_is_who_comes_first(seed: int) -> None:
         ends = set(pairs[:, place].tolist())
         expected[place] = not ends & busy
         busy |= ends if expected[place] else set()
-    assert np.array_equal(first_come(pairs, order, 12), expected)
+    assert np.array_equal(greedy_matching(pairs, order, 12), expected)
 
 
 def test_a_pair_meets_as_often_as_its_two_chances_say() -> None:
     """Two independent uniform chances in [0, .1]: .1 - .0025 meetings a round, over 400 pairs and 500 rounds."""
     pairs = np.arange(800).reshape(400, 2).T
     own = np.full((800, 2), 0.5)
-    found = diffused(own, np.full(800, -1), pairs, rounds=500, most=0.1, restart=0.1, seed=1)
+    found = diffuse(own, np.full(800, -1), pairs, rounds=500, most_rate=0.1, restart=0.1, seed=1)
     mean, tries = 0.1 - 0.0025, 400 * 500
     between = 500 * np.sqrt(400 * 2 * 0.1**2 / 12)  # of the pairs' own chances
     assert abs(found.exchanges - mean * tries) < 5 * np.hypot(np.sqrt(mean * tries), between)

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from ldpsim.devices.data.population import records_of
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State
-from ldpsim.devices.friends.diffusion import diffused, friend_pairs
+from ldpsim.devices.friends.diffusion import diffuse, friend_pairs
 from ldpsim.devices.friends.taking_part import DiffusionPart, DiffusionTerms, take_part
 from ldpsim.devices.friends.telling import Telling, tell_friends
 from ldpsim.devices.ledger.rows import TOLD
@@ -88,6 +88,6 @@ def test_a_crafted_predictor_makes_a_first_value_an_answer_about_a_feature() -> 
     features = csr_array(columns, shape=(len(PEOPLE), PEOPLE.facts.d)).toarray()
     said = softmax(np.maximum(features @ first + first_bias, 0) @ last + last_bias)
     pairs = friend_pairs(records_of(PEOPLE, range(len(PEOPLE))))
-    heard = diffused(said, np.full(len(PEOPLE), -1), pairs, rounds=0, most=1.0, restart=0.1, seed=0).values
+    heard = diffuse(said, np.full(len(PEOPLE), -1), pairs, rounds=0, most_rate=1.0, restart=0.1, seed=0).values
     there = features[:, feature] > 0
     assert 0 < there.sum() < len(PEOPLE) and np.array_equal(heard.argmax(axis=1) == 0, there)

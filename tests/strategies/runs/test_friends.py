@@ -43,13 +43,13 @@ def test_nobody_reports_and_the_result_says_who_is_trusted() -> None:
 def test_no_label_is_read_but_that_of_volunteers(monkeypatch: pytest.MonkeyPatch) -> None:
     """With other labels of everybody else devices begin with the same values."""
     began: list[tuple[np.ndarray, np.ndarray]] = []
-    spreads = friends.diffused
+    spreads = friends.diffuse
 
     def watched(own: np.ndarray, labels: np.ndarray, *given: Any, **more: Any) -> Any:
         began.append((own, labels))
         return spreads(own, labels, *given, **more)
 
-    monkeypatch.setattr(friends, "diffused", watched)
+    monkeypatch.setattr(friends, "diffuse", watched)
     labelled = prepare(OPTIONS, population=PEOPLE).plans[0].split.labelled
     others, labels = np.setdiff1d(np.arange(len(PEOPLE)), labelled), PEOPLE.labels.copy()
     labels[others] = np.roll(labels[others], 7)

@@ -16,7 +16,7 @@ import pytest
 from ldpsim.curator.features import feature_posterior
 from ldpsim.curator.features.feature_posterior import FeaturePosterior
 from ldpsim.curator.learning.training import TrainingSettings
-from ldpsim.curator.linear.array_digest import LastAnswers
+from ldpsim.curator.linear.array_digest import LastResults
 from ldpsim.curator.methods import Budget, Question, Vote
 from ldpsim.curator.reports.reports import Reports, joined_reports
 from ldpsim.curator.votes import knowledge as module
@@ -55,7 +55,7 @@ def constant_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
         return FeaturePosterior(known, {}, {})
 
     monkeypatch.setattr(feature_posterior, "feature_posterior", evidence)
-    monkeypatch.setattr(module, "_FEATURES", LastAnswers())
+    monkeypatch.setattr(module, "_FEATURES", LastResults())
 
 
 def _answer(questions: tuple[Question, ...], rate: float, seed: int, shift: int = 0) -> list[Reports]:
