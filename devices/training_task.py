@@ -38,6 +38,7 @@ SCALINGS = ("none", "row", "unit")
 MOST_COLUMNS, MOST_UNITS = 1 << 22, 1 << 14  # the products take memory for every column
 _OF_SILOS = ("weight_decay", "dropout", "seed", "network")
 SILO_NETWORKS = ("gcn", "sage", "gat")
+ATTENTION_SLOPE = 0.2  # of LeakyReLU below 0 (Velickovic et al. 2018)
 CLEAR, NOISY = "clear_update", "gaussian_update"
 UNPROTECTED = Loss(math.inf, math.inf)
 

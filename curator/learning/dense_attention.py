@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ldpsim.devices.federated.attention import SLOPE
+from ldpsim.devices.training_task import ATTENTION_SLOPE
 
 _BLOCK = 2**18  # entries of a block of rows: 1 MiB
 
@@ -51,7 +51,7 @@ class _Attention(torch.autograd.Function):
     def forward(ctx: Any, values: Tensor, sources: Tensor, targets: Tensor, log_weights: Tensor, twice: bool) -> Tensor:
         taken = torch.empty_like(values)
         for rows in _blocks(log_weights):
-            score = functional.leaky_relu_(targets[rows, None] + sources, SLOPE).add_(log_weights[rows])
+            score = functional.leaky_relu_(targets[rows, None] + sources, ATTENTION_SLOPE).add_(log_weights[rows])
             share = torch.softmax(score, dim=1)
             taken[rows] = (share.mul_(log_weights[rows].exp()) if twice else share) @ values
         ctx.save_for_backward(values, sources, targets, taken)
@@ -66,7 +66,7 @@ class _Attention(torch.autograd.Function):
         own = (gradient * taken).sum(dim=1, keepdim=True)
         for rows in _blocks(ctx.log_weights):
             score = targets[rows, None] + sources
-            slope = torch.where(score > 0, 1.0, SLOPE)
+            slope = torch.where(score > 0, 1.0, ATTENTION_SLOPE)
             share = torch.softmax(score.mul_(slope).add_(ctx.log_weights[rows]), dim=1)
             change = gradient[rows] @ values.T
             if ctx.twice:

@@ -29,7 +29,7 @@ from ldpsim.curator.learning.dense_attention import attend
 from ldpsim.curator.learning.perceptron import Perceptron
 from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix, mean_matrix, propagate
 from ldpsim.curator.linear.torch_matrix import Constant, constant, scores_of_nodes
-from ldpsim.devices.federated.attention import SLOPE
+from ldpsim.devices.training_task import ATTENTION_SLOPE
 
 if TYPE_CHECKING:
     from ldpsim.curator.graph import Graph
@@ -280,7 +280,7 @@ class GAT(Network):
 
     def _along_edges(self, heads: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
         score = sources.index_select(0, self.source) + targets.index_select(0, self.target)
-        score = functional.leaky_relu(score, SLOPE)
+        score = functional.leaky_relu(score, ATTENTION_SLOPE)
         place = self.target[:, None].expand(-1, heads.shape[1])
         largest = torch.full_like(sources, -math.inf).scatter_reduce(0, place, score.detach(), "amax")
         weight = (torch.cat([self.spread.weight, self.weight]) if self.learned else self.weight)[:, None]

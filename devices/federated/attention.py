@@ -26,9 +26,7 @@ from ldpsim.devices.array_types import FloatArray
 from ldpsim.devices.federated.local_steps import SparseRows
 from ldpsim.devices.federated.updates import Updates
 from ldpsim.devices.network import Shape, diverging, softmax
-from ldpsim.devices.training_task import Task
-
-SLOPE = 0.2  # of LeakyReLU below 0
+from ldpsim.devices.training_task import ATTENTION_SLOPE, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +91,7 @@ def attended_sums(values: FloatArray, vectors: FloatArray, pairs: AttendedPairs)
     """
     by_source, by_target = values @ vectors[0], values @ vectors[1]
     scores = by_target[pairs.targets] + by_source[pairs.sources]
-    slopes = np.where(scores > 0, 1, SLOPE).astype(values.dtype)
+    slopes = np.where(scores > 0, 1, ATTENTION_SLOPE).astype(values.dtype)
     scores *= slopes
     powers = np.exp(scores - np.maximum.reduceat(scores, pairs.starts[:-1])[pairs.targets])
     shares = powers / pairs.sums(powers)[pairs.targets]
