@@ -329,13 +329,15 @@ def _curve(
     gaussian: float | None, laplace: float | None, sensitivity: float | None, rounds: int | None, delta: float,
     claims: float | None, *, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
-    from ldpsim.cli.own_noise import show_curve
-    from ldpsim.curator.own_noise import GAUSSIAN, LAPLACE, OwnNoise
+    from ldpsim.cli.noise_curve import show_curve
+    from ldpsim.curator.additive_noise import GAUSSIAN, LAPLACE, AdditiveNoise
 
     distribution, scale = (LAPLACE, laplace) if gaussian is None else (GAUSSIAN, gaussian)
     assert scale is not None
-    noise = OwnNoise(distribution=distribution, scale=scale, sensitivity=1.0 if sensitivity is None else sensitivity,
-                     rounds=1 if rounds is None else rounds)  # fmt: skip
+    noise = AdditiveNoise(
+        distribution=distribution, scale=scale, sensitivity=1.0 if sensitivity is None else sensitivity,
+        rounds=1 if rounds is None else rounds,
+    )  # fmt: skip
     show_curve(noise, delta, claims, as_json=as_json, quiet=quiet)
 
 

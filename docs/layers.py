@@ -42,7 +42,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("knowledge",),
         ("defences", "owner.aggregation", "owner.privacy", "posterior", "votes"),
         ("defences.__init__",),
-        ("methods", "nulls", "own_noise", "owner.teachers"),
+        ("additive_noise", "methods", "nulls", "owner.teachers"),
         ("device_feature_model", "friend_affinity", "sum_model"),
         ("device_model",),
         (
@@ -77,7 +77,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("help", "summary"),
         ("errors",),
         ("options",),
-        ("curator", "datasets", "doctor", "import_data", "ledger", "methods", "own_noise"),
+        ("curator", "datasets", "doctor", "import_data", "ledger", "methods", "noise_curve"),
         ("plan", "poison", "report", "run", "sweep"),
         ("audit", "compare", "dossier", "sheet", "stress", "tune"),
         ("device",),

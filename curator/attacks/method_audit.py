@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
+from ldpsim.curator.additive_noise import GAUSSIAN, AdditiveNoise
 from ldpsim.curator.attacks.drawn_rounds import drawn_rounds, every_stage
 from ldpsim.curator.attacks.examples import Example, Person, person_with, with_attribute
 from ldpsim.curator.attacks.laws import NotWalkable
 from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, Pair, Stream, largest_loss, largest_ratio, laws_of
 from ldpsim.curator.methods import Budget, Method, OwnerMethod, Question
 from ldpsim.curator.methods.base import LocalMethod, questions_asked
-from ldpsim.curator.own_noise import GAUSSIAN, OwnNoise
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.curator.reports.question import stages_of
@@ -113,7 +113,7 @@ def _in_rounds(
     if own is not None and level.delta > 0:
         made = own(facts, budget)
         shift, sigma, times = made[name] if isinstance(made, Mapping) else made
-        exact = OwnNoise(distribution=GAUSSIAN, scale=sigma, sensitivity=shift, rounds=times).epsilon(level.delta)
+        exact = AdditiveNoise(distribution=GAUSSIAN, scale=sigma, sensitivity=shift, rounds=times).epsilon(level.delta)
         how = f"{times} Gaussian answers, delta {level.delta:g}"
     passed = exact is not None and exact <= level.value + _ROUNDING
     return AuditRow(method.spec.name, name, level.value, exact, None, effort.confidence, 0, passed, how)

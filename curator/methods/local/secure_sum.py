@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ldpsim.curator import options as o
+from ldpsim.curator.additive_noise import GAUSSIAN, AdditiveNoise
 from ldpsim.curator.linear.scaling import is_text
 from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question
 from ldpsim.curator.methods.local.graphs import labelled_graph
 from ldpsim.curator.methods.parameters import FRACTION, between, parameter
-from ldpsim.curator.own_noise import GAUSSIAN, OwnNoise
 from ldpsim.curator.owner.privacy.account import small_delta
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee
 from ldpsim.curator.privacy.honest import REASON, HonestContributors
@@ -209,6 +209,6 @@ def epsilons(share: SumShare, changed: str = "record", *, rounds: int = 1) -> Ho
 
     def epsilon(honest: int) -> float:
         scale = share.sum_deviation(honest) / share.shift(changed)
-        return OwnNoise(distribution=GAUSSIAN, scale=scale, rounds=rounds).epsilon(share.delta)
+        return AdditiveNoise(distribution=GAUSSIAN, scale=scale, rounds=rounds).epsilon(share.delta)
 
     return HonestContributors.of(share.honest, epsilon)

@@ -1,4 +1,4 @@
-"""Privacy curve of Gaussian or Laplace noise of one's own: sensitivity, scale and number of rounds.
+"""Privacy curve of additive noise, Gaussian or Laplace: from sensitivity, scale and number of rounds.
 
 A round releases a value under noise. Two neighbouring inputs move the value by the sensitivity D at most; it may depend
 on earlier rounds.
@@ -25,8 +25,8 @@ _LEAST_DELTA = {GAUSSIAN: 1e-100, LAPLACE: 1e-9}  # of the bisection; of the gri
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnNoise:
-    """Noise in rounds.
+class AdditiveNoise:
+    """Gaussian or Laplace noise on a value of known sensitivity, in a number of rounds.
 
     Args:
         distribution: ``gaussian`` or ``laplace``.
@@ -37,7 +37,7 @@ class OwnNoise:
     Raises:
         ValueError: for another distribution, or numbers outside their range.
 
-    >>> OwnNoise(distribution="laplace", scale=2.0, sensitivity=1.0, rounds=3).epsilon(0.0)
+    >>> AdditiveNoise(distribution="laplace", scale=2.0, sensitivity=1.0, rounds=3).epsilon(0.0)
     1.5
     """
 
@@ -55,7 +55,7 @@ class OwnNoise:
         if not 1 <= self.rounds <= MOST_ROUNDS:
             raise ValueError(f"--rounds {self.rounds}: must lie between 1 and {MOST_ROUNDS:,}")
 
-    def exact(self, delta: float) -> bool:
+    def is_exact(self, delta: float) -> bool:
         """Whether :meth:`epsilon` is the exact one at this delta, and not a bound from above."""
         return self.distribution == GAUSSIAN or self.rounds == 1 or delta == 0
 
@@ -65,10 +65,12 @@ class OwnNoise:
         Raises:
             ValueError: for a delta at which no epsilon holds, or that the grid does not resolve.
         """
-        least = _LEAST_DELTA[self.distribution]
-        if not (least <= delta < 1 or delta == 0 and self.distribution == LAPLACE):
-            or_0 = "be 0 or " if self.distribution == LAPLACE else ""
-            raise ValueError(f"--delta {delta:g}: must {or_0}lie between {least:g} and 1 for {self.distribution} noise")
+        least_delta = _LEAST_DELTA[self.distribution]
+        if not (least_delta <= delta < 1 or delta == 0 and self.distribution == LAPLACE):
+            zero = "be 0 or " if self.distribution == LAPLACE else ""
+            raise ValueError(
+                f"--delta {delta:g}: must {zero}lie between {least_delta:g} and 1 for {self.distribution} noise"
+            )
         if self.distribution == GAUSSIAN:
             return gaussian.printed_epsilon(delta, shift=self.sensitivity * math.sqrt(self.rounds), sigma=self.scale)
         loss = self.sensitivity / self.scale

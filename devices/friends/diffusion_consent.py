@@ -1,4 +1,4 @@
-"""One part of a device in a diffusion over friends: its consent, a row in its ledger, before the first message.
+"""Consent of a device to a diffusion over friends: a row in its ledger, before the first message.
 
 A diffusion (:mod:`ldpsim.devices.friends.diffusion`) repeats: each exchange tells a friend other values, in clear. That
 is the protocol, so one row stands for all messages. It names the digest of the published terms, the friends and the
@@ -66,13 +66,13 @@ class DiffusionTerms:
 
 
 @dataclass(frozen=True)
-class DiffusionPart:
-    """Part of one device in a diffusion.
+class DiffusionConsent:
+    """Consent of one device to a diffusion.
 
     Args:
-        friends: int64 (friends,): whom it may tell, in each round one of them at most.
-        rounds: In so many rounds.
-        replayed: Whether it agreed before; it then tells nothing more.
+        friends: int64 (friends,): friends with whom it exchanges, in each round one of them at most.
+        rounds: Number of rounds.
+        replayed: Whether it agreed before; it then exchanges nothing more.
     """
 
     friends: IntArray
@@ -84,13 +84,13 @@ class DiffusionPart:
         return DIFFUSION.encode() + struct.pack("<I", self.rounds) + self.friends.astype("<i4").tobytes()
 
     @staticmethod
-    def read(data: bytes) -> DiffusionPart:
+    def read(data: bytes) -> DiffusionConsent:
         """Read :meth:`to_bytes` back."""
         (rounds,), start = struct.unpack_from("<I", data, len(DIFFUSION)), len(DIFFUSION) + 4
-        return DiffusionPart(np.frombuffer(data, "<i4", offset=start).astype(np.int64), rounds, replayed=True)
+        return DiffusionConsent(np.frombuffer(data, "<i4", offset=start).astype(np.int64), rounds, replayed=True)
 
 
-def take_part(state: DeviceStore, device: int, file: bytes) -> DiffusionPart | Refusal:
+def agree_to_diffusion(state: DeviceStore, device: int, file: bytes) -> DiffusionConsent | Refusal:
     """Agree to a diffusion; the row is committed before the first message.
 
     Args:
@@ -99,14 +99,14 @@ def take_part(state: DeviceStore, device: int, file: bytes) -> DiffusionPart | R
         file: The signed terms.
     """
 
-    def prepare(signed: SignedModel, policy: Policy) -> ContentSource[DiffusionPart]:
+    def prepare(signed: SignedModel, policy: Policy) -> ContentSource[DiffusionConsent]:
         terms = DiffusionTerms.read(signed.model, policy)
 
-        def part(records: Records) -> DiffusionPart:
-            return DiffusionPart(friends_of(records, device, terms.people), terms.rounds, replayed=False)
+        def consent(records: Records) -> DiffusionConsent:
+            return DiffusionConsent(friends_of(records, device, terms.people), terms.rounds, replayed=False)
 
-        return ContentSource(part, ("adjacency", "features"))
+        return ContentSource(consent, ("adjacency", "features"))
 
     facts = state.policy.facts
     largest = SIGNED_MODEL_BYTES + _HEAD.size + 4 * Shape(max(facts.d, 1), MOST_HIDDEN, facts.classes).size
-    return tell_once(state, device, file, kind=DIFFUSION, largest=largest, prepare=prepare, read=DiffusionPart.read)
+    return tell_once(state, device, file, kind=DIFFUSION, largest=largest, prepare=prepare, read=DiffusionConsent.read)
