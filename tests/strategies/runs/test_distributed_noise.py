@@ -31,7 +31,7 @@ def test_the_server_never_gets_a_single_update(monkeypatch: pytest.MonkeyPatch, 
     """Without the party that adds, the same look at what the server gets finds the update of every device."""
     got: list[list[np.ndarray]] = []
     sent: list[np.ndarray] = []
-    adds, aggregates = UpdateAdder.added, Average.aggregate_train
+    adds, aggregates = UpdateAdder.add, Average.aggregate_train
 
     def contributed(self: UpdateAdder, answers: RoundAnswers, start: np.ndarray) -> RoundAnswers:
         updates = answers.updates()
@@ -43,7 +43,7 @@ def test_the_server_never_gets_a_single_update(monkeypatch: pytest.MonkeyPatch, 
         got.append([message.content["arrays"]["weights"].numpy() for message in replies])
         return aggregates(self, number, replies)
 
-    monkeypatch.setattr(UpdateAdder, "added", contributed)
+    monkeypatch.setattr(UpdateAdder, "add", contributed)
     monkeypatch.setattr(Average, "aggregate_train", looked_at)
     record = run()
     single = sum(np.array_equal(one, update) for answers in got for one in answers for update in sent)
