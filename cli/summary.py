@@ -25,7 +25,7 @@ from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.strategies.outputs.groups import ABOVE, Group, table_of
 from ldpsim.strategies.outputs.result_view import ACCURACY, COST, SEEDED, ViewRow, cost_of, view_of
 from ldpsim.strategies.outputs.sums import AskedInAll, really_asked
-from ldpsim.strategies.results.friends_tell import TRUSTED, what_is_learned
+from ldpsim.strategies.results.friends_tell import TRUSTED, learned_by_party
 from ldpsim.strategies.results.levels_of_results import shown_levels
 from ldpsim.strategies.results.verdict import NOT_TAKEN, STANDINGS, null_lines, shown_verdict
 
@@ -138,7 +138,7 @@ def _details(record: Mapping[str, Any]) -> Iterator[RenderableType]:
     for heading, line in null_lines(record):
         grid.add_row(heading, line)
     grid.add_row("trust", privacy["trust"])
-    learned = what_is_learned(record)
+    learned = learned_by_party(record)
     if learned:
         grid.add_row("friends tell", f"not in the epsilons; trusted: {TRUSTED}")
     for party, words in learned.items():

@@ -22,7 +22,7 @@ from ldpsim.curator.names import by_field, paper_name
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.setting_error import SettingError
 from ldpsim.strategies.outputs.sums import AskedInAll, added, levels_of
-from ldpsim.strategies.people.owner_graphs import own
+from ldpsim.strategies.people.owner_graphs import owned_graph
 from ldpsim.strategies.progress import NOTHING_KEPT, Progress, noted_if_interrupted, quiet
 from ldpsim.strategies.runs.asking import ask
 from ldpsim.strategies.runs.prepare import prepare
@@ -55,7 +55,7 @@ class Trial:
         """Return the graph that a method makes from the reports, or a reference from the data."""
         people, split = self.setup.population, self.setup.plans[self.repeat].split
         if method.spec.reads:
-            return cast(Reference, method).from_owned(own(people, split, trust="none"))
+            return cast(Reference, method).from_owned(owned_graph(people, split, trust="none"))
         assert self.reports is not None
         public = public_knowledge(people, split, self.setup.options, self.setup.method)
         return cast(LocalMethod, method).reconstruct(self.reports, public)

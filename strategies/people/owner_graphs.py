@@ -36,8 +36,8 @@ def joined_rows(parts: Sequence[np.ndarray], kind: type) -> tuple[IntArray, np.n
     return ends, np.concatenate([np.zeros(0, kind), *parts]).astype(kind)
 
 
-def own(population: Population, split: Split, *, trust: Trust) -> OwnedGraph:
-    """Return the raw data of a whole population as an owner has them, with the owner's trust level."""
+def owned_graph(population: Population, split: Split, *, trust: Trust) -> OwnedGraph:
+    """Return the raw data of a whole population, with the trust level of its owner."""
     return OwnedGraph(population.facts, split, sparse_features(population), population.edges, population.labels, trust)
 
 

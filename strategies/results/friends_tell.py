@@ -12,18 +12,18 @@ from ldpsim.strategies.setup.options import LABEL, NOTHING
 
 TRUSTED = "friends, carrier"
 FRIENDS = "friends"  # ``privacy.trusted`` of a method whose devices tell friends alone
-_TOLD = {
+_GUESS = {
     "guess": "a guess in clear, which depends on features and list",
     "features": "a guess in clear, which depends on features",
     LABEL: "the label in clear where the person knows it, else a guess from features and list",
 }
-_TO_OTHERS = {
+_OTHERS_LEARN = {
     "to friends of friends": "nothing by one message, as it is not passed on",
     "to the carrier": "who writes to whom; over Flower's Grid the carrier would be the curator's server",
     "to the curator": "nothing, if no friend and no carrier colludes with it",
 }
-# Where friends exchange predictions again and again (p2pgnn).
-_EXCHANGED = {
+# Where friends exchange predictions in many rounds (p2pgnn).
+_EXCHANGE = {
     "to a friend": "values in clear, again and again, which depend on features and list, of people further away too",
     "to friends of friends": "values that depend on features and list, as friends pass on what they heard",
     "to the carrier": "who writes to whom; over Flower's Grid the carrier would be the curator's server",
@@ -37,11 +37,11 @@ def has_friends_figure(record: Mapping[str, Any]) -> bool:
     return record["accuracy"].get("device_with_friends") is not None
 
 
-def what_is_learned(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return by party what it learns from what friends tell each other; nothing where nobody tells."""
+def learned_by_party(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return, by party, what it learns from the messages between friends; empty where there are none."""
     if record["privacy"].get("trusted") == FRIENDS:
-        return dict(_EXCHANGED)
-    tell = record["config"].get("friends_tell", NOTHING)
+        return dict(_EXCHANGE)
     if not has_friends_figure(record):
         return {}
-    return {"to a friend": _TOLD[tell], **_TO_OTHERS}
+    content = record["config"].get("friends_tell", NOTHING)
+    return {"to a friend": _GUESS[content], **_OTHERS_LEARN}

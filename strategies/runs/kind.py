@@ -16,7 +16,7 @@ from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.devices.facts import IntArray
 from ldpsim.devices.policy.policy import Mode, Policy, policy_for
 from ldpsim.devices.query import ATTRIBUTES
-from ldpsim.strategies.people.owner_graphs import own
+from ldpsim.strategies.people.owner_graphs import owned_graph
 from ldpsim.strategies.results.outcome import Outcome, Predict, Predictions
 from ldpsim.strategies.results.verdict import SHUFFLED
 from ldpsim.strategies.rounds.collect_once import Collected
@@ -140,7 +140,7 @@ def without_noise(repeat: Repeat, settings: TrainingSettings) -> IntArray:
     """
     setup, raw = repeat.setup, cast(Any, find("raw")())
     trained = raw.train(
-        raw.from_owned(own(setup.population, repeat.plan.labelled_split(), trust="none")),
+        raw.from_owned(owned_graph(setup.population, repeat.plan.labelled_split(), trust="none")),
         settings=settings,
         classes=setup.facts.classes,
         seed=repeat.seeds.training,

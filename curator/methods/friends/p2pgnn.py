@@ -1,16 +1,19 @@
 """p2pGNN (Krasanakis et al., IEEE Access 2022): a public predictor, and diffusion over friends without a server.
 
 The variant with a *pretrained* predictor, a perceptron. People with a public label, or volunteers, give label and
-features in clear. A perceptron learns from them and is published. Every device evaluates it on its own features, and
-exchanges what it says with its friends (:mod:`ldpsim.devices.friends.diffusion`). Nobody else is asked anything.
+features in clear. A perceptron is trained on them and published. Every device evaluates it on its own features, and
+exchanges the prediction with its friends (:mod:`ldpsim.devices.friends.diffusion`). No other report is asked for.
 
-**Friends and the carrier of their messages are trusted.** Each message is in clear. It holds what the device knows of
-its own person, and of people who are several friendships away, and it repeats: a friend sees it change.
+**Friends and the carrier of their messages are trusted.** Each message is in clear. It depends on the device's own
+person and on people several friendships away, and a friend receives it again in later rounds, with other values.
 
-Beside the public code (MKLab-ITI/decentralized-gnn): the same width, optimiser, stop, restart, rates and 1,000 rounds.
-There the perceptron has dropout of its inputs too, and no biases. A device knows how many friends it has, where the
-code counts those that it has heard of. And a device's own last value is part of its sum, as in the code's centralised
-form; its devices put what they begin with there.
+Width, optimiser, stop, restart, rates and 1,000 rounds are those of the public code (MKLab-ITI/decentralized-gnn).
+Differences:
+
+- The public code's perceptron has dropout of its inputs too, and no biases.
+- A device knows its number of friends d_u; the public code counts those from whom a message came.
+- A device's own last value is part of its sum, as in the public code's centralised form; the devices there add their
+  first value.
 """
 
 from __future__ import annotations

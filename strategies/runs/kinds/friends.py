@@ -23,7 +23,7 @@ from ldpsim.curator.observer import watched
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.devices.data.population import records_of
 from ldpsim.devices.friends.diffusion import VALUES, diffuse, friend_pairs
-from ldpsim.strategies.people.owner_graphs import own
+from ldpsim.strategies.people.owner_graphs import owned_graph
 from ldpsim.strategies.results.outcome import Outcome, Predict
 from ldpsim.strategies.results.verdict import FEATURES_ALONE
 from ldpsim.strategies.rounds.collect_once import Collected
@@ -48,7 +48,7 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
     """Train the predictor on public people, and let devices exchange its predictions by their own features."""
     setup, split, population = repeat.setup, repeat.split, repeat.setup.population
     method, training, started = cast(P2PGNN, setup.method), setup.settings.training, time.perf_counter()
-    owned = own(population, split, trust="none")
+    owned = owned_graph(population, split, trust="none")
     graph = MLP().from_owned(owned)
     repeat.tell("train", None)
     with watched(repeat.watch):

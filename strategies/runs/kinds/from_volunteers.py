@@ -1,11 +1,12 @@
 """A training in rounds that starts from volunteers, whose labels and features are public; nobody is asked for them.
 
-- The first weights are those of the same network, trained on the volunteers who train; the others choose the epoch.
-- The volunteers who validate choose the round that is kept, the first weights among them: the models are private, so
-  this costs no loss.
-- A device evaluates two models on its own features: the kept network, and the linear model of the volunteers. Their
-  exponents have the smallest negative log-likelihood of the validating volunteers' labels. It knows the volunteers
-  among its friends, by the rule of every device model (:mod:`ldpsim.devices.prediction`).
+- The first weights are those of the same network, trained on the training volunteers; the validating volunteers choose
+  the epoch.
+- The validating volunteers choose the round whose weights are kept, or the first weights. The weights of each round are
+  private, so this loses nothing more.
+- A device evaluates two models on its own features: the network with the kept weights, and the linear model of the
+  volunteers. Their exponents have the smallest negative log-likelihood of the validating volunteers' labels. The device
+  also knows the volunteers among its friends, by the rule of every device model (:mod:`ldpsim.devices.prediction`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ldpsim.devices.mechanisms.feature_model import UNIT
 from ldpsim.devices.network import FloatArray
 from ldpsim.devices.prediction import DeviceModel
 from ldpsim.devices.training_task import Task
-from ldpsim.strategies.people.owner_graphs import own
+from ldpsim.strategies.people.owner_graphs import owned_graph
 from ldpsim.strategies.runs.kinds.network import class_scores, scaled_features
 from ldpsim.strategies.runs.repeat import Repeat
 
@@ -48,7 +49,7 @@ class StartFromVolunteers:
         weights: (size,): weights of the network of volunteers.
         null_inputs: Labels and features of the volunteers, and of nobody else.
         model: The device model of volunteers alone.
-        left_out: float64 (volunteers, classes): ln-probabilities of each one's class, by fits without the own label.
+        held_out: float64 (volunteers, classes): ln p of each volunteer's class, by fits without this volunteer's label.
     """
 
     repeat: Repeat
@@ -56,13 +57,13 @@ class StartFromVolunteers:
     weights: FloatArray = field(repr=False)
     null_inputs: NullInputs = field(repr=False)
     model: DeviceModel = field(repr=False)
-    left_out: DoubleArray = field(repr=False)
+    held_out: DoubleArray = field(repr=False)
 
     @staticmethod
     def of(repeat: Repeat, task: Task) -> StartFromVolunteers:
         """Train the network of the volunteers."""
         setup, split = repeat.setup, repeat.split
-        owned = own(setup.population, split, trust="none")
+        owned = owned_graph(setup.population, split, trust="none")
         null_inputs = replace(known_from_graph(owned, ("features", "label")), volunteered=True)
         shares = labelled_shares(null_inputs)
         friends = FriendAffinity.of_homophily(ASSUMED, shares, "assumed")
@@ -86,31 +87,31 @@ class StartFromVolunteers:
     def loss(self, weights: FloatArray) -> float:
         """Return the mean negative log-likelihood of the validating volunteers' labels on their devices, in nats."""
         people = self.repeat.split.val
-        said = log_softmax(self._pool(self._network_scores(weights, people), people).log_probability, axis=1)
-        return -float(said[np.arange(len(people)), self.null_inputs.labels.labels[people]].mean())
+        log_probability = log_softmax(self._pool(self._network_scores(weights, people), people).log_probability, axis=1)
+        return -float(log_probability[np.arange(len(people)), self.null_inputs.labels.labels[people]].mean())
 
     def scores_on_devices(self, weights: FloatArray) -> DoubleArray:
         """float64 (n, classes): the score of each class on everybody's device, in nats, with the kept network."""
         facts = self.repeat.setup.facts
         everybody, people = records_of(self.repeat.setup.population, range(facts.n)), np.arange(facts.n)
-        by_list = (self.model.scores(everybody, people) - self._alone) / UNIT
-        return np.asarray(self._pool(self._network_scores(weights, people), people).log_probability + by_list)
+        list_scores = (self.model.scores(everybody, people) - self._feature_scores) / UNIT
+        return np.asarray(self._pool(self._network_scores(weights, people), people).log_probability + list_scores)
 
     @cached_property
     def _inputs(self) -> Any:
         return scaled_features(self.repeat.setup.population, self.task.scaling)
 
     @cached_property
-    def _alone(self) -> IntArray:
+    def _feature_scores(self) -> IntArray:
         """int64 (n, classes): scores by the volunteers' model of features, in units."""
         people = np.arange(self.repeat.setup.facts.n)
         return self.model.scores(records_of(self.repeat.setup.population, people.tolist()), people, lists=False)
 
     @cached_property
-    def _by_volunteers(self) -> DoubleArray:
-        """float64 (n, classes): ln-probabilities by the same model; of volunteers by a fit without the own label."""
-        rows = log_softmax(self._alone / UNIT, axis=1)
-        rows[self.repeat.split.labelled] = self.left_out
+    def _feature_log_probability(self) -> DoubleArray:
+        """float64 (n, classes): ln p by the same model; of a volunteer by a fit without this volunteer's label."""
+        rows = log_softmax(self._feature_scores / UNIT, axis=1)
+        rows[self.repeat.split.labelled] = self.held_out
         return np.asarray(rows)
 
     def _network_scores(self, weights: FloatArray, people: IntArray) -> DoubleArray:
@@ -121,6 +122,6 @@ class StartFromVolunteers:
     def _pool(self, network: DoubleArray, people: IntArray) -> OpinionPool:
         """Return the pool of both models about these people, fitted to the validating volunteers among them."""
         labels = self.null_inputs.labels.of(people)
-        judges = np.flatnonzero(np.isin(people, self.repeat.split.val))
-        parts = {"volunteers": self._by_volunteers[people], "network": network}
-        return fit_pool(parts, labels, judges, prior=_PRIOR)
+        validating = np.flatnonzero(np.isin(people, self.repeat.split.val))
+        parts = {"volunteers": self._feature_log_probability[people], "network": network}
+        return fit_pool(parts, labels, validating, prior=_PRIOR)

@@ -31,7 +31,7 @@ from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.devices.facts import IntArray, Split
 from ldpsim.devices.query import ATTRIBUTES
 from ldpsim.devices.raw_record import hand_over
-from ldpsim.strategies.people.owner_graphs import handed_lists, own, sparse_features
+from ldpsim.strategies.people.owner_graphs import handed_lists, owned_graph, sparse_features
 from ldpsim.strategies.results.outcome import Outcome, Predict
 from ldpsim.strategies.results.verdict import FEATURES_ALONE
 from ldpsim.strategies.rounds.collect_once import Collected
@@ -68,7 +68,7 @@ def work(repeat: Repeat, collected: Collected) -> Outcome:
     predictions[silent] = -1
     null_inputs = None
     if setup.options.nulls:  # nothing is public: even labels are of records that were handed over
-        null_inputs = known_from_graph(own(setup.population, repeat.split, trust="none"), ("label",))
+        null_inputs = known_from_graph(owned_graph(setup.population, repeat.split, trust="none"), ("label",))
         null_inputs = replace(null_inputs, reported=frozenset(ATTRIBUTES))
     return Outcome(
         released=released,

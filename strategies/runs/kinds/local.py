@@ -27,7 +27,7 @@ from ldpsim.curator.reports.question import keys_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.facts import IntArray
 from ldpsim.devices.prediction import DeviceModel
-from ldpsim.strategies.people.owner_graphs import own
+from ldpsim.strategies.people.owner_graphs import owned_graph
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.outcome import NO_GRAPH, Outcome, Predict, Predictions
 from ldpsim.strategies.results.verdict import FEATURES_ALONE, GRAPH_ALONE, SHUFFLED
@@ -204,7 +204,7 @@ def rebuilt(repeat: Repeat, reports: Reports | None) -> tuple[Repeat, Defended |
     """
     setup, defended = repeat.setup, None
     if reports is None:
-        owned = own(setup.population, repeat.split, trust="none")
+        owned = owned_graph(setup.population, repeat.split, trust="none")
         return repeat, None, cast(ReferenceMethod, setup.method).from_owned(owned)
     if setup.options.defences():
         defended = defend(setup.options.defences(), reports, setup.options.false_alarm)
@@ -230,7 +230,7 @@ def inputs_of_nulls(repeat: Repeat, reports: Reports | None) -> NullInputs:
     if reports is not None:
         inputs = known_from_reports(reports, repeat.knowledge, nulls=setup.options.nulls)
         return replace(inputs, uses_validation_labels=setup.method.effective_spec().learns_from_validation)
-    return known_from_graph(own(setup.population, repeat.split, trust="none"), setup.method.spec.reads)
+    return known_from_graph(owned_graph(setup.population, repeat.split, trust="none"), setup.method.spec.reads)
 
 
 def build_device_models(

@@ -38,7 +38,7 @@ from ldpsim.devices.raw_record import hand_over
 from ldpsim.devices.training_task import UNPROTECTED, Task
 from ldpsim.strategies.engines import collect as engines
 from ldpsim.strategies.engines.grids import SiloGrid
-from ldpsim.strategies.people.owner_graphs import joined_rows, own
+from ldpsim.strategies.people.owner_graphs import joined_rows, owned_graph
 from ldpsim.strategies.people.silos import divide_into_silos
 from ldpsim.strategies.results import evaluation
 from ldpsim.strategies.results.lifetime import TrainingAnswers, read_ledgers
@@ -141,7 +141,7 @@ def outcome_of(repeat: Repeat, released: Trained | None, collect: float, train: 
     """Return the outcome of a training; chance is measured with the labels of the people who train."""
     setup, null_inputs = repeat.setup, None
     if setup.options.nulls:
-        null_inputs = known_from_graph(own(setup.population, repeat.split, trust="none"), ("label",))
+        null_inputs = known_from_graph(owned_graph(setup.population, repeat.split, trust="none"), ("label",))
     seconds = {"collect": collect, "reconstruct": 0.0, "train": train}
     return Outcome(seconds, released=released, null_inputs=null_inputs, **more)
 

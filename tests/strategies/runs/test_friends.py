@@ -13,7 +13,7 @@ from ldpsim.devices.datasets.generated import generate
 from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.outputs.deployment import undeployable
 from ldpsim.strategies.outputs.result_view import text_of_run
-from ldpsim.strategies.results.friends_tell import what_is_learned
+from ldpsim.strategies.results.friends_tell import learned_by_party
 from ldpsim.strategies.runs.kinds import friends
 from ldpsim.strategies.runs.prepare import prepare
 
@@ -33,7 +33,7 @@ def test_nobody_reports_and_the_result_says_who_is_trusted() -> None:
     assert sent["uplink_bytes"] == sent["messages"] * 2 * 6 * 4  # two vectors of six classes, four bytes each
     assert record["accuracy"]["curator"] is None and record["accuracy"]["device"] == record["accuracy"]["test"]
     assert record["accuracy"]["test"] > record["nulls"]["features_alone"]["test"]
-    assert list(what_is_learned(record)) == [
+    assert list(learned_by_party(record)) == [
         "to a friend", "to friends of friends", "to the carrier", "to a friend with the curator", "to the curator",
     ]  # fmt: skip
     text = text_of_run(record, None)
