@@ -210,23 +210,29 @@ def _papers_settings(text: str) -> None:
 
 
 def test_volunteers() -> None:
-    """Every cell of the two tables of vote.md."""
-    table, found, labels = rows("volunteers.csv"), 0, "asked"
+    """Every cell of the two tables of vote.md: what both CSV files have is the same figure."""
+    table = [row for row in rows("who-predicts.csv") if row["method"] == "vote" and row["volunteers"]]
+    by_cell = {(row["labels"], row["dataset"], row["volunteers"], row["budget"]): row for row in table}
+    found, labels = 0, "private"
     for line in (RESULTS / "vote.md").read_text().splitlines():
-        labels = "not asked" if line.startswith("Without `--private-labels`") else labels
+        labels = "public" if line.startswith("Without `--private-labels`") else labels
         cells = next(table_rows(line), [""])
         if len(cells) != 9 or not re.fullmatch(r"\d+ %", cells[1]):
             continue
-        own = [row for row in table if (row["labels"], row["dataset"]) == (labels, cells[0])
-               and float(row["volunteers"]) == int(cells[1].split()[0]) / 100]  # fmt: skip
-        columns = [*(("accuracy", epsilon) for epsilon in "1248"),
-                   *((name, "4") for name in ("chance", "features_alone", "graph_alone"))]  # fmt: skip
-        for (name, epsilon), cell in zip(columns, cells[2:], strict=True):
-            values = [100 * float(row[name]) for row in own if row["epsilon"] == epsilon and row[name]]
-            shown = f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}" if values else "-"
-            assert cell.removesuffix(" (5)") == shown, (cells[:2], name, epsilon)
-            found += bool(values)
-    assert found > 70
+        key = people, share = cells[0].partition(" ")[0], f"{int(cells[1].split()[0]) / 100:g}"
+        for epsilon, cell in zip("1248", cells[2:6], strict=True):
+            row = by_cell.get((labels, *key, f"epsilon {epsilon}"))
+            shown = spread(row["curator"], row["curator_std"]) if row else "-"
+            if labels == "private":
+                assert shown in ("-", over_seeds("curator", dataset=people, volunteers=share, epsilon=epsilon))
+                shown = over_seeds("curator", dataset=people, volunteers=share, epsilon=epsilon)
+            assert cell == shown, (cells[:2], epsilon)
+            found += cell != "-"
+        row = by_cell.get((labels, *key, "epsilon 4"))
+        for name, cell in zip(("chance", "features_alone", "graph_alone"), cells[6:], strict=True):
+            assert cell == (spread(row[name], row[f"{name}_std"]) if row else "-"), (cells[:2], name)
+            found += cell != "-"
+    assert found > 100
 
 
 def picture(name: str) -> str:
