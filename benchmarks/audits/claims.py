@@ -108,9 +108,10 @@ def fedgraph(effort: Effort) -> Iterator[Claim]:
 
     with seeded(effort.seed):
         shown = audit_randomiser(Randomiser("sign", draw, list(numbers), law), effort, claimed=1.0)[0].lower_bound
-    yield Claim(FEDGRAPH, "local: x or -x", 1.0, "any number", worst(rounded(law, numbers)), "exact law, and trials",
-                shown=shown)  # fmt: skip
-    yield Claim(FEDGRAPH, "local: x or -x", 1.0, "the sign of a number", worst(rounded(law, numbers[1:3])), "exact law")
+    yield Claim(FEDGRAPH, "local: x or -x", 1.0, "any number", worst(rounded(law, numbers)),
+                "exact distribution, and trials", shown=shown)  # fmt: skip
+    yield Claim(FEDGRAPH, "local: x or -x", 1.0, "the sign of a number", worst(rounded(law, numbers[1:3])),
+                "exact distribution")  # fmt: skip
     for epsilon in (1.0, 8.0, 12.0):
         sigma = classical_deviation(epsilon)  # sensitivity 1, clip 1
         for changes, shift in (("a trainer's sum is left out", 1.0), ("a trainer's sum is another one", 2.0)):
@@ -146,11 +147,11 @@ def shuffling() -> Iterator[Claim]:
     delta, steps = 1e-6, 10  # of its bisection
     printed = 0.172790550755978  # its README: n 1e5, local 4, step 100
     yield Claim(SHUFFLING, "upper bound, n 1e5, local 4, step 100", printed, "a person's report",
-                shuffled_epsilon(people=10**5, local=4.0, delta=delta), "both laws of its analysis, exact",
+                shuffled_epsilon(people=10**5, local=4.0, delta=delta), "both distributions of its analysis, exact",
                 delta)  # fmt: skip
     # With n <= step its loop over the number of clones is empty: delta is 0 everywhere, and each step halves epsilon.
     yield Claim(SHUFFLING, "upper bound, n 100, local 1, step 100", 1.0 / 2**steps, "a person's bit, all others are 0",
-                least_epsilon(shuffled_bit_deltas(100, 1.0), delta), "exact law of the number of ones",
+                least_epsilon(shuffled_bit_deltas(100, 1.0), delta), "exact distribution of the number of ones",
                 delta)  # fmt: skip
 
 
@@ -194,7 +195,7 @@ def owners() -> Iterator[Claim]:
     for people in (1, 5, 50):
         losses = sampled_deltas(people, gaussian.calibrate(1.0, DELTA, shift=1.0))
         yield Claim(GAP, f"node level, D 1, 1 hop, {people} lists of two", 1.0, "a person on all these lists",
-                    least_epsilon(losses, DELTA), "both laws by quadrature", DELTA)  # fmt: skip
+                    least_epsilon(losses, DELTA), "both distributions by quadrature", DELTA)  # fmt: skip
 
 
 def sampled_deltas(people: int, sigma: float) -> Callable[[float], float]:
@@ -253,26 +254,28 @@ def local() -> Iterator[Claim]:
     """Yield the rows of LPGNN, Blink, Solitude and RGNN."""
     corners = list(product((0.0, 1.0), repeat=4))
     yield Claim(LPGNN, "multi-bit, 2 of 4 features in a public range", 1.0, "all features",
-                worst(rounded(multi_bit(4, 2, 1.0), corners)), "exact law")  # fmt: skip
+                worst(rounded(multi_bit(4, 2, 1.0), corners)), "exact distribution")  # fmt: skip
     # every client needs the smallest and the largest private value of a feature, and is told them as they are
     ranges = {value: {max(value, 1.0): 1.0} for value in (1.0, 2.0)}
     yield Claim(LPGNN_RANGE, "the range of a feature, of private values", 1.0, "the largest value", worst(ranges),
-                "exact law: it has no noise")  # fmt: skip
+                "exact distribution: it has no noise")  # fmt: skip
     share = 0.1  # of the degree
     bits = worst(rounded(response((1 - share) * 5, 3), list(product((0, 1), repeat=3))[:2]))
     entry = bits + share * 5  # a degree that moves by one has Laplace noise of scale 1 / (share epsilon)
     for changes, times in (("an entry of a list", 1), ("an edge, in both lists", 2)):
-        yield Claim(BLINK, "row and degree, share .1", 5.0, changes, times * entry, "exact law, and the Laplace ratio")
+        yield Claim(BLINK, "row and degree, share .1", 5.0, changes, times * entry,
+                    "exact distribution, and the Laplace ratio")  # fmt: skip
     link = worst(rounded(response(7.0, 3), list(product((0, 1), repeat=3))[:2]))
     whole = worst(rounded(response(7.0, 3), list(product((0, 1), repeat=3)))) / 3
     for changes, loss in (("an entry of a list", link), ("an edge, in both lists", 2 * link),
                           ("a person's list, Cora", whole * (CORA - 1))):  # fmt: skip
-        yield Claim(SOLITUDE, "row of links, epsilon 7", 7.0, changes, loss, "exact law of 3 entries, each alike")
+        yield Claim(SOLITUDE, "row of links, epsilon 7", 7.0, changes, loss,
+                    "exact distribution of 3 entries, each alike")  # fmt: skip
     d, m, each = 6, 2, 1.0
     vectors = [(0,) * d, (1,) * d]
     stated = math.log(1 + m / d * (math.exp(m * each) - 1))
     yield Claim(RGNN, "2 of 6 features, epsilon 1 each", stated, "all features",
-                worst(rounded(sampled_response(d, m, each), vectors)), "exact law")  # fmt: skip
+                worst(rounded(sampled_response(d, m, each), vectors)), "exact distribution")  # fmt: skip
 
 
 def sampled_response(d: int, m: int, epsilon: float) -> Callable[[Sequence[int]], dict[Any, float]]:
@@ -298,7 +301,7 @@ def privgnn() -> Iterator[Claim]:
                 f"noise of scale 10 on log-probabilities, which have no least value; {how}", 1e-4)  # fmt: skip
     yield Claim(PRIVGNN, "the same with noise on probabilities", printed, "a person",
                 label_epsilon(classes=10, lambda_=0.1, queries=500, delta=1e-4, gamma=0.3),
-                "exact law of the labels", 1e-4)  # fmt: skip
+                "exact distribution of the labels", 1e-4)  # fmt: skip
 
 
 def every(effort: Effort) -> list[Claim]:

@@ -1,9 +1,10 @@
 """The training loop of every network of a curator and of an owner, and its optimiser.
 
-A step sets the gradients g of the weights w at a point of the loss, and moves the weights by Adam (Kingma and Ba 2015),
-for the t-th time with
+The caller has the network and its loss (:mod:`ldpsim.curator.learning.training` that of graph networks), and hands over
+a function that computes the gradients g of the loss for the weights w, once for each step. Step t clips them to the
+norm c, and is one of Adam (Kingma and Ba 2015):
 
-    g <- g + l w,    m <- .9 m + .1 g,    v <- .999 v + .001 g^2,
+    g <- g min(1, c / |g|),    g <- g + l w,    m <- .9 m + .1 g,    v <- .999 v + .001 g^2,
     w <- w - r (m / (1 - .9^t)) / (root(v / (1 - .999^t)) + 1e-8),
 
 l the weight decay and r the learning rate. An epoch is a number of steps: one of a full batch, several of mini-batches.

@@ -1,8 +1,11 @@
 """HoGS: homophily-oriented graph synthesis (Xu et al. 2026, https://arxiv.org/abs/2602.08762).
 
-Algorithm 1, on the devices, with eps_a = (1 - delta) eps and eps_f = delta eps:
+A is the adjacency matrix, (n, n), and X are the features, (n, d). Algorithm 1, on the devices, with
+eps_a = (1 - delta) eps and eps_f = delta eps; delta is ``--feature-share``, not a probability of failure:
 
-    A~_ij = RR(A_ij, eps_a),   X~_ik = 1-Bit(X_ik, eps_f)                        lines 3 and 7
+    A~_ij = RR(A_ij, eps_a)       keeps the bit with probability e^eps_a / (1 + e^eps_a)           line 3
+    X~_ik = 1-Bit(X_ik, eps_f)    1 with probability (1 + X_ik (e^eps_f - 1)) / (1 + e^eps_f),     line 7
+                                  where X_ik lies in [0, 1]
 
 Algorithm 2, topology reconstruction, for every pair of nodes:
 
@@ -11,22 +14,25 @@ Algorithm 2, topology reconstruction, for every pair of nodes:
     P_ij = l_ij s_ij / (l_ij s_ij + l'_ij (1 - s_ij))                            (9)
     E^ = {(v_i, v_j) : P_ij >= tau}                                              line 11
 
-Algorithm 3, feature reconstruction, l times:
+Algorithm 3, feature reconstruction, with X^(0) = X~, and t = 1 .. l:
 
-    V_i = {v_j : P_ij >= .5},   X^_i = sum_{V_i} P_ij X~_j / sum_{V_i} P_ij      (10)
+    V_i = {v_j : P_ij >= .5},   X^(t)_i = sum_{V_i} P_ij X^(t-1)_j / sum_{V_i} P_ij   (10)
 
-Points on which the paper is silent, and deviations:
+A graph network (``--gnn``) is then trained on the edges E^ and the features X^(l), with the labels of the training
+people. With public features nobody is asked for them: X stands for X~, and eps_a = eps.
+
+What the paper does not say, and where this differs:
 
 - A device is not asked about itself. s_ii = 1 gives P_ii = 1, so V_i holds v_i with weight 1;
   E^ has no self-loop.
-- A pair with one report has the likelihood of this report alone (the other device is silent, or
+- A pair with one report has the likelihood of this report alone (the other device did not answer, or
   reporting is one-end). A pair without a report is never an edge.
-- A silent device has no X~_i: its cosines and its row of X^ are 0. Without a report of its
+- A device that did not answer has no X~_i: its cosines and its row of X^ are 0. Without a report of its
   features it gets no edge.
 - The paper does not say how X^ is scaled. Its bits are biased by a large constant, and a GNN
   trained on them predicts the majority class. ``scaling="standardised"`` (the default) brings
-  every column to mean 0 and standard deviation 1; ``"debiased"`` removes the mechanism's bias;
-  ``"literal"`` leaves X^ as it is.
+  every column to mean 0 and standard deviation 1; ``"debiased"`` takes the mechanism's unbiased
+  estimate, ((e^eps_f + 1) X^ - 1) / (e^eps_f - 1); ``"literal"`` leaves X^ as it is.
 
 The ablation (Section V-D) replaces parts, or leaves them out. ``topology="blink"`` takes the pairs that Blink's
 posterior (:mod:`ldpsim.curator.methods.local.blink`) finds more likely than not, and its P_ij as the weights of
@@ -109,7 +115,7 @@ class HoGS(LocalMethod):
 
     spec = MethodSpec(
         name="hogs",
-        # Ones are transposed in parts. A pair: ends and P twice, keys and their order, and the parts that are joined.
+        # For each likely pair: both ends and P in both directions, the keys by which pairs are sorted, their order.
         memory="likely pairs",
         private=("adjacency", "features"),
         paper="Xu et al., HoGS: Homophily-Oriented Graph Synthesis for Local DP GNN Training",

@@ -21,7 +21,7 @@ At the curator, with lambda'_v the mean of the one-hot reports over N(v) and v, 
     b^_r = mean of the network's predictions over the same people                                line 10
     minimise  L_gnn + alpha L_llp                                                        (5), line 13
     L_gnn = mean over V^L of the cross-entropy of the prediction against y~_v                    line 11
-    L_llp = mean over the clusters of the divergence of b~_r and b^_r                            line 12
+    L_llp = mean over the clusters of KL(b~_r || b^_r)                                           line 12
 
 The two estimates are :mod:`ldpsim.curator.reports.frequency_estimation`, L_llp is
 :mod:`ldpsim.curator.learning.label_proportions`. The weights kept are those of the best epoch on *reconstructed*
@@ -31,14 +31,16 @@ What the paper leaves open, or prints in another way:
 
 - Section 4.1 prints e^(eps_x + g) - 1 in the denominators of p and q. Algorithm 2, line 9, has the ones above.
 - Section 4.3 sums L_llp over the clusters; line 12 takes the mean, as here.
+- Line 12 prints the divergence the other way round, and b~_r has negative entries: what is done about both stands in
+  :mod:`ldpsim.curator.learning.label_proportions`.
 - The split: labels are asked of training and of validation people.
 
-The published code differs from the paper in three points:
+The published code clips the gradient at norm 5, and so does this. It differs from the paper in three points:
 
 - It takes the cross-entropy of the softmax, a softmax too many (``loss="softmax"``, for more
-  than two classes); ``"logits"`` is the cross-entropy. The published figures need the
-  former (CiteSeer, eps_y = 3: 57 against 64 here; equal for eps_y of 1 and less), so
-  the stored settings name it, and the default is the latter.
+  than two classes); ``"logits"`` is the cross-entropy. The published figures need the former:
+  on CiteSeer with eps_y = 3 it has 57 here, as published, and the cross-entropy has 64 (equal for
+  eps_y of 1 and less). So the stored settings (``--tuned``) name it, and the default is ``"logits"``.
 - It builds proportions from labels that are already reconstructed, and inverts P a
   second time (``proportions="twice"``); ``"raw"`` is the paper's Algorithm 1.
 - It finds domain sizes in the private data, and along the wrong axis. Here they are public.

@@ -1,14 +1,27 @@
 """SBP: a sparse block-model posterior of edges and classes.
 
 The devices answer the question of another method, HoGS's unless ``asks`` names another one. Nothing more is asked,
-so the guarantee is that method's. The curator computes, from any such reports,
+so the guarantee is that method's. The curator computes, from any such reports of n people of C classes:
 
-    1. edges and degrees                                       :mod:`ldpsim.curator.links.edge_prior`
-    2. class distributions from features                       :mod:`ldpsim.curator.features.feature_posterior`
-    3. the prior of an edge, by marginal likelihood            :mod:`ldpsim.curator.links.edge_prior`
-    4. belief propagation on the pairs that agree on an edge   :mod:`ldpsim.curator.links.belief_propagation`
-       with steps 3 and 4 repeated                             :mod:`ldpsim.curator.posterior.estimate`
-    5. a pool of all these, guarded by validation              :mod:`ldpsim.curator.posterior.estimate`
+1. D_i, the estimated number of friends of person i, and s_ij, the log-likelihood ratio of "edge" to "no edge" by what
+   both ends report of the pair (i, j) (:mod:`ldpsim.curator.links.link_likelihood`).
+2. L_i(c), the logarithm of the probability of class c by the features of i alone
+   (:mod:`ldpsim.curator.features.feature_posterior`).
+3. pi_ij, the probability of an edge before the reports of the pair are read: logistic in what is public or estimated of
+   both people. Its parameters maximise the likelihood of all reports (:mod:`ldpsim.curator.links.edge_prior`). Then
+
+       P_ij = pi_ij e^s_ij / (pi_ij e^s_ij + 1 - pi_ij).
+
+4. Belief propagation over the pairs S of which a report says "edge" and none denies it, in a block model in which the
+   odds of an edge grow with the affinity Om of the two classes (:mod:`ldpsim.curator.links.belief_propagation`):
+
+       M_{j->i}(c) = 1 + o_ij (Om nu_{j->i})_c (e^s_ij - 1),     belief of i: L_i(c) + sum over j of ln M_{j->i}(c).
+
+   Steps 3 and 4 are repeated with the classes found (:mod:`ldpsim.curator.posterior.block_model`).
+5. The pool ln P_i(c) = sum over components k of a_k x_k(i, c), of the beliefs, the features, and other readings of the
+   edges; the exponents a_k >= 0 are fitted to known labels (:mod:`ldpsim.curator.learning.pool`). The answer is the
+   pool, unless validation people are predicted better by features alone, by label propagation, or by the largest class
+   (:mod:`ldpsim.curator.posterior.guarded_answer`).
 
 No network is trained.
 

@@ -1,14 +1,21 @@
 """Vote: one small question, with everything that a person reports inside one epsilon.
 
 The curator publishes a class distribution Q_j of every person: the label of people who have one, and what
-public features say of everybody else. A device computes from its own neighbour list N_i the class that its
-neighbours speak for, and reports its place among a few candidates by generalised randomised response
-(:mod:`ldpsim.devices.mechanisms.neighbourhood_vote`):
+public features say of everybody else. Device i with m friends of whom something is known computes a score of each of
+the C classes,
 
-    s_c = ln Q_i(c) + sum over j in N_i of ln((1 - h) / C + h Q_j(c))
+    s_c = ln Q_i(c) + D / (D + m - 1) sum over friends j of ln(((1 - h) / C + h Q_j(c)) C),        D = 10,
 
-The curator learns the law M of a report given the class from people whose label is known, and pools
-ln Q_i with ln M (:mod:`ldpsim.curator.votes.knowledge`). No graph is rebuilt.
+and takes the largest one among its w candidates, the w classes with the largest Q_i. It reports the place of that class
+among them by generalised randomised response with w values, so that epsilon is the loss of all that it has read
+(:mod:`ldpsim.devices.mechanisms.neighbourhood_vote`).
+
+The curator estimates the channel M(c, r), the probability of report r from a person of class c, from people whose label
+is known. The class of person i with report r_i is the largest one of
+
+    a ln Q_i(c) + b ln M(c, r_i),        a, b >= 0 fitted to known labels
+
+(:mod:`ldpsim.curator.votes.knowledge`). No graph is rebuilt.
 
 - Everything that a person reports is epsilon-LDP, and a friendship costs 2 epsilon: both ends answer. Others
   who list a person report about it too, epsilon each.
@@ -90,7 +97,8 @@ class Vote(LocalMethod):
     Args:
         candidates: Number of candidates, the likeliest classes of a person; 0 for :func:`candidates_at`, and for all
             classes without public features.
-        homophily: h, the share of neighbours that are of one's own class beyond chance, in [0, 1).
+        homophily: h, the probability that a friend is of one's own class beyond chance, in [0, 1). It is assumed where
+            nothing is known: a calibration group replaces it.
         batches: Number of batches; 0 for :meth:`Vote.batches_of`, which depends on what is public.
         evidence: What an answer is about beside ``--volunteers``: ``both``, the own ``features``, or the ``list``.
 
@@ -119,8 +127,8 @@ class Vote(LocalMethod):
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return questions for accounting.
 
-        Their table knows nobody: its rows are the classes in turn, in so many shades that a code has 8 bits, as with
-        real knowledge. A change of the list changes the answer, so losses are attained.
+        Their table is made up: it has as many different rows as a real one, each for one class, so bytes are those of
+        the real question. A change of the list changes the answer, so losses are those of the real question too.
         """
         self._check(facts, budget)
         if budget.volunteers:
