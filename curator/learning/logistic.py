@@ -115,7 +115,7 @@ def logistic_scores(
         strengths: Values of C.
 
     Returns:
-        float64 (n, classes): scores by the fit to ``train``, and by that to ``training_people``; without these, the same.
+        float64 (n, classes): scores by the fits to ``train`` and to ``training_people``; the same without these.
     """
 
     def of(people: IntArray, strength: float, start: LogisticFit | None) -> LogisticFit:

@@ -127,8 +127,8 @@ def features_alone(inputs: NullInputs, *, seed: int, device: str = "cpu") -> Int
 
     All learn from the training labels. The one with the most hits on validation labels is returned; of equal ones, and
     without a validation label, the first. Where the method learns from validation labels too, all but the perceptron
-    learn from both. Hits on them are then leave-one-out, those of logistic regression by a fit to the training labels; the
-    perceptron needs them to stop.
+    learn from both. Hits on validation labels are then leave-one-out, those of logistic regression by a fit to the
+    training labels; the perceptron needs validation labels to stop.
 
     Args:
         inputs: What the curator knows.
