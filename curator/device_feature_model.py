@@ -50,7 +50,7 @@ def _model_of_estimates(inputs: NullInputs, facts: PublicFacts) -> FeatureModelF
     unit = (facts.feature_high - facts.feature_low) / MOST_LEVELS
     means = fit.mean + (facts.feature_low - middle) @ weights
     if inputs.uses_validation_labels:
-        people, scores = inputs.training_people, fit.left_out
+        people, scores = inputs.training_people, fit.leave_one_out
     else:
         people = inputs.labels.with_label(inputs.split.val)
         scores = fit.scores[people]

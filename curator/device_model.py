@@ -36,7 +36,7 @@ from ldpsim.curator.friend_affinity import FriendAffinity, affinity_of_pairs
 from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.learning.pool import fit_pool
 from ldpsim.curator.linear.factored import Factored
-from ldpsim.curator.nulls.inputs import NullInputs, estimated, is_sampled, sampled_people, tell_features
+from ldpsim.curator.nulls.inputs import NullInputs, feature_estimates, has_reported_features, is_sampled, sampled_people
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.sum_model import NoisySum, mixed_model
@@ -84,7 +84,7 @@ class DeviceModelInputs:
             return inputs
         people = sampled_people(inputs)
         places = people if self.reports is None else np.arange(len(people))
-        rows = features if self.reports is None else estimated(self.reports)
+        rows = features if self.reports is None else feature_estimates(self.reports)
         return _restricted(inputs, people, rows.rows(places) if isinstance(rows, Factored) else rows[places])
 
     @cached_property
@@ -184,7 +184,7 @@ def device_model_inputs(reports: Reports, public: PublicKnowledge, inputs: NullI
     if noisy_sum is not None:
         shares = noisy_sum.shares
         friends = FriendAffinity.of_homophily(friends.homophily, shares, friends.source)
-    if is_sampled(public.split) and tell_features(reports, public):
+    if is_sampled(public.split) and has_reported_features(reports, public):
         sample_reports = reports.of_people(sampled_people(inputs), "features")
     return DeviceModelInputs(inputs, public.facts, shares, friends, public_friends, sample_reports, noisy_sum)
 

@@ -89,7 +89,7 @@ def fit_feature_model(features: Any, labels: ObservedLabels, facts: PublicFacts)
         per_level = np.divide(1.0, deviation * np.sqrt(facts.d), out=np.zeros(facts.d), where=deviation > 0)
         rows = csr_array((levels - centre) * per_level)
     fit = fit_ridge(rows.astype(np.float32), people, labels, MORE_PENALTIES)
-    parts = {"ridge": SCORE_SCALE * fit.left_out}
+    parts = {"ridge": SCORE_SCALE * fit.leave_one_out}
     if words:
         targets = labels.labels
         parts["bayes"] = _held_out_bayes_scores(rows, targets, classes)

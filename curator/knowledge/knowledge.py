@@ -98,8 +98,8 @@ class Knowledge:
             return reported_scores(self.bits)
         return None if self.rows is None else public_scores(self.rows)
 
-    def own(self, sources: IntArray) -> DoubleArray:
-        """float64 (n, classes): log-likelihood of the own label for these people, 0 for everybody else."""
+    def label_log_likelihood(self, sources: IntArray) -> DoubleArray:
+        """float64 (n, classes): log-likelihood of these people's labels or reports of them, 0 for everybody else."""
         return self.labels.placed(sources, self.labels.log_likelihood(sources))
 
     def class_estimates(self, sources: IntArray) -> DoubleArray:

@@ -98,8 +98,8 @@ def fit_logistic(
 
 
 def logistic_scores(
-    rows: Sequence[Any], labels: ObservedLabels, train: IntArray, val: IntArray, teachers: IntArray | None = None,
-    strengths: Sequence[float] = STRENGTHS,
+    rows: Sequence[Any], labels: ObservedLabels, train: IntArray, val: IntArray,
+    training_people: IntArray | None = None, strengths: Sequence[float] = STRENGTHS,
 ) -> tuple[DoubleArray, DoubleArray]:  # fmt: skip
     """Fit with the strength that has the most hits on validation labels, and return everybody's scores.
 
@@ -108,14 +108,14 @@ def logistic_scores(
 
     Args:
         rows: Matrices of floats, numpy or CSR, whose product (n, d) has everybody's row.
-        labels: Labels, public or reported; only those of ``train``, ``val`` and ``teachers`` are read.
+        labels: Labels, public or reported; only those of ``train``, ``val`` and ``training_people`` are read.
         train: int64 (m,), m at least 1: people to learn from while the strength is chosen, all with a label.
         val: int64 (k,): validation people, all with a label.
-        teachers: All people to learn from with the strength that was chosen; None for ``train`` alone.
+        training_people: All people to learn from with the strength that was chosen; None for ``train`` alone.
         strengths: Values of C.
 
     Returns:
-        float64 (n, classes): scores by the fit to ``train``, and by the fit to ``teachers``: without these, the same.
+        float64 (n, classes): scores by the fits to ``train`` and to ``training_people``; the same without these.
     """
 
     def of(people: IntArray, strength: float, start: LogisticFit | None) -> LogisticFit:
@@ -134,4 +134,4 @@ def logistic_scores(
             best = hits, fit, scores
     assert best is not None
     _, fit, scores = best
-    return scores, scores if teachers is None else of(teachers, fit.strength, fit).scores(rows)
+    return scores, scores if training_people is None else of(training_people, fit.strength, fit).scores(rows)

@@ -51,15 +51,15 @@ class Ridge:
     Args:
         scores: float64 (n, classes): f of every row.
         train: int64 (T,): the training people.
-        left_out: float64 (T, classes): the prediction for each of them by the fit to all others.
+        leave_one_out: float64 (T, classes): the prediction for each of them by the fit to all others.
         penalty: lam.
-        error: Mean square of the labels less ``left_out``.
+        error: Mean square of the labels less ``leave_one_out``.
         weights, mean: w, (d, classes), and m, (classes,).
     """
 
     scores: DoubleArray = field(repr=False)
     train: IntArray = field(repr=False)
-    left_out: DoubleArray = field(repr=False)
+    leave_one_out: DoubleArray = field(repr=False)
     penalty: float
     error: float
     weights: DoubleArray = field(repr=False)
@@ -67,9 +67,9 @@ class Ridge:
 
     @property
     def without_own_label(self) -> DoubleArray:
-        """float64 (n, classes): ``scores``, and ``left_out`` for the training people."""
+        """float64 (n, classes): ``scores``, and ``leave_one_out`` for the training people."""
         scores = np.array(self.scores, np.float64)
-        scores[self.train] = self.left_out
+        scores[self.train] = self.leave_one_out
         return scores
 
 
@@ -90,33 +90,33 @@ def ridge(
         classes: Number of classes.
         penalties: Positive values of lam to choose from, at least one, rising or falling.
     """
-    z = _Taught(rows, train)
+    z = _TrainingRows(rows, train)
     y = np.eye(classes)[labels[train]] if labels.ndim == 1 else labels
     count = len(train)
-    mean, without = y.mean(axis=0), (y.sum(axis=0) - y) / max(1, count - 1)
+    mean, mean_of_others = y.mean(axis=0), (y.sum(axis=0) - y) / max(1, count - 1)
     primal = rows.shape[1] < count
     gram = z.gram() if primal else _dense(z.whole @ z.whole.T)
-    both = np.concatenate([y, np.ones((count, 1))], axis=1)
+    y_and_ones = np.concatenate([y, np.ones((count, 1))], axis=1)
 
     def fit(penalty: float) -> tuple[float, float, DoubleArray, DoubleArray]:
         inverse = _inverse(gram, penalty)
         if primal:
-            solved = (both - z.times(inverse @ z.transposed_times(both))) / penalty
+            solution = (y_and_ones - z.times(inverse @ z.transposed_times(y_and_ones))) / penalty
             diagonal = (1 - z.quadratic(inverse)) / penalty
         else:
-            solved, diagonal = inverse @ both, np.diag(inverse)
-        labels_part, ones_part = solved[:, :-1], solved[:, -1:]  # A^-1 Y and A^-1 1
-        left_out = y - (labels_part - ones_part * without) / diagonal[:, None]
-        return float(np.square(y - left_out).mean()), penalty, left_out, labels_part - ones_part * mean
+            solution, diagonal = inverse @ y_and_ones, np.diag(inverse)
+        labels_part, ones_part = solution[:, :-1], solution[:, -1:]  # A^-1 Y and A^-1 1
+        leave_one_out = y - (labels_part - ones_part * mean_of_others) / diagonal[:, None]
+        return float(np.square(y - leave_one_out).mean()), penalty, leave_one_out, labels_part - ones_part * mean
 
-    error, penalty, left_out, dual = _downhill(fit, penalties)
+    error, penalty, leave_one_out, dual = _best_penalty(fit, penalties)
     weights = z.transposed_times(dual).astype(
         np.result_type(rows.dtype, np.float32)
     )  # a float32 matrix of rows is not copied
-    return Ridge(mean + rows @ weights, train, left_out, penalty, error, weights, mean)
+    return Ridge(mean + rows @ weights, train, leave_one_out, penalty, error, weights, mean)
 
 
-class _Taught:
+class _TrainingRows:
     """Rows Z of the training people in double: all at once, or many dense ones block by block."""
 
     def __init__(self, rows: Any, train: IntArray) -> None:
@@ -147,18 +147,18 @@ class _Taught:
         return np.concatenate([_quadratic(z, matrix) for _, z in self._blocks()])
 
 
-def _downhill(
+def _best_penalty(
     fit: Callable[[float], tuple[float, float, DoubleArray, DoubleArray]], penalties: tuple[float, ...]
 ) -> tuple[float, float, DoubleArray, DoubleArray]:
-    """Return the fit of the penalty at which the error stops to fall, a step at a time from the middle one."""
+    """Return the fit of the penalty at which the error stops falling, a step at a time from the middle one."""
     middle = place = len(penalties) // 2
     best = fit(penalties[place])
     for step in (-1, 1):
         while (step < 0 or place >= middle) and 0 <= place + step < len(penalties):
-            other = fit(penalties[place + step])
-            if other[0] > best[0] or (step == 1 and other[0] == best[0]):
+            neighbour = fit(penalties[place + step])
+            if neighbour[0] > best[0] or (step == 1 and neighbour[0] == best[0]):
                 break
-            best, place = other, place + step
+            best, place = neighbour, place + step
     return best
 
 

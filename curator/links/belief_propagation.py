@@ -1,21 +1,21 @@
 """Belief propagation of classes over the pairs S, with the field of all pairs outside S.
 
 The model: pair ij is an edge with probability o_ij Om_{c_i c_j}, and its reports multiply the odds by Lambda + 1 =
-e^strength. Let L_i(c) be the log-probability of person i's class from everything but the own label and the links,
-and own_i(c) the log-likelihood of the own label's report. A message over a pair of S, as a factor on the class of i, is
+e^strength. Let L_i(c) be the log-probability of person i's class from everything but i's label and the links, and
+l_i(c) the log-likelihood of i's label or report of it. A message over a pair of S, as a factor on the class of i, is
 
     M_{j->i}(c) = 1 + min(o_ij (Om nu_{j->i})_c, .9) Lambda_ij,
-    nu_{j->i}(c) ~ exp(L_j + field_j + own_j)_c  prod over the other pairs jk of M_{k->j}(c).
+    nu_{j->i}(c) ~ exp(L_j + field_j + l_j)_c  prod over the other pairs jk of M_{k->j}(c).
 
-The log-probability, up to a constant, from everything but the own label is
+The log-probability, up to a constant, from everything but i's label is
 
     total_i = L_i + field_i + sum_j ln M_{j->i}.
 
-An own label that is certain fixes nu: such people are sources and never listen. The fixed point is found by
+A label that is certain fixes nu: such people are sources, whose messages do not change. The fixed point is found by
 iteration with damping. On a tree, without the cap .9, it is the exact posterior.
 
-The pairs outside S weigh on everybody together: person i has about D_i partners with an edge in the model, and with
-the mean class distribution qbar of an edge's end, which is that of the present beliefs,
+The pairs outside S have one factor together: person i has about D_i partners with an edge in the model, and with the
+mean class distribution qbar of an edge's end, which is that of the present beliefs,
 
     field_i(c) = -(1 - 2 p) D_i (Om qbar)_c,   qbar = sum_j D_j q_j / sum_j D_j.
 """
@@ -32,7 +32,7 @@ from scipy.sparse import csr_array
 from ldpsim.devices.array_types import FloatArray, IntArray
 
 CAP = 0.9
-_KEPT = 0.5  # share of the old message in a step
+_DAMPING = 0.5  # share of the old message in a step
 _STEPS = 30
 _TOLERANCE = 1e-3
 _ROWS_AT_ONCE = 1 << 18
@@ -64,9 +64,9 @@ class Beliefs:
     """Result of belief propagation.
 
     Args:
-        total: float64 (n, classes): total_i, up to a constant a row; without the own label.
+        total: float64 (n, classes): total_i, up to a constant a row; without the person's label.
         left_cavity, right_cavity: float32 (m, classes): nu of the left end towards the right one, and the reverse,
-            both without own labels.
+            both without the labels of their people.
         steps: Number of steps.
         change: Largest mean change of a belief in the last step.
     """
@@ -79,54 +79,55 @@ class Beliefs:
 
 
 def propagate_beliefs(
-    pairs: Pairs, log_probability: FloatArray, own: FloatArray, affinity: FloatArray, absent: FloatArray,
-    *, cap: float = CAP, steps: int = _STEPS, tolerance: float = _TOLERANCE,
+    pairs: Pairs, log_probability: FloatArray, label_log_likelihood: FloatArray, affinity: FloatArray,
+    absent: FloatArray, *, cap: float = CAP, steps: int = _STEPS, tolerance: float = _TOLERANCE,
 ) -> Beliefs:  # fmt: skip
     """Iterate the messages to a fixed point.
 
     Args:
         pairs: The pairs of S.
         log_probability: float64 (n, classes): L_i.
-        own: float64 (n, classes): own_i; -inf for a class that the own label excludes, 0 for no label.
+        label_log_likelihood: float64 (n, classes): l_i; -inf for a class that the label excludes, 0 for no label.
         affinity: float64 (classes, classes): Om, symmetric.
         absent: float64 (n,): (1 - 2 p) D_i; zeros leave the field out.
         cap: Largest probability of an edge in a message.
         steps: Largest number of steps.
         tolerance: The iteration ends once the mean change of all beliefs is at most this.
     """
-    sources = np.isneginf(own).sum(axis=1) == own.shape[1] - 1
+    sources = np.isneginf(label_log_likelihood).sum(axis=1) == label_log_likelihood.shape[1] - 1
     links = _Directed.of(pairs)
-    fixed = np.exp(own - own.max(axis=1, keepdims=True)).astype(np.float32)
+    source_classes = np.exp(label_log_likelihood - label_log_likelihood.max(axis=1, keepdims=True)).astype(np.float32)
     om = affinity.astype(np.float32)
     from_source, to_source = sources[links.source], sources[links.target]
     messages = np.ones((len(links.source), om.shape[0]), np.float32)
     for part in _blocks(np.flatnonzero(from_source)):
-        messages[part] = links.message(part, fixed[links.source[part]] @ om, cap)
-    source_sums = links.sums(np.log(messages))  # what the sources say, once for all
+        messages[part] = links.message(part, source_classes[links.source[part]] @ om, cap)
+    source_sums = links.sums(np.log(messages))  # they do not change
     live = np.flatnonzero(~from_source & ~to_source)
-    inner, place = links.among(live)
-    moving = messages[live]
-    beliefs, taken, change = _softmax(log_probability + source_sums + own), 0, np.inf
+    live_links, live_reverse = links.among(live)
+    live_messages = messages[live]
+    beliefs, step, change = _softmax(log_probability + source_sums + label_log_likelihood), 0, np.inf
     mean, field_of = None, np.zeros_like(source_sums)
-    while taken < steps and change > tolerance:
+    while step < steps and change > tolerance:
         linear = np.maximum(beliefs, _LEAST).astype(np.float32)
         for part in _blocks(np.arange(len(live))):
-            cavity = linear[inner.source[part]] / moving[place[part]]
-            new = inner.message(part, _through(cavity, om), cap)
-            moving[part] = _KEPT * moving[part] + (1 - _KEPT) * new if taken else new
-        spread = _mean(beliefs, absent)
-        mean = spread if mean is None else _KEPT * mean + (1 - _KEPT) * spread
+            cavity = linear[live_links.source[part]] / live_messages[live_reverse[part]]
+            new = live_links.message(part, _through(cavity, om), cap)
+            live_messages[part] = _DAMPING * live_messages[part] + (1 - _DAMPING) * new if step else new
+        new_mean = _mean(beliefs, absent)
+        mean = new_mean if mean is None else _DAMPING * mean + (1 - _DAMPING) * new_mean
         field_of = -np.outer(absent, affinity @ mean)
-        now = _softmax(log_probability + source_sums + inner.sums(np.log(moving)) + field_of + own)
-        change = float(np.abs(now - beliefs)[~sources].sum(axis=1).mean()) if not sources.all() else 0.0
-        beliefs, taken = now, taken + 1
-    messages[live] = moving
+        live_sums = live_links.sums(np.log(live_messages))
+        new_beliefs = _softmax(log_probability + source_sums + live_sums + field_of + label_log_likelihood)
+        change = float(np.abs(new_beliefs - beliefs)[~sources].sum(axis=1).mean()) if not sources.all() else 0.0
+        beliefs, step = new_beliefs, step + 1
+    messages[live] = live_messages
     linear = np.maximum(beliefs, _LEAST).astype(np.float32)
     for part in _blocks(np.flatnonzero(~from_source & to_source)):
         cavity = linear[links.source[part]] / messages[links.reverse[part]]
         messages[part] = links.message(part, _through(cavity, om), cap)
     total = log_probability + field_of + links.sums(np.log(messages))
-    return Beliefs(total, *_cavities(links, messages, total), taken, change)
+    return Beliefs(total, *_cavities(links, messages, total), step, change)
 
 
 def _mean(beliefs: FloatArray, weights: FloatArray) -> NDArray[np.float64]:
@@ -143,12 +144,12 @@ def _through(cavity: Float32, affinity: Float32) -> Float32:
 def _cavities(links: _Directed, messages: Float32, total: FloatArray) -> tuple[Float32, Float32]:
     linear = np.maximum(_softmax(total), _LEAST).astype(np.float32)
     count = len(links.source) // 2
-    both = []
-    for way in (0, 1):
-        entries = links.entry[way * count : (way + 1) * count]  # the message from left to right, or from right to left
-        cavity = linear[links.source[entries]] / messages[links.reverse[entries]]
-        both.append(cavity / cavity.sum(axis=1, keepdims=True))
-    return both[0], both[1]
+    left_to_right, right_to_left = (
+        linear[links.source[entries]] / messages[links.reverse[entries]]
+        for entries in (links.entry[:count], links.entry[count:])
+    )
+    return (left_to_right / left_to_right.sum(axis=1, keepdims=True),
+            right_to_left / right_to_left.sum(axis=1, keepdims=True))  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

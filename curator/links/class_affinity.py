@@ -86,29 +86,29 @@ def labelled_edges(likelihood: LinkLikelihood, classes_of: FloatArray) -> tuple[
 
 
 def believed_counts(
-    likelihood: LinkLikelihood, pairs: Pairs, beliefs: Beliefs, own: FloatArray, affinity: FloatArray,
-    activity: FloatArray, density: float,
+    likelihood: LinkLikelihood, pairs: Pairs, beliefs: Beliefs, label_log_likelihood: FloatArray,
+    affinity: FloatArray, activity: FloatArray, density: float,
 ) -> ClassCounts:  # fmt: skip
     """Count edges by the beliefs of everybody.
 
     Args:
         likelihood: The reports.
         pairs: Their pairs S with the base probability of each.
-        beliefs: What belief propagation found.
-        own: float64 (n, classes): log-likelihood of the own labels.
+        beliefs: Result of belief propagation.
+        label_log_likelihood: float64 (n, classes): of the people's labels or reports of them.
         affinity: The present Om.
         activity: float64 (n,): theta, of mean 1.
         density: Share of edges among all pairs.
     """
-    weight = edge_probability(pairs, beliefs, own, affinity)
+    weight = edge_probability(pairs, beliefs, label_log_likelihood, affinity)
     hit = likelihood.hit[likelihood.count(pairs.left, pairs.right)]
     counts = np.zeros_like(affinity)
     for part in _pair_blocks(len(pairs.left)):
-        left, right = _with_own(beliefs, own, pairs, part)
+        left, right = _end_classes(beliefs, label_log_likelihood, pairs, part)
         agree = np.maximum(np.einsum("ij,ij->i", left @ affinity, right), 1e-12)
         counts += left.T @ (right * (weight[part] / hit[part] / agree)[:, None])
     edges = _both(counts * affinity)
-    share = beliefs.total + own
+    share = beliefs.total + label_log_likelihood
     share = np.exp(share - share.max(axis=1, keepdims=True))
     share *= (activity / share.sum(axis=1))[:, None]
     seen = likelihood.partners[:, 1:].sum() / max(1, likelihood.n * (likelihood.n - 1))
@@ -116,18 +116,20 @@ def believed_counts(
     return ClassCounts(edges, np.zeros_like(edges), np.maximum(expected, 1e-9))
 
 
-def edge_probability(pairs: Pairs, beliefs: Beliefs, own: FloatArray | None, affinity: FloatArray) -> FloatArray:
+def edge_probability(
+    pairs: Pairs, beliefs: Beliefs, label_log_likelihood: FloatArray | None, affinity: FloatArray
+) -> FloatArray:
     """float64 (m,): posterior probability of an edge for each pair of S.
 
     Args:
         pairs: The pairs.
         beliefs: Their messages.
-        own: Knowledge of the own labels; None leaves it out, so that labelled people are like all others.
+        label_log_likelihood: Of the people's labels; None leaves it out, so that labelled people are like all others.
         affinity: Om.
     """
     probability = np.empty(len(pairs.left))
     for part in _pair_blocks(len(pairs.left)):
-        left, right = _with_own(beliefs, own, pairs, part)
+        left, right = _end_classes(beliefs, label_log_likelihood, pairs, part)
         prior = np.minimum(pairs.base[part] * np.einsum("ij,ij->i", left @ affinity, right), 1 - 1e-9)
         probability[part] = 1 / (1 + (1 - prior) / np.maximum(prior, 1e-300) * np.exp(-pairs.strength[part]))
     return probability
@@ -160,14 +162,15 @@ def _shrunk(edges: FloatArray, noise: FloatArray, expected: FloatArray) -> Float
     return mean + spread / (spread + variance) * (rates - mean)
 
 
-def _with_own(
-    beliefs: Beliefs, own: FloatArray | None, pairs: Pairs, part: slice
+def _end_classes(
+    beliefs: Beliefs, label_log_likelihood: FloatArray | None, pairs: Pairs, part: slice
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return float64 (k, classes) and the same: class distributions of the left and the right ends of pairs."""
     ends = []
     for cavity, people in ((beliefs.left_cavity, pairs.left), (beliefs.right_cavity, pairs.right)):
         share = cavity[part].astype(np.float64)
-        if own is not None:
-            share = np.maximum(share, 1e-30) * np.exp(own[people[part]])
+        if label_log_likelihood is not None:
+            share = np.maximum(share, 1e-30) * np.exp(label_log_likelihood[people[part]])
             share /= share.sum(axis=1, keepdims=True)
         ends.append(share)
     return ends[0], ends[1]

@@ -23,7 +23,7 @@ from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import PublicKnowledge, Split
 from ldpsim.devices.mechanisms import GRRFS, OneBit
 
-MOST_TAUGHT = 100_000  # labelled people who teach a device's model of features; more cost time alone
+LARGEST_SAMPLE = 100_000  # labelled people to whom a device's model of features is fitted; more cost time alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class NullInputs:
             None if the curator has no pairs.
         features: (n, d), CSR or numpy: the public ones, or an unbiased estimate from the reports. None if the
             curator sees none.
-        reported: Attributes of which it knows from answers (``adjacency``, ``features``, ``label``); others are
+        reported: Attributes that it has from reports (``adjacency``, ``features``, ``label``); others are
             public.
         volunteered: Whether ``features`` are those of volunteers alone.
         uses_validation_labels: Whether null models learn from validation labels too, because the method does.
@@ -60,16 +60,16 @@ class NullInputs:
     @cached_property
     def ridge(self) -> Ridge:
         """Ridge regression on rows of length 1 of the features; features alone, and devices, read it."""
-        taught, features = self.training_people, self.features
+        features = self.features
         rows = weighted_rows(np.asarray(features) if isinstance(features, Factored) else features)
-        return fit_ridge(rows, taught, self.labels)
+        return fit_ridge(rows, self.training_people, self.labels)
 
 
 def known_from_reports(reports: Reports, public: PublicKnowledge, *, nulls: bool = True) -> NullInputs:
     """Return the knowledge of a curator who has these reports.
 
-    What is public is taken as it is, even if it was reported too. Features of volunteers alone are left out: they teach
-    nothing of people whose features nobody knows.
+    What is public is taken as it is, even if it was reported too. Features of volunteers alone are left out: a model of
+    them says nothing of people whose features the curator does not have.
 
     Args:
         reports: The reports.
@@ -79,8 +79,8 @@ def known_from_reports(reports: Reports, public: PublicKnowledge, *, nulls: bool
     """
     knowledge = Knowledge(reports, public)
     features = public.features
-    if tell_features(reports, public) and (nulls or not is_sampled(public.split)):
-        features = estimated(reports)
+    if has_reported_features(reports, public) and (nulls or not is_sampled(public.split)):
+        features = feature_estimates(reports)
     attributes = {
         "adjacency": public.edges is None and reports.adjacency is not None,
         "features": public.features is None and reports.features is not None,
@@ -91,22 +91,22 @@ def known_from_reports(reports: Reports, public: PublicKnowledge, *, nulls: bool
     return NullInputs(labels, public.split, knowledge.edges if nulls else None, features, reported)
 
 
-def tell_features(reports: Reports, public: PublicKnowledge) -> bool:
-    """Return whether reports tell features that are not public, of more people than volunteers."""
+def has_reported_features(reports: Reports, public: PublicKnowledge) -> bool:
+    """Return whether features are not public, and reported by more people than volunteers."""
     if public.features is not None or reports.features is None:
         return False
     return bool(reports.reported("features")[public.split.test].any())
 
 
 def is_sampled(split: Split) -> bool:
-    """Return whether a sample of the labelled people teaches the model of features."""
-    return len(split.labelled) > MOST_TAUGHT
+    """Return whether the model of features is fitted to a sample of the labelled people."""
+    return len(split.labelled) > LARGEST_SAMPLE
 
 
 def sampled_people(inputs: NullInputs) -> IntArray:
-    """int64, sorted: labelled people who teach the model of features; every k-th one where there are very many."""
+    """int64, sorted: labelled people to whom the model of features is fitted; every k-th where there are very many."""
     people = inputs.labels.with_label(np.sort(inputs.split.labelled))
-    return people[:: max(1, -(-len(people) // MOST_TAUGHT))]
+    return people[:: max(1, -(-len(people) // LARGEST_SAMPLE))]
 
 
 def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> NullInputs:
@@ -123,21 +123,21 @@ def known_from_graph(owned: OwnedGraph, reads: Sequence[str]) -> NullInputs:
     )  # fmt: skip
 
 
-def estimated(reports: Reports) -> Any:
+def feature_estimates(reports: Reports) -> Any:
     """float32 (n, d): unbiased estimates; (n, k) for a mechanism that reports k numbers about the features.
 
     Very many bits stay packed (:class:`ldpsim.curator.linear.factored.Factored`). Sparse reports stay sparse: they are
     then the estimates less the middle of the range, which is one number for all entries.
     """
     mechanism = reports.source("features")
-    alone = csr_array(eye_array(reports.facts.n, dtype=np.float32))
+    identity = csr_array(eye_array(reports.facts.n, dtype=np.float32))
     if isinstance(mechanism, GRRFS):
-        return estimate_features(reports.features, reports.reported("features"), mechanism, alone, 0)
+        return estimate_features(reports.features, reports.reported("features"), mechanism, identity, 0)
     if not isinstance(mechanism, OneBit) and reports.features.shape[1] != reports.facts.d:
         # A mechanism of another package: its report is something else than a row of features.
         rows = np.asarray(mechanism.estimate(reports.features), np.float32)
         return np.where(reports.reported("features")[:, None], rows, np.float32(0))
     if (packed := packed_estimates(reports)) is not None:
         return packed
-    estimates = smoothed(reports, alone, 0)
+    estimates = smoothed(reports, identity, 0)
     return estimates.base if isinstance(estimates, Factored) else estimates

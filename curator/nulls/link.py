@@ -1,13 +1,13 @@
-"""LINK: a person's class by logistic regression on her row of the pairs that the curator knows.
+"""LINK: a person's class by logistic regression on the person's row of the pairs that the curator knows.
 
 With A the known or reported pairs, made symmetric, and D its row sums, the row of a person is one of
 
-    one hop     her row of A, over its length
-    two hops    the mean of her friends' rows of one hop, D^-1 A (A over lengths): A A is never made.
+    one hop     the row of A, over its length
+    two hops    the mean of the friends' rows of one hop, D^-1 A (A over lengths): A A is never made.
 
-One hop tells who is listed beside whom, whatever the classes of friends are. It is a baseline of the field since
-Zheleva and Getoor 2009, and the L of LINKX (Lim et al. 2021). The regression knows the channel of reported labels
-(:mod:`ldpsim.curator.learning.logistic`).
+One hop says who has which friends, whatever the classes of friends are. It is a baseline of the field since
+Zheleva and Getoor 2009, and the L of LINKX (Lim et al. 2021). The regression corrects for the channel of reported
+labels (:mod:`ldpsim.curator.learning.logistic`).
 
 The pairs are those about which every report says 1. Rows of log-odds of all pairs, in which one of two reports
 counts half, are nearly full at low epsilon, and were worse: by 2 to 4 points at epsilon 4 on Amherst41, Flickr and
@@ -48,14 +48,14 @@ def rows_of_pairs(n: int, edges: IntArray) -> tuple[csr_array, ...]:
 
 
 def link(
-    edges: IntArray, labels: ObservedLabels, train: IntArray, val: IntArray, teachers: IntArray | None
+    edges: IntArray, labels: ObservedLabels, train: IntArray, val: IntArray, training_people: IntArray | None
 ) -> Iterator[tuple[DoubleArray, DoubleArray]]:
-    """Yield the scores of one hop, and of two: float64 (n, classes), by the fit to ``train`` and to ``teachers``.
+    """Yield float64 (n, classes), the scores of one hop and of two, by the fits to ``train`` and ``training_people``.
 
     Args:
         edges: int64 (2, m), each undirected edge once.
-        labels, train, val, teachers: Those of :func:`ldpsim.curator.learning.logistic.logistic_scores`.
+        labels, train, val, training_people: Those of :func:`ldpsim.curator.learning.logistic.logistic_scores`.
     """
     mean, rows = rows_of_pairs(len(labels.labels), edges)
     for steps in ((rows,), (mean, rows)):
-        yield logistic_scores(steps, labels, train, val, teachers)
+        yield logistic_scores(steps, labels, train, val, training_people)

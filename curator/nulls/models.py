@@ -53,7 +53,7 @@ def graph_alone(inputs: NullInputs) -> NDArray[np.int64] | None:
 # CiteSeer, generated people and Reed98 (three seeds). On Twitch 1e-4 is better, and spreading is better still.
 _HOPS, _PATIENCE = 4, 15
 _NOISY_PATIENCE = 50  # of the perceptron on reported features: no two better epochs were more than 24 apart
-_LEARNED: dict[str, Any] = {
+_NETWORK_SETTINGS: dict[str, Any] = {
     "lr": 0.05, "weight_decay": 1e-3, "gnn_dropout": 0.5, "epochs": 60, "selection": "loss", "activation": "selu",
 }  # fmt: skip
 
@@ -67,8 +67,8 @@ def graph_learned(inputs: NullInputs, *, seed: int, device: str = "cpu") -> IntA
     - LINK: logistic regression on a person's row of the edges, of one hop and of two
       (:mod:`ldpsim.curator.nulls.link`); not above ``MOST_PEOPLE`` people.
 
-    All learn from training labels while they are chosen among. Where validation labels teach too, label spreading and
-    LINK then learn from both. Of equal ones, and without a validation label, the first is returned.
+    All learn from training labels for the choice. Where the method learns from validation labels too, label spreading
+    and LINK are then fitted to both. Of equal ones, and without a validation label, the first is returned.
 
     Args:
         inputs: What the curator knows.
@@ -79,23 +79,24 @@ def graph_learned(inputs: NullInputs, *, seed: int, device: str = "cpu") -> IntA
         int64 (n,): every node's class. None where :func:`graph_alone` returns None.
     """
     spread, labels = graph_alone(inputs), inputs.labels
-    learned, chosen = (labels.with_label(nodes) for nodes in (inputs.split.train, inputs.split.val))
-    if spread is None or inputs.edges is None or not len(learned) or not len(chosen):
+    train_nodes, val_nodes = (labels.with_label(nodes) for nodes in (inputs.split.train, inputs.split.val))
+    if spread is None or inputs.edges is None or not len(train_nodes) or not len(val_nodes):
         return spread
-    teachers = inputs.training_people if inputs.uses_validation_labels else None
-    by_train = spread if teachers is None else graph_alone(replace(inputs, uses_validation_labels=False))
-    assert by_train is not None
-    network = _network_of_edges(inputs, learned, chosen, seed=seed, device=device)
-    models = [(by_train, spread), (network, network)]  # by training labels, for the choice; by all who teach
+    training_people = inputs.training_people if inputs.uses_validation_labels else None
+    spread_by_train = spread if training_people is None else graph_alone(replace(inputs, uses_validation_labels=False))
+    assert spread_by_train is not None
+    network = _network_of_edges(inputs, train_nodes, val_nodes, seed=seed, device=device)
+    # Classes by training labels alone, for the choice, and by all labels to learn from.
+    models = [(spread_by_train, spread), (network, network)]
     if len(labels.labels) <= MOST_PEOPLE:
-        for scores in link(inputs.edges, labels, learned, chosen, teachers):
+        for scores in link(inputs.edges, labels, train_nodes, val_nodes, training_people):
             models.append((scores[0].argmax(axis=1), scores[1].argmax(axis=1)))
-    best = max(models, key=lambda model: np.count_nonzero(model[0][chosen] == labels.labels[chosen]))
+    best = max(models, key=lambda model: np.count_nonzero(model[0][val_nodes] == labels.labels[val_nodes]))
     return best[1].astype(np.int64)
 
 
 def _network_of_edges(
-    inputs: NullInputs, learned: IntArray, chosen: IntArray, *, seed: int, device: str
+    inputs: NullInputs, train_nodes: IntArray, val_nodes: IntArray, *, seed: int, device: str
 ) -> IntArray:  # fmt: skip
     """int64 (n,): every node's class by FeatFree's network on the known edges."""
     from ldpsim.curator.learning.networks import adjacency_of  # torch is only needed from here on
@@ -103,11 +104,12 @@ def _network_of_edges(
 
     labels, edges = inputs.labels, inputs.edges
     assert edges is not None
-    nothing = csr_array((len(labels.labels), 0), dtype=np.float32)
-    graph = Graph(nothing, both_directions(edges), None, labels.labels, learned, chosen)
+    no_features = csr_array((len(labels.labels), 0), dtype=np.float32)
+    graph = Graph(no_features, both_directions(edges), None, labels.labels, train_nodes, val_nodes)
     rows = free_rows(adjacency_of(graph), "identity", "hoa", _HOPS, width=0, seed=seed)
-    network = train(replace(graph, features=rows), settings=TrainingSettings(**_LEARNED), classes=labels.classes,
-                    seed=seed, device=device, weights=labels.supports, patience=_PATIENCE)  # fmt: skip
+    settings = TrainingSettings(**_NETWORK_SETTINGS)
+    network = train(replace(graph, features=rows), settings=settings, classes=labels.classes, seed=seed, device=device,
+                    weights=labels.supports, patience=_PATIENCE)  # fmt: skip
     return network.predictions
 
 
@@ -124,9 +126,9 @@ def features_alone(inputs: NullInputs, *, seed: int, device: str = "cpu") -> Int
       only, because cosines of all pairs would take too long (:mod:`ldpsim.curator.linear.similar_rows`).
 
     All learn from the training labels. The one with the most hits on validation labels is returned; of equal ones, and
-    without a validation label, the first. Where validation labels teach too, those but the perceptron learn from all
-    of them. Hits on them are then leave-one-out, those of logistic regression by a fit to the training labels; the
-    perceptron needs them to stop.
+    without a validation label, the first. Where the method learns from validation labels too, all but the perceptron
+    learn from both. Hits on validation labels are then leave-one-out, those of logistic regression by a fit to the
+    training labels; the perceptron needs validation labels to stop.
 
     Args:
         inputs: What the curator knows.
@@ -137,26 +139,29 @@ def features_alone(inputs: NullInputs, *, seed: int, device: str = "cpu") -> Int
         int64 (n,): every node's class. None without features or without a training label.
     """
     labels, features = inputs.labels, inputs.features
-    learned, chosen = (labels.with_label(nodes) for nodes in (inputs.split.train, inputs.split.val))
-    if features is None or not features.shape[1] or not len(learned):
+    train_nodes, val_nodes = (labels.with_label(nodes) for nodes in (inputs.split.train, inputs.split.val))
+    if features is None or not features.shape[1] or not len(train_nodes):
         return None
-    taught, reported = inputs.training_people, "features" in inputs.reported
-    if reported or not len(chosen):
+    training_people, reported = inputs.training_people, "features" in inputs.reported
+    if reported or not len(val_nodes):
         models = {"ridge": inputs.ridge.without_own_label}
     else:
-        late = chosen[:0] if inputs.uses_validation_labels else chosen
-        pool = feature_posterior(features, labels, Split(taught, late, inputs.split.test), seed=seed, device=device)
+        pool_val = val_nodes[:0] if inputs.uses_validation_labels else val_nodes
+        pool = feature_posterior(features, labels, Split(training_people, pool_val, inputs.split.test), seed=seed,
+                                 device=device)  # fmt: skip
         models = {name: pool.components[name] for name in ("ridge", "perceptron") if name in pool.components}
         models["pool"] = pool.log_probability
-    if len(chosen) and "perceptron" not in models:
+    if len(val_nodes) and "perceptron" not in models:
         models["perceptron"] = fit_perceptron(
-            features, labels, learned, chosen, seed=seed, device=device, patience=_NOISY_PATIENCE
+            features, labels, train_nodes, val_nodes, seed=seed, device=device, patience=_NOISY_PATIENCE
         )
-    final = dict(models)  # what is returned; models are what is chosen among
-    if len(chosen) and len(labels.labels) <= MOST_PEOPLE and (not reported or issparse(features)):
-        teachers = taught if inputs.uses_validation_labels else None
+    final = dict(models)  # scores that are returned; the scores of ``models`` are for the choice
+    if len(val_nodes) and len(labels.labels) <= MOST_PEOPLE and (not reported or issparse(features)):
         models["logistic"], final["logistic"] = logistic_scores(
-            (weighted_rows(features),), labels, learned, chosen, teachers
-        )
-    best = max(models, key=lambda name: np.count_nonzero(models[name][chosen].argmax(axis=1) == labels.labels[chosen]))
+            (weighted_rows(features),), labels, train_nodes, val_nodes,
+            training_people if inputs.uses_validation_labels else None,
+        )  # fmt: skip
+    best = max(
+        models, key=lambda name: np.count_nonzero(models[name][val_nodes].argmax(axis=1) == labels.labels[val_nodes])
+    )
     return np.argmax(final[best], axis=1).astype(np.int64)

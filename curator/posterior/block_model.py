@@ -1,14 +1,14 @@
 """Block model with degrees, scores of pairs and class distributions of people.
 
-A round fits the prior of an edge to the reports (:mod:`ldpsim.curator.links.edge_prior`) with what is believed about
-both ends, lets the beliefs propagate (:mod:`ldpsim.curator.links.belief_propagation`), and counts the affinity of
-classes anew. That is an EM algorithm over labels, affinities and edge probabilities. It ends once a round changes the
+A round fits the prior of an edge to the reports (:mod:`ldpsim.curator.links.edge_prior`) given the beliefs about both
+ends, propagates the beliefs (:mod:`ldpsim.curator.links.belief_propagation`), and estimates the affinity of classes
+again. That is an EM algorithm over labels, affinities and edge probabilities. It ends once a round changes the
 beliefs by little.
 
 The scores of a pair are the given ones (similarity of features), the sum of both log-activities, and from the second
 round on the number of common partners. The log-agreement ln q_i' Om q_j of what is believed about both ends is the
-offset. For a pair in S the activities are without its own hit, and the beliefs are without its own message. No belief
-holds the own label of its person.
+offset. For a pair in S the activities are without this pair's hit, and the beliefs without this pair's message. No
+belief depends on its person's label.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ from ldpsim.curator.links.pair_scores import Scores
 from ldpsim.devices.array_types import FloatArray, IntArray
 
 LIKELY = 0.02  # smallest probability of an edge that is kept
-
-
 ROUNDS = 4
 TOLERANCE = 1e-2
 _LEAST = 1e-6
@@ -44,7 +42,7 @@ class SparsePosterior:
     Args:
         beliefs: Result of the last belief propagation.
         pairs: The pairs S with their base probability.
-        probability: float64 (m,): posterior of an edge for each pair of S, without any own label of its ends.
+        probability: float64 (m,): posterior of an edge for each pair of S, without the labels of its ends.
         affinity: float64 (classes, classes): Om.
         prior: The edge prior.
         rounds: Number of rounds.
@@ -66,15 +64,15 @@ class SparsePosterior:
 
 
 def fit_block_model(
-    likelihood: LinkLikelihood, people: FloatArray, own: FloatArray, labels: FloatArray, scores: Scores | None,
-    *, seed: int,
+    likelihood: LinkLikelihood, people: FloatArray, label_log_likelihood: FloatArray, labels: FloatArray,
+    scores: Scores | None, *, seed: int,
 ) -> SparsePosterior:  # fmt: skip
     """Fit the posterior.
 
     Args:
         likelihood: The reports about pairs.
-        people: float64 (n, classes): log-probability of each class from everything but links and own labels.
-        own: float64 (n, classes): log-likelihood of the own label's report; 0 where there is none.
+        people: float64 (n, classes): log-probability of each class from everything but links and the person's label.
+        label_log_likelihood: float64 (n, classes): of the person's label or report of it; 0 where there is none.
         labels: float64 (n, classes): one-hot labels, or an unbiased estimate of them; zeros where there is none.
         scores: Public scores of pairs, or None.
         seed: Seed of the sampled pairs.
@@ -91,37 +89,37 @@ def fit_block_model(
     count = len(likelihood)
 
     share = softmax(people, axis=1)
-    mean = _mean_class(softmax(people + own, axis=1), activity)
+    mean = _mean_class(softmax(people + label_log_likelihood, axis=1), activity)
     affinity = normalised(shrunk(labelled_counts(likelihood, labels, activity, estimates.density)), mean)
     cavities = share[likelihood.left], share[likelihood.right]
     every_left = np.concatenate([likelihood.left, sample.left])
     every_right = np.concatenate([likelihood.right, sample.right])
-    prior, taken, change, table = None, 0, np.inf, columns
-    while taken < ROUNDS and change > TOLERANCE:
+    prior, rounds, change, table = None, 0, np.inf, columns
+    while rounds < ROUNDS and change > TOLERANCE:
         agreement = _agreement(*cavities, affinity), _agreement(share[sample.left], share[sample.right], affinity)
         ones = Scored(table[:count], agreement[0], likelihood.strength, np.ones(count))
         zeros = Scored(table[count:], agreement[1], -sample.strength, sample.weight)
-        start = prior if taken > 1 else None  # the second round has one score more than the first
+        start = prior if rounds > 1 else None  # the second round has one score more than the first
         prior = fit_edge_prior(ones, zeros, estimates.density, start)
         base = expit(prior.log_odds(table))
         pairs = Pairs(likelihood.n, likelihood.left, likelihood.right, base[:count], likelihood.strength)
         density = float(np.average(base[count:], weights=sample.weight)) if len(sample.left) else estimates.density
         partners = _expected_partners(likelihood, density, activity)
-        beliefs = propagate_beliefs(pairs, people, own, affinity, likelihood.resolution * partners)
-        now = softmax(beliefs.total, axis=1)
-        change = float(np.abs(now - share).sum(axis=1).mean())
-        share, taken = now, taken + 1
-        counts = believed_counts(likelihood, pairs, beliefs, own, affinity, activity, density)
-        mean = _mean_class(softmax(beliefs.total + own, axis=1), activity)
+        beliefs = propagate_beliefs(pairs, people, label_log_likelihood, affinity, likelihood.resolution * partners)
+        new_share = softmax(beliefs.total, axis=1)
+        change = float(np.abs(new_share - share).sum(axis=1).mean())
+        share, rounds = new_share, rounds + 1
+        counts = believed_counts(likelihood, pairs, beliefs, label_log_likelihood, affinity, activity, density)
+        mean = _mean_class(softmax(beliefs.total + label_log_likelihood, axis=1), activity)
         affinity = normalised(np.sqrt(affinity * shrunk(counts)), mean)
         cavities = beliefs.left_cavity.astype(np.float64), beliefs.right_cavity.astype(np.float64)
-        likely = edge_probability(pairs, beliefs, own, affinity)
-        edges = likely >= LIKELY
-        weights = symmetric(likelihood.left[edges], likelihood.right[edges], likely[edges], likelihood.n)
+        probability = edge_probability(pairs, beliefs, label_log_likelihood, affinity)
+        edges = probability >= LIKELY
+        weights = symmetric(likelihood.left[edges], likelihood.right[edges], probability[edges], likelihood.n)
         table = np.concatenate([columns, closure_score(weights, every_left, every_right)[:, None]], axis=1)
     assert prior is not None
     probability = np.asarray(edge_probability(pairs, beliefs, None, affinity), np.float64)
-    return SparsePosterior(beliefs, pairs, probability, affinity, prior, taken, change)
+    return SparsePosterior(beliefs, pairs, probability, affinity, prior, rounds, change)
 
 
 def _pair_scores(scores: Scores | None, left: IntArray, right: IntArray) -> NDArray[np.float64]:

@@ -59,8 +59,8 @@ class Estimate:
 def estimate(knowledge: Knowledge) -> Estimate:
     """Return the posterior of the knowledge; training labels are the sources."""
     people, sources = knowledge.people.log_probability, knowledge.train
-    labels, own = knowledge.class_estimates(sources), knowledge.own(sources)
-    model = fit_block_model(knowledge.links, people, own, labels, knowledge.scores, seed=SEED)
+    labels, log_likelihood = knowledge.class_estimates(sources), knowledge.label_log_likelihood(sources)
+    model = fit_block_model(knowledge.links, people, log_likelihood, labels, knowledge.scores, seed=SEED)
     likely, pairs = model.probability >= LIKELY, model.pairs
     left, right, probability = pairs.left[likely], pairs.right[likely], model.probability[likely]
     links = symmetric(left, right, probability, len(people))

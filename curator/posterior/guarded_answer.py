@@ -1,10 +1,10 @@
 """A pool of components, guarded by validation.
 
-The pool is fitted on validation labels, which are no sources of the posterior, and on training labels, as far as they
-are not in their own rows (:mod:`ldpsim.curator.learning.pool`). What is published is the pool, unless validation
-prefers something simpler: features alone, label propagation on the pairs that every report calls an edge, or the
-largest class. The pool's own predictions for validation people are cross-fitted, so that each is made without the own
-label. A simpler answer has to be better by more than the standard error of the paired difference.
+The pool is fitted on validation labels, which are no sources of the posterior, and on training labels, in components
+whose row of a person does not depend on this person's label (:mod:`ldpsim.curator.learning.pool`). The answer is the
+pool, unless one of the simpler candidates is better on validation people by more than the standard error of the paired
+difference: features alone, label propagation on the pairs about which every report says 1, or the largest class. The
+pool's predictions for validation people are cross-fitted: each is by a fit without the person's label.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POOL = "pool"
 
 @dataclass(frozen=True, eq=False)
 class GuardedAnswer:
-    """A published answer.
+    """The answer.
 
     Args:
         chosen: ``pool``, or the name of the simpler answer.
@@ -51,13 +51,13 @@ def guarded_answer(
         simpler: float64 (n, classes) by name: the other candidates, the most trusted first.
         labels: Public or reported labels.
         val: int64: validation people with a label.
-        train: int64: people whose own label is in no row of theirs in ``components``; their labels fit exponents too.
-        late: float64 (n, classes) by name: components that may hold labels of ``train``.
+        train: int64: people on whose label no row of theirs in ``components`` depends; their labels fit exponents too.
+        late: float64 (n, classes) by name: components that may depend on labels of ``train``.
         prior: Exponents before any validation label is seen.
     """
     pool = fit_pool(components, labels, val, others=train, late=late, prior=prior)
-    honest = cross_fitted(components, labels, val, others=train, late=late, prior=prior)
-    hits = {name: _hits(rows, labels, val) for name, rows in {POOL: honest, **simpler}.items()}
+    held_out = cross_fitted(components, labels, val, others=train, late=late, prior=prior)
+    hits = {name: _hits(rows, labels, val) for name, rows in {POOL: held_out, **simpler}.items()}
     chosen = POOL
     for name in simpler:
         gain = hits[name] - hits[POOL]

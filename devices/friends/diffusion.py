@@ -7,8 +7,8 @@ and of each friend v the last values that it received. An exchange updates two v
     errors       e_u = y_u - p_u where the label is public; else  e_u <- sum over u and friends v of e_v / (d_v + 1)
     predictions  x_u <- (1 - a) (p_u + e_u) + a / root(d_u + 1)  sum over u and friends v of x_v / root(d_v + 1)
 
-a = 0.9. Where every pair exchanges again and again, the values go to those of the same sums on the whole graph: APPNP
-with a restart of 1 - a, after labels have corrected their friends (Huang et al., Correct and Smooth).
+a = 0.9. Where every pair exchanges in many rounds, the values converge to those of the same sums on the whole graph:
+APPNP with a restart of 1 - a, after the errors of labelled people were spread (Huang et al., Correct and Smooth).
 
 Each direction of a pair of friends has a rate, drawn once, uniform in [0, ``most_rate``]: in each round either may ask
 for an exchange, with this chance. These pairs are tried in random order, and a device exchanges with one friend in a
@@ -86,10 +86,10 @@ def diffuse(
             value_sums[recipient] += messages[end][1] - last_values[end, exchanging]
             last_errors[end, exchanging], last_values[end, exchanging] = messages[end]
         device = senders.ravel()
-        mean_error = errors[device] / size[device] + error_sums[device]
-        errors[device] = np.where(has_label[device, None], errors[device], mean_error)
-        mean_value = (values[device] / np.sqrt(size[device]) + value_sums[device]) / np.sqrt(size[device])
-        values[device] = restart * (predictions[device] + errors[device]) + (1 - restart) * mean_value
+        smoothed_error = errors[device] / size[device] + error_sums[device]
+        errors[device] = np.where(has_label[device, None], errors[device], smoothed_error)
+        smoothed_value = (values[device] / np.sqrt(size[device]) + value_sums[device]) / np.sqrt(size[device])
+        values[device] = restart * (predictions[device] + errors[device]) + (1 - restart) * smoothed_value
     return DiffusionResult(values, exchanges)
 
 

@@ -118,7 +118,7 @@ def test_only_pairs_of_the_counted_people_make_the_affinity(
     people = np.sort(public.split.labelled)
     shares = np.ones(public.facts.classes)
     whole = affinity_of_pairs(Knowledge(reports, public), people, shares)
-    monkeypatch.setattr(inputs, "MOST_TAUGHT", 1)
+    monkeypatch.setattr(inputs, "LARGEST_SAMPLE", 1)
     sampled = affinity_of_pairs(Knowledge(reports, public), people, shares)
     assert sampled.matrix == pytest.approx(whole.matrix, rel=1e-9) and sampled.source == "reported lists"
     assert sampled.homophily == pytest.approx(whole.homophily, rel=1e-9) != ASSUMED
@@ -313,7 +313,7 @@ def test_of_very_many_people_a_sample_teaches_by_its_own_features(monkeypatch: p
     """Every fourth of 400: the model is that of these people alone."""
     some = np.where(np.isin(np.arange(N), np.arange(0, 400, 4)), LABELS, -1)
     alone = _of(NullInputs(ObservedLabels(some, CLASSES), SPLIT, None, csr_array(FEATURES)))
-    monkeypatch.setattr(inputs, "MOST_TAUGHT", 100)
+    monkeypatch.setattr(inputs, "LARGEST_SAMPLE", 100)
     found = _parts(0.5, csr_array(FEATURES)).features
     monkeypatch.undo()
     assert found is not None and alone.features is not None

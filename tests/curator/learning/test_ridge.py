@@ -46,7 +46,7 @@ def test_closed_forms_are_the_explicit_fits(d: int, kind: Any, penalty: float) -
     fit = ridge(kind(rows), TRAIN, LABELS, CLASSES, (penalty,))
     np.testing.assert_allclose(fit.scores, _explicit(rows, TRAIN, penalty)(rows), atol=1e-8)
     refits = [_explicit(rows, np.delete(TRAIN, place), penalty)(rows[i]) for place, i in enumerate(TRAIN)]
-    np.testing.assert_allclose(fit.left_out, refits, atol=1e-8)
+    np.testing.assert_allclose(fit.leave_one_out, refits, atol=1e-8)
     assert fit.error == pytest.approx(np.square(np.eye(CLASSES)[LABELS[TRAIN]] - refits).mean(), abs=1e-9)
 
 

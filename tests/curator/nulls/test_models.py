@@ -305,7 +305,7 @@ def test_a_sample_of_labelled_people_is_never_larger_than_it_may_be(
     most: int, people: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every k-th of 45 people, with the smallest k that leaves so many."""
-    monkeypatch.setattr(inputs, "MOST_TAUGHT", most)
+    monkeypatch.setattr(inputs, "LARGEST_SAMPLE", most)
     found = sampled_people(known())
     assert found.tolist() == np.sort(SPLIT.labelled)[::people].tolist() and len(found) <= most
 

@@ -18,7 +18,7 @@ from tests.curator.worlds import CLASSES, SPLIT, world
 def test_public_labels_are_certain_and_those_of_others_are_nothing() -> None:
     reports, public, labels = world()
     evidence = Knowledge(reports, public)
-    own = evidence.own(evidence.train)
+    own = evidence.label_log_likelihood(evidence.train)
     assert np.array_equal(evidence.train, SPLIT.train) and np.array_equal(evidence.val, SPLIT.val)
     assert (own[SPLIT.train].argmax(axis=1) == labels[SPLIT.train]).all() and np.isneginf(own).sum() == 75 * 2
     assert not own[SPLIT.val].any() and not own[SPLIT.test].any()

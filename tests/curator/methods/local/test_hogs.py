@@ -130,7 +130,7 @@ def test_a_sample_of_very_many_people_teaches_the_device_model_with_null_models_
 ) -> None:
     monkeypatch.setattr(estimates, "LARGE", 0 if packed else 1 << 25)
     reports, public, _ = world(**BITS, silent=(2,))
-    monkeypatch.setattr(null_inputs, "MOST_TAUGHT", 4)
+    monkeypatch.setattr(null_inputs, "LARGEST_SAMPLE", 4)
     dense, few = (known_from_reports(reports, public, nulls=nulls) for nulls in (True, False))
     parts = [device_model_inputs(reports, public, known) for known in (dense, few)]
     assert few.features is None and parts[1].features is not None
