@@ -65,7 +65,7 @@ def main() -> None:
     for share in SHARES:
         print(f"\n## {100 * share:g} % volunteers\n")
         print(accuracy_table(rows, share), crossing_table(rows, share), sep="\n\n")
-    print("\n## Telling\n", table(("volunteers", "figure", "graphs", "largest loss", "losses by Holm's test"),
+    print("\n## Telling\n", table(("volunteers", "figure", "graphs", "lowest difference", "significantly below 0"),
                                   telling_rows(rows)), sep="\n")  # fmt: skip
     for head, shown in (("Shares who tell", share_table(rows)), ("Labels told", label_table(rows)),
                         ("Shuffled", shuffled_table())):  # fmt: skip
@@ -157,7 +157,7 @@ def _epsilon_text(epsilon: float, measured: Sequence[float]) -> str:
 
 
 def telling_rows(rows: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, ...]]:
-    """Yield the largest loss by telling, and which graphs lose by Holm's test, by volunteers and figure."""
+    """Yield the lowest difference by telling, and which graphs lose by Holm's test, by volunteers and figure."""
     for share in SHARES:
         lines = {dataset: lines_of(rows, dataset, share) for dataset in DATA}
         pairs = [(f"{method}, epsilon {epsilon:g}", f"{trusted}: device", f"{with_friends}: device", epsilon)
