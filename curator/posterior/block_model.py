@@ -113,9 +113,9 @@ def fit_block_model(
         mean = _mean_class(softmax(beliefs.total + label_log_likelihood, axis=1), activity)
         affinity = normalised(np.sqrt(affinity * shrunk(counts)), mean)
         cavities = beliefs.left_cavity.astype(np.float64), beliefs.right_cavity.astype(np.float64)
-        probability = edge_probability(pairs, beliefs, label_log_likelihood, affinity)
-        edges = probability >= LIKELY
-        weights = symmetric(likelihood.left[edges], likelihood.right[edges], probability[edges], likelihood.n)
+        given_labels = edge_probability(pairs, beliefs, label_log_likelihood, affinity)
+        edges = given_labels >= LIKELY
+        weights = symmetric(likelihood.left[edges], likelihood.right[edges], given_labels[edges], likelihood.n)
         table = np.concatenate([columns, closure_score(weights, every_left, every_right)[:, None]], axis=1)
     assert prior is not None
     probability = np.asarray(edge_probability(pairs, beliefs, None, affinity), np.float64)
