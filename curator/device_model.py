@@ -113,7 +113,7 @@ class DeviceModelInputs:
         if fit is not None and self.noisy_sum is not None:
             people = self.inputs.labels.with_label(np.sort(self.inputs.split.labelled))
             fit = mixed_model(fit, self.inputs.features[people], self.inputs.labels.of(people), self.noisy_sum)
-        if fit is not None and self.inputs.volunteered:
+        if fit is not None and self.inputs.volunteers_alone:
             fit = fit.with_shares(self._labelled_shares, self.shares)
         return self._with_table(table, fit, self.shares, self.friends)
 
@@ -123,7 +123,7 @@ class DeviceModelInputs:
         if not inputs.labels.in_clear or not len(inputs.training_people):
             return None
         fit = None if "features" in inputs.reported else self.features
-        if fit is None or inputs.volunteered:  # nobody else's features are known
+        if fit is None or inputs.volunteers_alone:  # nobody else's features are known
             table = np.zeros((facts.n, facts.classes))
         else:
             table = _feature_class_probabilities(fit, inputs, facts)
@@ -169,11 +169,11 @@ def device_model_inputs(reports: Reports, public: PublicKnowledge, inputs: NullI
     volunteers = volunteers_of(reports.questions())
     if len(volunteers) and public.features is None and reports.features is not None:
         reported = inputs.reported - {"features"}
-        inputs = replace(inputs, features=reports.features, reported=reported, volunteered=True)
+        inputs = replace(inputs, features=reports.features, reported=reported, volunteers_alone=True)
     shares = labelled_shares(inputs)
     friends = affinity_of_pairs(Knowledge(reports, public), sampled_people(inputs), shares)
     public_friends = friends if public.edges is not None else FriendAffinity.of_homophily(ASSUMED, shares, "assumed")
-    if inputs.volunteered and friends.source == "assumed":
+    if inputs.volunteers_alone and friends.source == "assumed":
         knowledge = volunteer_knowledge(reports, public)
         shares = knowledge.shares
         source = "calibration" if knowledge.calibrated else "assumed"

@@ -6,8 +6,8 @@ prior, to the mean of its own kind, the diagonal or the rest:
 
     Om_cc' = (N + k g) / (M + k),   g = sum N / sum M of the kind,
 
-where k follows from the spread of the rates beyond the noise. Then Om is divided by pi' Om pi, pi the classes of
-an edge's end without regard to classes. Otherwise its scale and that of the edge probabilities could drift apart.
+where k follows from the spread of the rates beyond the noise. Then Om is divided by pi' Om pi, with pi the class shares
+of an edge's end. Otherwise its scale and that of the edge probabilities would not be determined.
 
 N and M come from the labelled people alone, by the unbiased count of :mod:`ldpsim.curator.links.edge_prior`,
 
@@ -61,25 +61,25 @@ def labelled_counts(
     """
     edges, noise = labelled_edges(likelihood, classes_of)
     weighted = activity[:, None] * classes_of
-    seen = likelihood.partners[:, 1:].sum() / max(1, likelihood.n * (likelihood.n - 1))
-    expected = seen * density * (np.outer(weighted.sum(axis=0), weighted.sum(axis=0)) - weighted.T @ weighted)
+    reported_share = likelihood.partners[:, 1:].sum() / max(1, likelihood.n * (likelihood.n - 1))
+    expected = reported_share * density * (np.outer(weighted.sum(axis=0), weighted.sum(axis=0)) - weighted.T @ weighted)
     return ClassCounts(edges, noise, expected)
 
 
 def labelled_edges(likelihood: LinkLikelihood, classes_of: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return N and the variance of N that does not come from the edges; arguments as :func:`labelled_counts`."""
     resolution, false_hit = likelihood.resolution, likelihood.false_hit
-    hits = _both(likelihood.ends_by(classes_of))
+    hits = _symmetric_sum(likelihood.ends_by(classes_of))
     reporters = likelihood.reported[:, None] * classes_of
     silent = classes_of - reporters
     pairs = np.zeros((3, *hits.shape))  # by number of reports, people paired with themselves left out below
     if likelihood.one_end:
-        # a pair has the report of its right end: what lies before person i, summed over the i that reported
-        before = np.cumsum(classes_of, axis=0) - classes_of
-        pairs[1] = _both(reporters.T @ before)
+        # A pair has the report of its right end: the sum over the people before person i, for each i that reported.
+        smaller_ids = np.cumsum(classes_of, axis=0) - classes_of
+        pairs[1] = _symmetric_sum(reporters.T @ smaller_ids)
     else:
         pairs[2] = np.outer(reporters.sum(axis=0), reporters.sum(axis=0)) - reporters.T @ reporters
-        pairs[1] = _both(np.outer(reporters.sum(axis=0), silent.sum(axis=0)))
+        pairs[1] = _symmetric_sum(np.outer(reporters.sum(axis=0), silent.sum(axis=0)))
     chance = np.tensordot(false_hit, pairs, axes=1)
     noise = np.tensordot(false_hit * (1 - false_hit), pairs, axes=1) / resolution**2
     return (hits - chance) / resolution, np.abs(noise)
@@ -107,12 +107,12 @@ def believed_counts(
         left, right = _end_classes(beliefs, label_log_likelihood, pairs, part)
         agree = np.maximum(np.einsum("ij,ij->i", left @ affinity, right), 1e-12)
         counts += left.T @ (right * (weight[part] / hit[part] / agree)[:, None])
-    edges = _both(counts * affinity)
+    edges = _symmetric_sum(counts * affinity)
     share = beliefs.total + label_log_likelihood
     share = np.exp(share - share.max(axis=1, keepdims=True))
     share *= (activity / share.sum(axis=1))[:, None]
-    seen = likelihood.partners[:, 1:].sum() / max(1, likelihood.n * (likelihood.n - 1))
-    expected = seen * density * (np.outer(share.sum(axis=0), share.sum(axis=0)) - share.T @ share)
+    reported_share = likelihood.partners[:, 1:].sum() / max(1, likelihood.n * (likelihood.n - 1))
+    expected = reported_share * density * (np.outer(share.sum(axis=0), share.sum(axis=0)) - share.T @ share)
     return ClassCounts(edges, np.zeros_like(edges), np.maximum(expected, 1e-9))
 
 
@@ -176,7 +176,7 @@ def _end_classes(
     return ends[0], ends[1]
 
 
-def _both(counts: FloatArray) -> FloatArray:
+def _symmetric_sum(counts: FloatArray) -> FloatArray:
     return np.asarray(counts + counts.T)
 
 

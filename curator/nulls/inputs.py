@@ -39,7 +39,7 @@ class NullInputs:
             curator sees none.
         reported: Attributes that it has from reports (``adjacency``, ``features``, ``label``); others are
             public.
-        volunteered: Whether ``features`` are those of volunteers alone.
+        volunteers_alone: Whether ``features`` are those of volunteers alone.
         uses_validation_labels: Whether null models learn from validation labels too, because the method does.
     """
 
@@ -48,7 +48,7 @@ class NullInputs:
     edges: IntArray | None = field(default=None, repr=False)
     features: Any = field(default=None, repr=False)
     reported: frozenset[str] = frozenset()
-    volunteered: bool = False
+    volunteers_alone: bool = False
     uses_validation_labels: bool = False
 
     @property

@@ -137,8 +137,8 @@ def _mean_class(share: FloatArray, activity: FloatArray) -> NDArray[np.float64]:
 
 def _expected_partners(likelihood: LinkLikelihood, density: float, activity: FloatArray) -> NDArray[np.float64]:
     """float64 (n,): D_i, among the partners with a report about the pair."""
-    seen = likelihood.partners[:, 1:].sum(axis=1)
-    return np.asarray(seen * density * activity / activity.mean())
+    partners = likelihood.partners[:, 1:].sum(axis=1)
+    return np.asarray(partners * density * activity / activity.mean())
 
 
 def symmetric(left: IntArray, right: IntArray, values: FloatArray, n: int) -> csr_array:

@@ -64,7 +64,7 @@ class StartFromVolunteers:
         """Train the network of the volunteers."""
         setup, split = repeat.setup, repeat.split
         owned = owned_graph(setup.population, split, trust="none")
-        null_inputs = replace(known_from_graph(owned, ("features", "label")), volunteered=True)
+        null_inputs = replace(known_from_graph(owned, ("features", "label")), volunteers_alone=True)
         shares = labelled_shares(null_inputs)
         friends = FriendAffinity.of_homophily(ASSUMED, shares, "assumed")
         inputs = DeviceModelInputs(null_inputs, setup.facts, shares, friends, friends)
