@@ -161,6 +161,12 @@ def over_seeds(name: str, **wanted: str) -> str:
     return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"
 
 
+def over_alone(epsilon: str, **wanted: str) -> list[float]:
+    """Return how many points a device has with reports of an epsilon above those without, one a seed."""
+    alone = {row["seed"]: float(row["device_alone"]) for row in seeds_of(**wanted, epsilon="4")}
+    return [float(row["device"]) - alone[row["seed"]] for row in seeds_of(**wanted, epsilon=epsilon)]
+
+
 def test_who_predicts() -> None:
     """Every cell of the page's tables, the headline, and README's table."""
     text, found, people, share = (RESULTS / "who-predicts.md").read_text(), 0, "", ""
@@ -182,12 +188,32 @@ def test_who_predicts() -> None:
     alone = over_seeds("device_alone", **cora, epsilon="4")
     headline = "curator {} %, device {} %, device alone {} %".format(*figures, alone)
     assert headline in (RESULTS / "README.md").read_text()
-    lines = {cells[0]: cells[1:] for cells in table_rows((ROOT / "README.md").read_text())}
-    budgets = lines["epsilon for a person"]
-    for words, name in (("the curator", "curator"), ("a device, with the published model", "device")):
-        shown = [over_seeds(name, **cora, epsilon=epsilon).partition(" ")[0] for epsilon in budgets]
-        assert lines[words] == shown, words
-    assert lines["a device, no reports"] == [alone.partition(" ")[0]] * len(budgets)
+    _readme_table(cora, alone.partition(" ")[0])
+
+
+def _readme_table(cora: Mapping[str, str], alone: str) -> None:
+    """README's first table of results: largest class, curator, devices, and a training in rounds."""
+    (volunteers,) = [row for row in rows("who-predicts.csv")
+                     if (row["dataset"], row["volunteers"], row["labels"], row["budget"])
+                     == ("cora", "0.1", "private", "epsilon 4")]  # fmt: skip
+    text = (ROOT / "README.md").read_text()
+    shown = [cells[3:] for cells in table_rows(text) if len(cells) == 6]
+    assert shown[0] == ["epsilon 1 for a person", "2", "4"]
+    reports = [[over_seeds(name, **cora, epsilon=epsilon).partition(" ")[0] for epsilon in "124"]
+               for name in ("curator", "device")]  # fmt: skip
+    (training,) = [cells[2:5] for cells in table_rows((RESULTS / "who-is-trusted.md").read_text())
+                   if cells[0] == "`dp-fedavg`, best setting"]  # fmt: skip
+    chance = f"{float(volunteers['chance']):.1f}"
+    assert shown[2:] == [
+        [chance] * 3,
+        reports[0],
+        [alone] * 3,
+        reports[1],
+        [figure.partition(" ")[0] for figure in training],
+    ]
+    assert f"lists alone: {float(volunteers['graph_alone']):.1f} at 4)" in text
+    gains = [f"{statistics.mean(over_alone(epsilon, **cora)):.1f}" for epsilon in "41"]
+    assert "own device {} points at epsilon 4, and {} at 1".format(*gains) in text
 
 
 def _papers_settings(text: str) -> None:
