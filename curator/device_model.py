@@ -1,20 +1,25 @@
 """The device model: what a curator publishes so that each device predicts its own person's class.
 
 It is made of reports and public data alone, so it loses nothing beyond the reports (post-processing). A device adds
-its own features and its own list in clear (:mod:`ldpsim.devices.prediction`).
+its own features and its own list in clear (:mod:`ldpsim.devices.prediction`): device i with features x_i and m friends
+of whom something is known predicts the class c of the largest
 
-- The *table* has a class distribution of each person: of a label in clear, that class; else the method's, with the
-  temperature of the smallest negative log-likelihood of validation labels. Where a method gives classes alone, it is
-  the shares of the labels among validation people with the same predicted class. Without a method, it is the
-  distribution by features in clear, or none.
-- The *model of features* is linear (:mod:`ldpsim.curator.device_feature_model`).
-- The *affinity*, the distribution of a friend's class given a person's class, is from public or reported pairs
+    e_c(x_i) + D / (D + m - 1) sum over friends j of S_j(c),        S_j(c) = ln sum over k of H(c, k) P_j(k) / pi_k,
+
+with D = 10 (``SATURATION``) and pi the shares of the classes.
+
+- The *table* has P, a class distribution of each person: of a label in clear, that class; else the method's, with the
+  temperature that fits validation labels best. Where a method gives classes alone, it is the
+  shares of the labels among validation people with the same predicted class. Without a method, it is the distribution
+  by features in clear, or none. With a noisy sum (``secure-sum``) only people with a label in clear have one.
+- The *model of features* e is linear (:mod:`ldpsim.curator.device_feature_model`).
+- The *affinity* H, the distribution of a friend's class k given a person's class c, is from public or reported pairs
   (:mod:`ldpsim.curator.friend_affinity`), from a calibration group or from votes of people whose label is public
-  (:mod:`ldpsim.curator.votes.calibration`), else an assumed homophily, and the result says so. Nobody's true list is
-  read.
+  (:mod:`ldpsim.curator.votes.calibration`), else that of an assumed homophily of .3, and the result says so. Nobody's
+  true list is read.
 
-The table's scores are computed by this affinity. A device reads its friends' guesses
-(:mod:`ldpsim.devices.friends.told_guesses`) by the same one; where it is assumed, by that of like friends.
+A device reads its friends' guesses (:mod:`ldpsim.devices.friends.told_guesses`) by the same affinity; where it is an
+assumed one, by that of a homophily of .8.
 
 The device model without reports has the same form. Its affinity is that of the public graph, or the assumed one.
 """
