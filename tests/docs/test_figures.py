@@ -101,7 +101,7 @@ def test_figures_that_agree_with_the_papers() -> None:
 
 def shown_there(row: Mapping[str, str]) -> bool:
     """Return whether people.md shows a row in its table: the text speaks of `hogs` and `sbp` at a person's 4."""
-    return row["holds_user"] != "4" or row["method"] == "vote"
+    return not row["budget"].startswith("epsilon 0.00")
 
 
 def test_peoples_graphs() -> None:
@@ -144,7 +144,7 @@ def test_devices_of_peoples_graphs() -> None:
         below = {
             people for people in PEOPLE if (device(method, people) or 1) < (device(method, people, "device_alone") or 0)
         }
-        assert below == ({"twitch-engb", "twitch-de"} if method == "sbp" else {"twitch-de"})
+        assert below == ({"twitch-engb" if method == "sbp" else "facebook100-amherst41", "twitch-de"})
     figures = [f"{device('sbp', people, name):.1f}" for people in ("twitch-engb", "twitch-de")  # type: ignore[operator]
                for name in ("device", "device_alone")]  # fmt: skip
     assert "both Twitch graphs: {} and {} %, {} and {} %;".format(*figures) in text
