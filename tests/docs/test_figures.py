@@ -203,6 +203,9 @@ def _readme_table(cora: Mapping[str, str], alone: str) -> None:
                for name in ("curator", "device")]  # fmt: skip
     (training,) = [cells[2:5] for cells in table_rows((RESULTS / "who-is-trusted.md").read_text())
                    if cells[0] == "`dp-fedavg`, best setting"]  # fmt: skip
+    (start,) = [cells[4] for cells in table_rows((RESULTS / "who-is-trusted.md").read_text())
+                if cells[0].startswith("their start, from volunteers")]  # fmt: skip
+    assert f"(its start, from volunteers: {start.partition(' ')[0]})" in text
     chance = f"{float(volunteers['chance']):.1f}"
     assert shown[2:] == [
         [chance] * 3,
@@ -213,7 +216,7 @@ def _readme_table(cora: Mapping[str, str], alone: str) -> None:
     ]
     assert f"lists alone: {float(volunteers['graph_alone']):.1f} at 4)" in text
     gains = [f"{statistics.mean(over_alone(epsilon, **cora)):.1f}" for epsilon in "41"]
-    assert "own device {} points at epsilon 4, and {} at 1".format(*gains) in text
+    assert "own device {} points of accuracy at epsilon 4, and {} at 1".format(*gains) in text
 
 
 def _papers_settings(text: str) -> None:
