@@ -145,7 +145,7 @@ def test_devices_of_peoples_graphs() -> None:
             people for people in PEOPLE if (device(method, people) or 1) < (device(method, people, "device_alone") or 0)
         }
         assert below == ({"twitch-engb" if method == "sbp" else "facebook100-amherst41", "twitch-de"})
-    figures = [f"{device('sbp', people, name):.1f}" for people in ("twitch-engb", "twitch-de")  # type: ignore[operator]
+    figures = [f"{device('sbp', people, name):.1f}" for people in ("twitch-engb", "twitch-de")
                for name in ("device", "device_alone")]  # fmt: skip
     assert "both Twitch graphs: {} and {} %, {} and {} %;".format(*figures) in text
 
