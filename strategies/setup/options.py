@@ -263,7 +263,7 @@ class RunOptions:
         hashed="in force", label="labels private", unread=_private_labels,
     )  # fmt: skip
     label_mechanism: str = option(
-        "grr", "Noise of a label: grr, or a package's mechanism", BUDGET, "NAME",
+        "grr", "Noise of a label: grr, or a package's", BUDGET, "NAME",
         hashed="in force", label="labels by", unread=_label_mechanism, flower=True,
     )  # fmt: skip
     reporting: str = option(
