@@ -9,7 +9,8 @@ Leskovec 2017) of means: with M A's rows divided by their sums, and [ , ] side b
 
     H = relu([M X, X] W1 + b1),   Z = [M H, H] W2 + b2.
 
-A network with ``attention`` has two vectors more in each layer (:mod:`ldpsim.devices.federated.attention`).
+With ``attends`` each layer of the GCN has attention in place of S, and two vectors more
+(:mod:`ldpsim.devices.federated.attention`).
 
 Plain numpy: a device needs no torch.
 """

@@ -31,7 +31,7 @@ from ldpsim.devices.training_task import ATTENTION_SLOPE, Task
 
 @dataclass(frozen=True, eq=False)
 class AttendedPairs:
-    """AttendedPairs (i, j) with j in N(i), by i and then j; everybody is in their own N(i).
+    """Pairs (i, j) with j in N(i), by i and then j; everybody is in their own N(i).
 
     Args:
         starts: int (n + 1,): the first pair of each i.
@@ -60,7 +60,15 @@ class AttendedPairs:
 
 @dataclass(frozen=True, eq=False)
 class Attention:
-    """One layer's attention, as :func:`attended_sums` leaves it for the gradient."""
+    """Values of one layer that the gradient of :func:`attended_sums` needs.
+
+    Args:
+        pairs: Who attends to whom.
+        values: v, (n, k).
+        vectors: s and t, (2, k).
+        shares: a_ij by pair, (pairs,).
+        slopes: f_ij by pair, (pairs,).
+    """
 
     pairs: AttendedPairs
     values: FloatArray
