@@ -30,6 +30,7 @@ class TwoLayers(nn.Module):
 
     def __init__(self, weights: FloatArray, shape: Shape) -> None:
         super().__init__()
+        self.shape = shape
         names = ("weight1", "bias1", "weight2", "bias2")
         for name, part in zip(names, shape.parts(weights), strict=True):
             setattr(self, name, nn.Parameter(torch.tensor(np.asarray(part, np.float32))))
@@ -59,6 +60,10 @@ def scores_of_task(weights: FloatArray, task: Task, population: Population) -> N
 def log_probabilities(model: TwoLayers, method: Federated, population: Population) -> NDArray[np.float64]:
     """float64 (n, classes): logarithms of everybody's probabilities, as :func:`scores_of_task` applies the network."""
     parts = [tensor.detach().numpy() for tensor in model.state_dict().values()]
+    if model.shape.joined or model.shape.attends:
+        scores_of = scores_on_graph(model.shape, method.scaling, population)
+        scores = scores_of(np.concatenate([part.ravel() for part in parts]))
+        return np.asarray(log_softmax(scores, axis=1), np.float64)
     inputs = scaled_features(population, method.scaling)
     return np.asarray(log_softmax(class_scores(parts, method.spec.sees, inputs, population), axis=1), np.float64)
 
@@ -88,13 +93,13 @@ def _over_edges(parts: Sequence[Any], inputs: Any, spread: Any) -> Any:
     return spread @ (hidden @ w2) + b2
 
 
-def scores_on_graph(task: Task, scaling: str, population: Population) -> Callable[[FloatArray], FloatArray]:
+def scores_on_graph(shape: Shape, scaling: str, population: Population) -> Callable[[FloatArray], FloatArray]:
     """Return a function of the weights: everybody's scores on the whole graph, float (n, classes)."""
-    inputs, shape = scaled_features(population, scaling), task.shape
+    inputs = scaled_features(population, scaling)
     if shape.attends:
         pairs = AttendedPairs.of((_adjacency(population) + eye_array(len(population), format="csr")).tocsr())
         return lambda weights: attention_scores(weights, shape, inputs, pairs)
-    spread = _spread(population, task.network)
+    spread = _spread(population, "sage" if shape.joined else "gcn")
     if not shape.joined:
         return lambda weights: np.asarray(_over_edges(shape.parts(weights), inputs, spread))
 
