@@ -223,17 +223,18 @@ def _papers_settings(text: str) -> None:
     """Each row of the table of the papers' settings has figures and losses of one row of who-predicts.csv."""
     table, shown = rows("who-predicts.csv"), set[str]()
     for cells in table_rows(text):
-        if len(cells) != 7 or not (named := re.fullmatch(r"`([\w-]+)`", cells[0])):
+        if len(cells) != 9 or not (named := re.fullmatch(r"`([\w-]+)`", cells[0])):
             continue
         figures = cells[3:5]
         found = [row for row in table if (row["method"], row["dataset"]) == (named[1], cells[2])
                  and [spread(row[name], row[f"{name}_std"]) for name in ("curator", "device")] == figures]  # fmt: skip
         assert len(found) == 1, cells
         assert found[0]["alone"] == "" or cells[5] == spread(found[0]["alone"], found[0]["alone_std"]), cells
-        if epsilon := re.search(r" ([\d.,]+)$", cells[6]):
-            held = [found[0][f"holds_{level}"].replace(",", "") for level in ("user", "relationship", "vector",
-                                                                             "central_node")]  # fmt: skip
-            assert epsilon[1].replace(",", "") in held, cells
+        for level, cell in zip(("relationship", "vector", "user"), cells[6:], strict=True):
+            held = found[0][f"holds_{level}"]
+            assert cell == {"unprotected": "in clear", "not asked": held}.get(held) or (
+                float(cell.replace(",", "")) == pytest.approx(float(held), abs=0.05)
+            ), cells
         shown.add(found[0]["command"])
     assert len(shown) == 16
 
