@@ -17,12 +17,12 @@ from scipy.sparse import csr_array, issparse
 from ldpsim.curator.features.feature_posterior import feature_posterior
 from ldpsim.curator.features.features_alone import fit_perceptron
 from ldpsim.curator.graph import Graph
+from ldpsim.curator.learning.link import MOST_PEOPLE, link
 from ldpsim.curator.learning.logistic import logistic_scores
 from ldpsim.curator.linear.free_rows import free_rows
 from ldpsim.curator.linear.propagation import adjacency_matrix, both_directions, label_propagation
 from ldpsim.curator.linear.scaling import weighted_rows
 from ldpsim.curator.nulls.inputs import NullInputs
-from ldpsim.curator.nulls.link import MOST_PEOPLE, link
 from ldpsim.devices.array_types import IntArray
 from ldpsim.devices.facts import Split
 
@@ -65,7 +65,7 @@ def graph_learned(inputs: NullInputs, *, seed: int, device: str = "cpu") -> IntA
     - a network: FeatFree's, with one free row a person (:mod:`ldpsim.curator.linear.free_rows`) and few epochs.
       Validation labels choose its epoch;
     - LINK: logistic regression on a person's row of the edges, of one hop and of two
-      (:mod:`ldpsim.curator.nulls.link`); not above ``MOST_PEOPLE`` people.
+      (:mod:`ldpsim.curator.learning.link`); not above ``MOST_PEOPLE`` people.
 
     All learn from training labels for the choice. Where the method learns from validation labels too, label spreading
     and LINK are then fitted to both. Of equal ones, and without a validation label, the first is returned.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ldpsim.curator.learning.link import MOST_PEOPLE
 from ldpsim.curator.methods import Method
 from ldpsim.curator.nulls.inputs import NullInputs
-from ldpsim.curator.nulls.link import MOST_PEOPLE
 from ldpsim.devices.prediction import DeviceModel
 from ldpsim.strategies.results.verdict import (
     DEVICE_ALONE,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from ldpsim.curator.learning.link import link, rows_of_pairs
 from ldpsim.curator.nulls import models
 from ldpsim.curator.nulls.inputs import NullInputs, known_from_reports
-from ldpsim.curator.nulls.link import link, rows_of_pairs
 from ldpsim.curator.nulls.models import graph_alone, graph_learned
 from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.reports import Reports
