@@ -9,13 +9,15 @@ Components, each (n, classes):
     features                  those of :mod:`ldpsim.curator.features.feature_posterior`
     label propagation on P    ln of the classes that spread from the training people
     label propagation on S    the same on the pairs
+    LINK                      logistic regression on rows of S, of one hop or two (:mod:`ldpsim.curator.learning.link`)
 
 D are the row sums of P. E instead of D keeps small components of the graph from having eigenvectors of their own
 (Qin and Rohe 2013). The eigenvalues are those of largest magnitude, so links between classes count as well as links
 within.
 
 Ridge's rows are leave-one-out for training people: given P, no label reaches its own row. Label propagation gives a
-training person its own label back, so it joins the pool late. Its exponents must come from other people.
+training person its own label back, and LINK is fitted to training labels, so they join the pool late. Their exponents
+must come from other people.
 """
 
 from __future__ import annotations
@@ -23,10 +25,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags_array, triu
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.special import log_softmax
 
 from ldpsim.curator.features.feature_posterior import ln_scores
+from ldpsim.curator.learning.link import MOST_PEOPLE, link
 from ldpsim.curator.learning.ridge import MORE_PENALTIES, fit_ridge
 from ldpsim.curator.linear.propagation import smoothed_rows, spread_rows
 from ldpsim.curator.linear.scaling import standardised_rows
@@ -37,11 +41,12 @@ EIGENVECTORS = 48
 _EIGENVALUES_WITHIN = 1e-2  # the space of the eigenvectors counts, not each of them
 _MOST_ITERATIONS = 200
 ON_LINKS, ON_PAIRS = "label propagation on P", "label propagation on S"
+LINK = "LINK"
 _LARGEST_INVERSE = 2048  # rows of a matrix to invert for each penalty
 
 
 def graph_components(
-    rows: Any, links: csr_array, pairs: csr_array, labels: ObservedLabels, train: IntArray
+    rows: Any, links: csr_array, pairs: csr_array, labels: ObservedLabels, train: IntArray, val: IntArray
 ) -> tuple[dict[str, DoubleArray], dict[str, DoubleArray]]:
     """float64 (n, classes) by name: components without own labels, and late ones; none without a label or a link.
 
@@ -51,6 +56,7 @@ def graph_components(
         pairs: S, symmetric CSR (n, n) of ones.
         labels: Labels, public or reported.
         train: Training people with a label.
+        val: Validation people with a label.
     """
     if not len(train) or not links.nnz:
         return {}, {}
@@ -61,7 +67,13 @@ def graph_components(
         early["smoothed features"] = ln_scores(fit.without_own_label)
     early["spectrum"] = ln_scores(fit_ridge(spectrum(links), train, labels).without_own_label)
     probability = labels.probabilities(train)
-    return early, {ON_LINKS: _propagated(links, probability, train), ON_PAIRS: _propagated(pairs, probability, train)}
+    late = {ON_LINKS: _propagated(links, probability, train), ON_PAIRS: _propagated(pairs, probability, train)}
+    if pairs.nnz and len(val) and len(labels.labels) <= MOST_PEOPLE:
+        edges = np.stack(triu(pairs, format="coo").coords).astype(np.int64)
+        by_hops = [scores for scores, _ in link(edges, labels, train, val, None)]
+        hits = [np.count_nonzero(scores[val].argmax(axis=1) == labels.labels[val]) for scores in by_hops]
+        late[LINK] = log_softmax(by_hops[int(np.argmax(hits))], axis=1)
+    return early, late
 
 
 def spectrum(links: csr_array, count: int = EIGENVECTORS) -> Any:

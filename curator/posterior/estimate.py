@@ -16,7 +16,7 @@ from scipy.special import log_softmax
 
 from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.posterior.block_model import LIKELY, SparsePosterior, fit_block_model, symmetric
-from ldpsim.curator.posterior.components import ON_PAIRS, graph_components
+from ldpsim.curator.posterior.components import LINK, ON_PAIRS, graph_components
 from ldpsim.curator.posterior.guarded_answer import GuardedAnswer, guarded_answer
 from ldpsim.devices.array_types import DoubleArray, IntArray
 
@@ -65,12 +65,11 @@ def estimate(knowledge: Knowledge) -> Estimate:
     left, right, probability = pairs.left[likely], pairs.right[likely], model.probability[likely]
     links = symmetric(left, right, probability, len(people))
     agreed = symmetric(pairs.left, pairs.right, np.ones(len(pairs.left)), len(people))
-    early, late = graph_components(knowledge.rows, links, agreed, knowledge.labels, sources)
+    early, late = graph_components(knowledge.rows, links, agreed, knowledge.labels, sources, knowledge.val)
     components, simpler = {BELIEFS: log_softmax(model.beliefs.total, axis=1), **early}, {}
     if knowledge.people.components:
         components[FEATURES] = simpler[FEATURES] = people
-    if late:
-        simpler[ON_PAIRS] = late[ON_PAIRS]
+    simpler |= {name: late[name] for name in (ON_PAIRS, LINK) if name in late}
     simpler[LARGEST] = np.tile(np.log(np.maximum(labels.sum(axis=0), 0) + 1), (len(people), 1))
     prior = {name: float(name == BELIEFS) for name in components}
     answer = guarded_answer(components, simpler, knowledge.labels, knowledge.val, train=sources, late=late, prior=prior)

@@ -3,8 +3,8 @@
 The pool is fitted on validation labels, which are no sources of the posterior, and on training labels, in components
 whose row of a person does not depend on this person's label (:mod:`ldpsim.curator.learning.pool`). The answer is the
 pool, unless one of the simpler candidates is better on validation people by more than the standard error of the paired
-difference: features alone, label propagation on the pairs about which every report says 1, or the largest class. The
-pool's predictions for validation people are cross-fitted: each is by a fit without the person's label.
+difference: features alone, label propagation or LINK on the pairs about which every report says 1, or the largest
+class. The pool's predictions for validation people are cross-fitted: each is by a fit without the person's label.
 """
 
 from __future__ import annotations

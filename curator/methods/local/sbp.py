@@ -18,9 +18,10 @@ so the guarantee is that method's. The curator computes, from any such reports o
        M_{j->i}(c) = 1 + o_ij (Om nu_{j->i})_c (e^s_ij - 1),     belief of i: L_i(c) + sum over j of ln M_{j->i}(c).
 
    Steps 3 and 4 are repeated with the classes found (:mod:`ldpsim.curator.posterior.block_model`).
-5. The pool ln P_i(c) = sum over components k of a_k x_k(i, c), of the beliefs, the features, and other readings of the
-   edges; the exponents a_k >= 0 are fitted to known labels (:mod:`ldpsim.curator.learning.pool`). The answer is the
-   pool, unless validation people are predicted better by features alone, by label propagation, or by the largest class
+5. The pool ln P_i(c) = sum over components k of a_k x_k(i, c), of the beliefs, the features, and other models of the
+   edges (:mod:`ldpsim.curator.posterior.components`); the exponents a_k >= 0 are fitted to known labels
+   (:mod:`ldpsim.curator.learning.pool`). The answer is the pool, unless validation people are predicted better by
+   features alone, by label propagation, by LINK, or by the largest class
    (:mod:`ldpsim.curator.posterior.guarded_answer`).
 
 No network is trained.

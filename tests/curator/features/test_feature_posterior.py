@@ -143,19 +143,21 @@ PAIRS = csr_array((LINKS > 0).astype(np.float32))
 def components(
     links: csr_array = LINKS, labels: np.ndarray = LABELS_LINKED, rows: Any = ROWS, train: np.ndarray = TRAIN_LINKED
 ) -> dict[str, np.ndarray]:
-    early, late = graph_components(rows, links, PAIRS, ObservedLabels(labels, CLASSES_LINKED), train)
+    val = np.setdiff1d(np.arange(1, N_LINKED, 4), train)
+    early, late = graph_components(rows, links, PAIRS, ObservedLabels(labels, CLASSES_LINKED), train, val)
     return {**early, **late}
 
 
-def test_own_label_reaches_label_propagation_only() -> None:
+def test_own_label_reaches_late_components_only() -> None:
     before = components()
-    assert len(before) == 4
+    late = {"label propagation on P", "label propagation on S", "LINK"}
+    assert len(before) == 5 and late < before.keys()
     for i in TRAIN_LINKED[:6]:
         flipped = LABELS_LINKED.copy()
         flipped[i] = (flipped[i] + 1) % CLASSES_LINKED
         after = components(labels=flipped)
         for name, rows in before.items():
-            assert np.allclose(after[name][i], rows[i], atol=1e-8) == (not name.startswith("label propagation")), name
+            assert np.allclose(after[name][i], rows[i], atol=1e-8) == (name not in late), name
             assert not np.allclose(after[name], rows)
 
 

@@ -12,6 +12,8 @@ from ldpsim.curator.posterior.block_model import LIKELY
 from ldpsim.curator.posterior.estimate import Estimate, estimate
 from ldpsim.curator.posterior.guarded_answer import POOL, guarded_answer
 from ldpsim.curator.reports.labels import ObservedLabels
+from ldpsim.curator.reports.reports import Reports
+from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
 from tests.curator.worlds import CLASSES, SPLIT, world
 
 
@@ -61,6 +63,28 @@ def test_it_reads_whatever_was_asked(setting: dict) -> None:
     assert (found.probability >= LIKELY).all() and (found.left < found.right).all()
     notes = found.notes()
     assert notes["answer"] == found.answer.chosen and notes["stopped"] and notes["pairs"] >= len(found.left)
+
+
+def test_who_the_friends_are_is_read_where_their_classes_say_nothing() -> None:
+    """In 40 groups of 30 people, each of two classes has three friends of its own, whose classes are drawn by chance.
+
+    Everybody knows two of these three, and 10 of 100 people whom anybody may know. Without LINK the answer has 61 %.
+    """
+    rng, people = np.random.default_rng(0), 1200
+    classes, group = rng.integers(0, 2, people), np.arange(people) // 30
+    of_class = people + 3 * (2 * group + classes)[:, None] + rng.random((people, 3)).argsort(axis=1)[:, :2]
+    n = people + 40 * 2 * 3 + 100
+    of_anybody = n - 100 + rng.random((people, 100)).argsort(axis=1)[:, :10]
+    edges = np.stack([np.repeat(np.arange(people), 12), np.concatenate([of_class, of_anybody], axis=1).ravel()])
+    labels = np.concatenate([classes, rng.integers(0, 2, n - people)])
+    split = Split(*np.split(rng.permutation(n), [n // 2, 3 * n // 4]))
+    known = np.full(n, -1)
+    known[split.labelled] = labels[split.labelled]
+    facts = PublicFacts(n, 0, 2)
+    reports = Reports(facts, {}, {}, np.ones(n, np.bool_), {})
+    found = estimate(Knowledge(reports, PublicKnowledge(facts, split, known, None, edges)))
+    tested = split.test[split.test < people]
+    assert (found.answer.log_probability.argmax(axis=1) == labels)[tested].mean() > 0.95
 
 
 def test_flipping_one_label_has_no_special_effect_on_its_owner() -> None:
