@@ -205,7 +205,7 @@ def _readme_table(cora: Mapping[str, str], alone: str) -> None:
                    if cells[0] == "`dp-fedavg`, best setting"]  # fmt: skip
     (start,) = [cells[4] for cells in table_rows((RESULTS / "who-is-trusted.md").read_text())
                 if cells[0].startswith("their start, from volunteers")]  # fmt: skip
-    assert f"(its start, from volunteers: {start.partition(' ')[0]})" in text
+    assert f"start from the volunteers' network ({start.partition(' ')[0]})" in text
     chance = f"{float(volunteers['chance']):.1f}"
     assert shown[2:] == [
         [chance] * 3,
@@ -214,9 +214,13 @@ def _readme_table(cora: Mapping[str, str], alone: str) -> None:
         reports[1],
         [figure.partition(" ")[0] for figure in training],
     ]
-    assert f"lists alone: {float(volunteers['graph_alone']):.1f} at 4)" in text
-    gains = [f"{statistics.mean(over_alone(epsilon, **cora)):.1f}" for epsilon in "41"]
-    assert "own device {} points of accuracy at epsilon 4, and {} at 1".format(*gains) in text
+    assert f"on reports of lists alone, has {float(volunteers['graph_alone']):.1f})" in text
+    first, second, last = (over_alone(epsilon, **cora) for epsilon in "124")
+    middle, width = statistics.mean(first), 2.262 * statistics.stdev(first) / len(first) ** 0.5  # t of ten seeds
+    assert (
+        f"own device {middle:.1f} points of accuracy at epsilon 1 (95 % interval {middle - width:.1f} to "
+        f"{middle + width:.1f}), {statistics.mean(second):.1f} at 2, and {statistics.mean(last):.1f} at 4"
+    ) in text
 
 
 def _papers_settings(text: str) -> None:
