@@ -124,6 +124,16 @@ def test_only_pairs_of_the_counted_people_make_the_affinity(
     assert sampled.homophily == pytest.approx(whole.homophily, rel=1e-9) != ASSUMED
 
 
+@pytest.mark.parametrize("given", [{}, {"reporting": "one-end"}], ids=str)
+def test_reports_that_are_noise_leave_the_assumed_affinity(given: dict[str, Any]) -> None:
+    """At epsilon .01 the share of edges within a class is a quotient of noise, and has any sign (seeds 0 to 39)."""
+    worlds = (world(seed=seed, epsilon=0.01, **given) for seed in range(40))
+    found = [affinity_of_pairs(Knowledge(reports, public), public.split.labelled, np.ones(public.facts.classes))
+             for reports, public, _ in worlds]  # fmt: skip
+    assert [each.source for each in found].count("assumed") >= 38
+    assert all(each.homophily == ASSUMED for each in found if each.source == "assumed")
+
+
 def test_without_pairs_the_homophily_is_the_assumed_one() -> None:
     found = affinity_of_pairs(Knowledge(None, _public(None)), SPLIT.labelled, SHARES)
     assert (found.homophily, found.source) == (ASSUMED, "assumed")
