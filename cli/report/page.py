@@ -167,7 +167,7 @@ def chart(
         interval = accuracy_interval(group)
         ends = {name: None if interval is None else 100 * getattr(interval, name) for name in ("low", "high")}
         values.append({
-            "name": group.line, "trusted": group.row["trusted"], "tip": _tip(group),
+            "name": group.line, "trusted": _name_and_trust(group), "tip": _tip(group),
             "y": 100 * (group.mean or 0.0), "bytes": group.bytes or None,
             **ends, **{name: group.row[column] or None for name, column in losses.items()},
         })  # fmt: skip
@@ -181,16 +181,9 @@ def chart(
          "scale": {"type": "log", "padding": 14, "nice": False},
          "axis": {"format": "~s" if bytes_only else ",.3~r", "tickCount": 5, "labelOverlap": "greedy"}}  # fmt: skip
     y = {"type": "quantitative", "title": "Test accuracy (%)", "scale": {"zero": False}}
-    names = list(dict.fromkeys(group.line for group in groups))
-    lines = [f"var(--line-{place})" for place in range(len(SERIES))]
-    by_name = {"field": "name", "type": "nominal", "sort": None}
-    colour, switches = {**by_name, "scale": cycled(names, lines)}, [selection]
-    trusts = [word for word in TRUSTED if any(value["trusted"] == word for value in values)]
-    if switch and len(trusts) > 1:
-        colour, of_colour = _colour_of(names, trusts, lines)
-        switches.append(of_colour)
+    colour, shape, switches = _series(groups, switch=switch)
     at, simpler = {"calculate": "datum[shown]", "as": "x"}, _simpler_models(groups)
-    at_colour = [at, *({"calculate": "datum[colour]", "as": "series"} for _ in switches[1:])]
+    at_colour = [at, *({"calculate": "datum[colour]", "as": "series"} for _ in switches)]
     with_loss = [*at_colour, {"filter": "datum.x !== null"}]
     tip = {"tooltip": {"field": "tip"}, "description": {"field": "tip"}}
     return {
@@ -198,8 +191,8 @@ def chart(
         "description": f"Test accuracy against {'bytes' if bytes_only else 'privacy'}, {data[0]}",
         "width": "container",
         "height": 300,
-        "autosize": {"type": "fit", "contains": "padding"},
-        "params": switches,
+        "autosize": {"type": "fit", "contains": "padding", "resize": True},
+        "params": [selection, *switches],
         "data": {"values": values},
         "layer": [
             {"data": {"values": simpler}, "mark": {"type": "rule", "aria": False, "strokeWidth": 1, "color": "#888"},
@@ -208,7 +201,8 @@ def chart(
              "transform": [*at_colour, {"filter": "datum.x === null"}],
              "encoding": {"y": {**y, "field": "y"}, "color": colour}},
             {"mark": {"type": "line", "aria": False, "strokeWidth": 1.5}, "transform": with_loss,
-             "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour, "detail": by_name}},
+             "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour,
+                          "detail": {"field": "name", "type": "nominal"}}},
             {"mark": {"type": "rule", "aria": False, "strokeWidth": 1}, "transform": with_loss,
              "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}},
             *({"data": {"values": simpler},
@@ -217,26 +211,50 @@ def chart(
                "encoding": {"x": {"value": 0}, "y": {**y, "field": "y"}, "text": {"field": "name"}}}
               for paint in ({"stroke": "var(--paper)", "strokeWidth": 4}, {"fill": "var(--soft)"})),
             {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "transform": with_loss,
-             "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour,
-                          "shape": {**by_name, "scale": cycled(names, SHAPES)}, **tip}},
+             "encoding": {"x": x, "y": {**y, "field": "y"}, "color": colour, "shape": shape, **tip}},
         ],
     }  # fmt: skip
 
 
-def _colour_of(names: list[str], trusts: list[str], lines: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a colour by name or by who is trusted, and the switch between them; shapes tell names apart in both."""
-    both = [cycled(each, lines) for each in (names, trusts)]
-    scale = {part: [entry for one in both for entry in one[part]] for part in ("domain", "range")}
-    legend = {"values": {"expr": f"colour === 'trusted' ? {json.dumps(trusts)} : {json.dumps(names)}"}}
-    switch = {"name": "colour", "value": "name",
-              "bind": {"input": "radio", "name": "Colour by", "options": ["name", "trusted"],
-                       "labels": ["method", "who is trusted"]}}  # fmt: skip
-    return {"field": "series", "type": "nominal", "sort": None, "scale": scale, "legend": legend}, switch
+def _series(groups: Sequence[Group], *, switch: bool) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
+    """Return colour and shape of the groups' series, and a switch of colours where groups differ in who is trusted.
+
+    A series has a name. With the switch it is a name or, as ``NAME (WHO)``, the same name in the colour of who is
+    trusted. Colour and shape have one field and one domain in both, so that Vega-Lite draws one legend for them.
+    """
+    names = list(dict.fromkeys(group.line for group in groups))
+    trusts = [word for word in TRUSTED if any(group.row["trusted"] == word for group in groups)]
+    colours = {name: place for place, name in enumerate(names)}
+    shapes, field, legend, switches = dict(colours), "name", {}, list[dict[str, Any]]()
+    if switch and len(trusts) > 1:
+        by_trust = sorted(groups, key=lambda group: trusts.index(group.row["trusted"]))
+        colours |= {_name_and_trust(group): trusts.index(group.row["trusted"]) for group in by_trust}
+        shapes |= {_name_and_trust(group): shapes[group.line] for group in by_trust}
+        field, of_trust = "series", json.dumps(list(dict.fromkeys(map(_name_and_trust, by_trust))))
+        # Vega moves the entries to fit their new texts only when the number of columns changes too.
+        legend = {"legend": {"values": {"expr": f"colour === 'trusted' ? {of_trust} : {json.dumps(names)}"},
+                             "columns": {"expr": "width < 500 ? 1 : colour === 'trusted' ? 2 : 3"}}}  # fmt: skip
+        switches.append({"name": "colour", "value": "name",
+                         "bind": {"input": "radio", "name": "Colour by", "options": ["name", "trusted"],
+                                  "labels": ["method", "who is trusted"]}})  # fmt: skip
+    on_page = [f"var(--line-{place})" for place in range(len(SERIES))]
+    colour, shape = ({"field": field, "type": "nominal", "sort": None, "scale": _scale(places, kinds), **legend}
+                     for places, kinds in ((colours, on_page), (shapes, SHAPES)))  # fmt: skip
+    return colour, shape, switches
+
+
+def _name_and_trust(group: Group) -> str:
+    return f"{group.line} ({group.row['trusted']})"
+
+
+def _scale(places: Mapping[str, int], series: Sequence[str]) -> dict[str, Any]:
+    """Return a scale of Vega-Lite that gives each name the colour or shape at its place in a series, which repeats."""
+    return {"domain": list(places), "range": [series[place % len(series)] for place in places.values()]}
 
 
 def cycled(names: Sequence[str], series: Sequence[str]) -> dict[str, Any]:
     """Return a scale of Vega-Lite that gives each name one of a series of colours or shapes, from the start again."""
-    return {"domain": list(names), "range": [series[place % len(series)] for place in range(len(names))]}
+    return _scale({name: place for place, name in enumerate(names)}, series)
 
 
 def _simpler_models(groups: Sequence[Group]) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,23 @@ def test_a_switch_moves_the_methods(show: Callable[..., Any], comparison: Path) 
     press(browser, Keys.TAB)
     assert browser.execute_script("return document.activeElement.matches('a, input, summary')")
     assert browser.get_log("browser") == []
+
+
+@pytest.mark.parametrize("width", [380, 1280])
+def test_a_legend_is_read_whole_in_both_colours(width: int, show: Callable[..., Any], comparison: Path) -> None:
+    browser = show(comparison, width=width)
+    for choice, first in (("trusted", "hogs (nobody)"), ("name", "dp-fedavg"), ("trusted", "hogs (nobody)")):
+        choose(browser, choice)
+        picture, *boxes = browser.execute_script(
+            "const box = e => { const b = e.getBoundingClientRect(); return [b.left, b.right, b.top, b.bottom, "
+            "e.textContent]; }; const all = s => [...document.querySelectorAll('#chart-0 ' + s)].map(box); "
+            "return [all('svg')[0], ...all('.role-legend-label text'), ...all('.role-legend-symbol path')]"
+        )
+        assert len(boxes) == 10 and boxes[0][4] == first
+        assert all(box[1] <= picture[1] and box[3] <= picture[3] for box in boxes)
+        lines = [[left, right, top + 4, bottom - 4] for left, right, top, bottom, _ in boxes]  # without a line's space
+        for one, other in combinations(lines, 2):
+            assert one[1] <= other[0] or other[1] <= one[0] or one[3] <= other[2] or other[3] <= one[2]
 
 
 def test_a_hostile_record_runs_nothing(show: Callable[..., Any], tmp_path: Path, write_result: Any) -> None:

@@ -124,7 +124,8 @@ def test_a_chart_has_a_line_for_each_method_and_none_is_left_out(comparison: Pat
     choice, colour = chart["params"]
     assert colour["bind"]["options"] == ["name", "trusted"] and colour["value"] == "name"
     assert {point["name"]: point["trusted"] for point in chart["data"]["values"]} == {
-        "hogs": "nobody", "lpgnn": "nobody", "dp-fedavg": "server", "mlp": "owner", "raw": "owner"
+        "hogs": "hogs (nobody)", "lpgnn": "lpgnn (nobody)", "dp-fedavg": "dp-fedavg (server)", "mlp": "mlp (owner)",
+        "raw": "raw (owner)"
     }  # fmt: skip
     assert choice["value"] == "user" and choice["bind"]["options"] == [
         "user",
@@ -144,6 +145,30 @@ def test_a_chart_has_a_line_for_each_method_and_none_is_left_out(comparison: Pat
         "graph alone 78.8", "features alone 62.0", "largest class 30.1"
     ]  # fmt: skip
     assert sent["params"] == [{"name": "shown", "value": "bytes"}, colour]
+
+
+def test_one_legend_has_each_method_once_with_its_colour_and_its_shape(comparison: Path) -> None:
+    import vl_convert
+
+    names = ["dp-fedavg", "hogs", "lpgnn", "mlp", "raw"]
+    expected = {
+        "name": names,
+        "trusted": ["hogs (nobody)", "lpgnn (nobody)", "dp-fedavg (server)", "mlp (owner)", "raw (owner)"],
+    }
+    for chart in json.loads(Elements(render(gather([comparison]))).scripts[0]):
+        (legend,) = vl_convert.vegalite_to_vega(chart)["legends"]
+        assert (legend["fill"], legend["shape"]) == ("color", "shape")
+        for choice, entries in expected.items():
+            chart["params"][1]["value"] = choice
+            legend = vl_convert.vegalite_to_svg(json.dumps(chart)).partition("role-legend-entry")[2]
+            assert re.findall(r">([^<>]*)</text>", legend.partition("role-legend-title")[0]) == entries
+            symbols = re.findall(r'd="(M[^"]*)" fill="([^"]*)"', legend)
+            drawn = dict(zip(entries, symbols, strict=True))
+            colours = {entry: colour for entry, (_, colour) in drawn.items()}
+            assert len(set(drawn.values())) == 5 and len({path for path, _ in symbols}) == 5
+            assert len(set(colours.values())) == (5 if choice == "name" else 3)
+            if choice == "trusted":
+                assert colours["mlp (owner)"] == colours["raw (owner)"] != colours["hogs (nobody)"]
 
 
 def test_the_picture_comes_first_then_one_sentence_then_the_table_and_all_else_is_folded(comparison: Path) -> None:
