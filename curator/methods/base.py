@@ -13,7 +13,7 @@ from ldpsim.curator.methods.spec import MethodSpec
 from ldpsim.curator.names import by_field, nearest, paper_name
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, local_guarantee
 from ldpsim.curator.reports.budget import Budget
-from ldpsim.curator.reports.question import Question, at_stage, stages_of
+from ldpsim.curator.reports.question import Question, at_stage, collection_id, stages_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.curator.setting_error import SettingError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
 
 # For authors of methods.
-__all__ = ["Budget", "Graph", "LocalMethod", "Method", "MethodSpec", "Question", "Reporting"]
+__all__ = ["Budget", "Graph", "LocalMethod", "Method", "MethodSpec", "Question", "Reporting", "collection_id"]
 
 # Reasons why the loss of an undirected edge differs from that of one bit of a list.
 BOTH_ENDS = "both ends report each edge, so their losses add up"
@@ -138,8 +138,8 @@ class LocalMethod(GraphMethod):
     def rounds(self, public: PublicKnowledge, budget: Budget, planned: Sequence[Question]) -> RoundSteps:
         """Yield the questions of one round after the other, and take the decoded reports of all rounds so far.
 
-        ``planned`` are the method's ``questions``, with the collection's id. A method overrides this where later
-        questions follow from earlier reports. A later round has either of two kinds of questions:
+        ``planned`` are the method's ``questions``; ``collection_id(planned)`` is that of the collection. A method
+        overrides this where later questions follow from earlier reports. A later round has either of two kinds:
 
         - a later stage of a query that was asked, to the same people, with a public group for every person
           (:func:`ldpsim.curator.reports.question.at_stage`). LDPGen's is an example;

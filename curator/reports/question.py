@@ -49,6 +49,11 @@ def at_stage(questions: Sequence[Question], stage: int, grouping: Grouping = Non
     return tuple(replace(question, query=question.query.at_stage(stage, grouping)) for question in questions)
 
 
+def collection_id(questions: Sequence[Question]) -> str:
+    """Return the id of the collection that these questions belong to."""
+    return questions[0].query.collection
+
+
 def stages_of(questions: Sequence[Question]) -> int:
     """Return the largest number of stages of a question."""
     return max(len(question.query.plan) for question in questions)

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from ldpsim.curator.reports.decoding import AnswersByDevice, answers_to
-from ldpsim.curator.reports.question import Question
+from ldpsim.curator.reports.question import Question, collection_id
 from ldpsim.curator.reports.reports import Reports, joined_reports
 from ldpsim.devices.array_types import BoolArray
 from ldpsim.devices.facts import PublicFacts
@@ -58,7 +58,7 @@ class CollectionRounds:
                     raise ValueError(f"a round asks nobody about {attribute}")
                 if np.any(people & asked_people(self._facts.n, self.questions).get(attribute, False)):
                     raise ValueError(f"a round asks somebody again about {attribute}")
-            if self.questions and question.query.collection != self.questions[0].query.collection:
+            if self.questions and question.query.collection != collection_id(self.questions):
                 raise ValueError("all rounds belong to one collection")
             sent.append(replace(question, part=len(self.questions) if self._in_batches else 0))
             self.questions += (sent[-1],)

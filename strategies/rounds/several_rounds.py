@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from ldpsim.curator.methods.base import Budget, LocalMethod, Question
-from ldpsim.curator.reports.question import keys_of
+from ldpsim.curator.reports.question import collection_id, keys_of
 from ldpsim.curator.reports.rounds import CollectionRounds, asked_people, following
 from ldpsim.devices.atomic_files import made_once
 from ldpsim.devices.facts import PublicKnowledge
@@ -55,7 +55,7 @@ def ask_rounds(
     Raises:
         ValueError: for a round that asks somebody again, or nobody, or if somebody whom the plan names is left out.
     """
-    name, n, collection = method.spec.name, public.facts.n, planned[0].query.collection
+    name, n, collection = method.spec.name, public.facts.n, collection_id(planned)
     # The id of a collection is a valid file name: the query checks its characters. Other options, other questions.
     options = hashlib.sha256(repr(keys_of(planned)).encode()).hexdigest()[:12]
     folder.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,7 @@ import numpy as np
 from ldpsim.curator import options as o
 from ldpsim.curator.additive_noise import GAUSSIAN, AdditiveNoise
 from ldpsim.curator.linear.scaling import is_text
-from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, collection_id
 from ldpsim.curator.methods.local.graphs import labelled_graph
 from ldpsim.curator.methods.parameters import FRACTION, between, parameter
 from ldpsim.curator.owner.privacy.account import small_delta
@@ -99,7 +99,7 @@ class SecureSum(LocalMethod):
 
     def rounds(self, public: PublicKnowledge, budget: Budget, planned: Sequence[Question]) -> RoundSteps:
         """Yield the question to volunteers, and then that about a contribution, which follows from their records."""
-        facts, split, collection = public.facts, public.split, planned[0].query.collection
+        facts, split, collection = public.facts, public.split, collection_id(planned)
         reports = yield (self._in_clear(facts, split, collection),)
         people = split.labelled[reports.needed("labels")[split.labelled] >= 0]
         rows = reports.needed("features")[people]

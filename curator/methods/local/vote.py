@@ -52,6 +52,7 @@ from ldpsim.curator.methods.base import (
     LocalMethod,
     MethodSpec,
     Question,
+    collection_id,
     of_an_edge,
     spending,
 )
@@ -145,7 +146,7 @@ class Vote(LocalMethod):
 
     def rounds(self, public: PublicKnowledge, budget: Budget, planned: Sequence[Question]) -> RoundSteps:
         """Yield the question for private labels first, then the votes of one batch after the other."""
-        facts, split, collection = public.facts, public.split, planned[0].query.collection
+        facts, split, collection = public.facts, public.split, collection_id(planned)
         self._check(facts, budget)
         if budget.volunteers:
             yield from self._of_volunteers(split, facts, budget, collection).rounds(public)

@@ -15,6 +15,7 @@ from ldpsim.curator.attacks.drawn_rounds import drawn_rounds
 from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.curator.attacks.method_audit import audit_method
 from ldpsim.curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, Vote, find
+from ldpsim.curator.methods.base import collection_id
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, Level
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.curator.reports.rounds import RoundSteps
@@ -193,7 +194,7 @@ class Dearer(Noisy):
         half = public.facts.n // 2
         for times, people in ((1.0, np.arange(half)), (self.factor, np.arange(half, public.facts.n))):
             spent = replace(budget, epsilon=times * budget.epsilon)
-            (question,) = self.questions(public.facts, public.split, spent, planned[0].query.collection)
+            (question,) = self.questions(public.facts, public.split, spent, collection_id(planned))
             yield (replace(question, devices=people),)
 
 

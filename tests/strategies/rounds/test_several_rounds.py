@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ldpsim.curator.methods import LDPGen, Question
-from ldpsim.curator.methods.base import Budget, LocalMethod, MethodSpec
+from ldpsim.curator.methods.base import Budget, LocalMethod, MethodSpec, collection_id
 from ldpsim.curator.reports.question import at_stage
 from ldpsim.curator.reports.rounds import RoundSteps
 from ldpsim.devices.data.population import Population
@@ -129,7 +129,7 @@ class InBatches(LocalMethod):
         return (_rows(facts, budget.epsilon, collection, 0, 40), _labels(facts, collection))
 
     def rounds(self, public: PublicKnowledge, budget: Budget, planned: Sequence[Question]) -> RoundSteps:
-        collection = planned[0].query.collection
+        collection = collection_id(planned)
         reports = yield (_labels(public.facts, collection),)
         for half in self.halves:
             epsilon = budget.epsilon if reports.adjacency is None else 1 + reports.adjacency.nnz / 40**2
