@@ -5,17 +5,20 @@ models (Shokri et al. 2017, https://arxiv.org/abs/1610.05820). In every shadow r
 whether its value is the true one (in) or another one (out). The attacker knows everything else. A run's published
 model gives one signal a target. The signals of one half of the runs give each target a normal law in and out; the
 variance is one for all targets, as few runs cannot tell more. The other half is attacked with the ratio of both laws.
+A model that can be applied in several ways gives as many signals. The attacker chooses one on the first half.
 
 A loss of epsilon for one target makes every single guess right with probability e^eps / (1 + e^eps) at most, however
 the guesses of one run depend on one another (Steinke et al. 2023, https://arxiv.org/abs/2305.08846, with delta 0). So
 the number of right guesses is at most binomial, and Clopper and Pearson's lower limit of the share that is right is a
-lower bound on epsilon. How many guesses to make is decided on the first half of the runs.
+lower bound on epsilon. How many guesses to make is decided on the first half of the runs, too.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +61,7 @@ def ratios(signals: DoubleArray, inside: BoolArray, attacked: DoubleArray) -> Do
 
 
 def inference_row(
-    name: str, level: str, signals: DoubleArray, inside: BoolArray, effort: Effort, *,
+    name: str, level: str, signals: Sequence[DoubleArray], inside: BoolArray, effort: Effort, *,
     claimed: float | None, delta: float = 0.0, detail: str = "",
 ) -> InferenceRow:  # fmt: skip
     """Attack the second half of the runs with the first half, and compare with the guarantee.
@@ -66,19 +69,22 @@ def inference_row(
     Args:
         name: The method.
         level: What differs between in and out.
-        signals: float64 (runs, targets).
+        signals: float64 (runs, targets), of each way to apply the model.
         inside: bool (runs, targets): the coins.
         effort: Confidence; its trials are not used.
         claimed: Loss that the guarantee allows; None if nothing bounds it.
         delta: Its delta. Above 0 no lower bound is compared.
         detail: Words about the run.
     """
-    half = len(signals) // 2
-    made, coins = signals[:half], inside[:half]
-    others = [np.arange(half) != run for run in range(half)]  # a run would recognise its own part of the means
-    first_scores = np.concatenate([ratios(made[rest], coins[rest], made[~rest]) for rest in others])
-    scores, truth = ratios(made, coins, signals[half:]), inside[half:]
-    right, guesses = guesses_of(scores, truth, best_share(first_scores, coins, effort.error))
+    half = len(inside) // 2
+    coins, others = inside[:half], [np.arange(half) != run for run in range(half)]
+    made = [each[:half] for each in signals]
+    first_scores = [  # a run would recognise its own part of the means
+        np.concatenate([ratios(each[rest], coins[rest], each[~rest]) for rest in others]) for each in made
+    ]
+    way, share = best_attack(first_scores, coins, effort.error)
+    scores = ratios(made[way], coins, signals[way][half:])
+    right, guesses = guesses_of(scores, inside[half:], share)
     bound = epsilon_of_guesses(right, guesses, effort.error)
     judged = claimed is not None and math.isfinite(claimed) and not delta
     return InferenceRow(
@@ -95,15 +101,16 @@ def _mean(signals: DoubleArray, where: BoolArray) -> NDArray[np.float64]:
     return np.where(count > 0, (signals * where).sum(axis=0) / np.maximum(count, 1), signals.mean(axis=0))
 
 
-def best_share(scores: DoubleArray, truth: BoolArray, error: float) -> float:
-    """Return the share of the targets to guess that shows most on targets whose truth the attacker knows.
+def best_attack(scores: Sequence[DoubleArray], truth: BoolArray, error: float) -> tuple[int, float]:
+    """Return the way and the share of the targets to guess that show most on targets whose truth the attacker knows.
 
     Args:
-        scores: float64 (runs, targets), a positive score is a guess at in.
-        truth: bool, same shape: whether the value was in.
+        scores: float64 (runs, targets), of each way; a positive score is a guess at in.
+        truth: bool (runs, targets): whether the value was in.
         error: Error of a bound.
     """
-    return max(_SHARES, key=lambda share: epsilon_of_guesses(*guesses_of(scores, truth, share), error))
+    return max(product(range(len(scores)), _SHARES),
+               key=lambda tried: epsilon_of_guesses(*guesses_of(scores[tried[0]], truth, tried[1]), error))  # fmt: skip
 
 
 def guesses_of(scores: DoubleArray, truth: BoolArray, share: float) -> tuple[int, int]:

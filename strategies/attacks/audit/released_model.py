@@ -10,6 +10,9 @@ level              in / out                                    signal, from the 
 ``vector``         own features / those of a stranger          the same, the other class is the stranger's
 ``relationship``   an edge / none                              sum over the classes of p of both ends
 =================  ==========================================  ==============================================
+
+A network that parties trained over edges is applied twice: to the true graph, and to the same people without edges,
+where a person's signal is of the own features alone.
 """
 
 from __future__ import annotations
@@ -110,8 +113,9 @@ def audit_released(
         elif held.delta:
             words += f"; delta {held.delta:g}: the lower bound is not compared"
         yield inference_row(
-            method, level, np.array([each[level] for each in signals]), np.array([each[level] for each in coins]),
-            effort, claimed=held.value if held.status == "bounded" else None, delta=held.delta, detail=words,
+            method, level, np.stack([each[level] for each in signals], axis=1),
+            np.array([each[level] for each in coins]), effort,
+            claimed=held.value if held.status == "bounded" else None, delta=held.delta, detail=words,
         )  # fmt: skip
 
 
@@ -150,17 +154,17 @@ def altered(people: Population, targets: Targets, coins: Mapping[str, BoolArray]
 
 
 def signals_of(people: Population, targets: Targets, published: DoubleArray) -> dict[str, DoubleArray]:
-    """Return the signal of each target, float64 (k,), by level.
+    """Return the signal of each target, float64 (ways, k), by level.
 
     Args:
         people: The people as they are.
         targets: The targets.
-        published: float64 (n, classes), logarithms of everybody's probabilities.
+        published: float64 (ways, n, classes), logarithms of everybody's probabilities.
     """
     everybody = np.arange(len(people))
-    odds = published[everybody, people.labels] - published[everybody, people.labels[targets.strangers]]
-    both = np.exp(published[targets.relationship].sum(axis=1)).sum(axis=1)
-    return {"label": odds[targets.label], "vector": odds[targets.vector], "relationship": both}
+    odds = published[:, everybody, people.labels] - published[:, everybody, people.labels[targets.strangers]]
+    both = np.exp(published[:, targets.relationship].sum(axis=2)).sum(axis=2)
+    return {"label": odds[:, targets.label], "vector": odds[:, targets.vector], "relationship": both}
 
 
 def run_once(setup: Setup) -> Outcome:
@@ -170,7 +174,7 @@ def run_once(setup: Setup) -> Outcome:
 
 
 def published_probabilities(outcome: Outcome, setup: Setup, people: Population) -> DoubleArray:
-    """float64 (n, classes): logarithms of everybody's probabilities.
+    """float64 (ways, n, classes): logarithms of everybody's probabilities, by each way to apply what is published.
 
     A network of a local method says them on the curator's graph. A federated one is applied to people as they are: the
     attacker knows what a target's value would be.
@@ -180,12 +184,20 @@ def published_probabilities(outcome: Outcome, setup: Setup, people: Population) 
     """
     if isinstance(outcome.model, Network):
         with torch.no_grad():
-            return np.asarray(torch.log_softmax(outcome.model().double(), dim=1).numpy())
+            return np.asarray(torch.log_softmax(outcome.model().double(), dim=1).numpy())[None]
     if isinstance(outcome.model, TwoLayers):
-        return log_probabilities(outcome.model, cast(Federated, setup.method), people)
+        method = cast(Federated, setup.method)
+        applied_to = [people] if "adjacency" in method.spec.uses else []
+        return np.stack([log_probabilities(outcome.model, method.scaling, each)
+                         for each in (*applied_to, _without_edges(people))])  # fmt: skip
     if outcome.predictions is None or (outcome.predictions < 0).any():
         raise ValueError(
             f"{setup.method.spec.name} publishes no class or probabilities for everybody: nothing to attack"
         )
     own = np.eye(people.facts.classes, dtype=bool)[outcome.predictions]
-    return np.log(np.where(own, _SURE, (1 - _SURE) / max(1, people.facts.classes - 1)))
+    return np.log(np.where(own, _SURE, (1 - _SURE) / max(1, people.facts.classes - 1)))[None]
+
+
+def _without_edges(people: Population) -> Population:
+    return replace(people, neighbour_indptr=np.zeros_like(people.neighbour_indptr),
+                   neighbour_indices=people.neighbour_indices[:0])  # fmt: skip

@@ -14,7 +14,6 @@ from scipy.special import log_softmax
 from torch import nn
 
 from ldpsim.curator.linear.propagation import adjacency_matrix, gcn_matrix, mean_matrix
-from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray
 from ldpsim.devices.federated.attention import AttendedPairs, attention_scores
@@ -57,15 +56,13 @@ def scores_of_task(weights: FloatArray, task: Task, population: Population) -> N
     return np.asarray(class_scores(task.shape.parts(weights), task.sees, inputs, population))
 
 
-def log_probabilities(model: TwoLayers, method: Federated, population: Population) -> NDArray[np.float64]:
-    """float64 (n, classes): logarithms of everybody's probabilities, as :func:`scores_of_task` applies the network."""
-    parts = [tensor.detach().numpy() for tensor in model.state_dict().values()]
-    if model.shape.joined or model.shape.attends:
-        scores_of = scores_on_graph(model.shape, method.scaling, population)
-        scores = scores_of(np.concatenate([part.ravel() for part in parts]))
-        return np.asarray(log_softmax(scores, axis=1), np.float64)
-    inputs = scaled_features(population, method.scaling)
-    return np.asarray(log_softmax(class_scores(parts, method.spec.sees, inputs, population), axis=1), np.float64)
+def log_probabilities(model: TwoLayers, scaling: str, population: Population) -> NDArray[np.float64]:
+    """float64 (n, classes): logarithms of everybody's probabilities on the whole graph.
+
+    Where the population has no edges they are those of the perceptron that a device trains on its own features.
+    """
+    weights = np.concatenate([tensor.detach().numpy().ravel() for tensor in model.state_dict().values()])
+    return np.asarray(log_softmax(scores_on_graph(model.shape, scaling, population)(weights), axis=1), np.float64)
 
 
 def class_scores(parts: Sequence[Any], sees: str, inputs: Any, population: Population) -> Any:

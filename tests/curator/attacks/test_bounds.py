@@ -170,7 +170,7 @@ EFFORT = Effort(rows=1)
 
 
 def attacked(signals: np.ndarray, coins: np.ndarray, claimed: float | None = 1.0, delta: float = 0.0) -> InferenceRow:
-    return inference_row("made", "label", signals, coins, EFFORT, claimed=claimed, delta=delta)
+    return inference_row("made", "label", [signals], coins, EFFORT, claimed=claimed, delta=delta)
 
 
 def flipped(epsilon: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -187,6 +187,15 @@ def test_the_bound_is_below_the_true_loss_and_near_it(epsilon: float) -> None:
     assert row.passed is True and row.lower_bound is not None
     assert max(0.0, epsilon - 0.6) <= row.lower_bound <= epsilon
     assert row.right == pytest.approx(row.largest_right, abs=5 * math.sqrt(0.25 / row.guesses))
+
+
+def test_of_two_ways_to_apply_a_model_the_stronger_one_attacks() -> None:
+    signals, coins = flipped(2.0)
+    nothing, other = (rng.random(coins.shape) for rng in map(np.random.default_rng, (1, 2)))
+    alone = attacked(signals, coins, claimed=2.0)
+    for ways in ([nothing, signals], [signals, nothing]):
+        assert inference_row("made", "label", ways, coins, EFFORT, claimed=2.0) == alone
+    assert inference_row("made", "label", [nothing, other], coins, EFFORT, claimed=2.0).lower_bound == 0
 
 
 def test_a_claim_that_is_too_small_fails() -> None:

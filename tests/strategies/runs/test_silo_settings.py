@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from flwr.serverapp.strategy import FedAvg
-from scipy.special import log_softmax
 
 from ldpsim.curator.methods.federated.silos import SiloFedGCN, Silos
 from ldpsim.devices.data.population import Population
@@ -24,7 +23,6 @@ from ldpsim.strategies.outputs.result_view import setting_words
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile, TrainingState, run_rounds
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
 from ldpsim.strategies.runs import simulate as simulation
-from ldpsim.strategies.runs.kinds.network import TwoLayers, log_probabilities, scores_on_graph
 from ldpsim.strategies.setup.options import RunOptions
 from tests.strategies.rounds.test_flower_rounds import START, TASK, Counting
 
@@ -212,16 +210,6 @@ def test_dropout_of_attention_is_drawn_anew_by_every_step_and_round_from_the_see
     assert (first == again).all() and (first != next_round).any() and first.dtype == flat.dtype
     plain = np.array(list(silo.stack(replace(task, dropout=0.0), None, training=True).trained(flat)))[0]
     assert (first != plain).any()
-
-
-@pytest.mark.parametrize("network", ["sage", "gat"])
-def test_a_released_network_of_silos_is_applied_as_it_was_trained(network: str) -> None:
-    people = generate(40, seed=3)
-    shape = Task("one", "own", people.facts.d, 4, people.facts.classes, 0.5, 1, seed=1, network=network).shape
-    flat = shape.initial(2)
-    found = log_probabilities(TwoLayers(flat, shape), Silos(network=network), people)
-    expected = log_softmax(scores_on_graph(shape, "none", people)(flat), axis=1)
-    assert np.abs(found - expected).max() < 1e-6 and found.std() > 0
 
 
 def test_the_bytes_of_a_gcns_task_have_no_network() -> None:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 from ldpsim.curator.attacks.mechanism_audit import Effort
+from ldpsim.curator.methods import find
+from ldpsim.curator.methods.federated.silos import Silos
 from ldpsim.devices import datasets
+from ldpsim.devices.training_task import Task
 from ldpsim.strategies.attacks.audit.audit import (
     MOST_VALUES,
     audit_callable,
@@ -26,8 +32,11 @@ from ldpsim.strategies.attacks.audit.released_model import (
     run_once,
 )
 from ldpsim.strategies.people.owner_graphs import sparse_features
+from ldpsim.strategies.results.outcome import Outcome
+from ldpsim.strategies.runs.kinds.network import TwoLayers, scaled_features, scores_on_graph
 from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import Setup
 
 CODE = """
 import math, random
@@ -108,6 +117,29 @@ def test_a_network_that_never_saw_a_value_publishes_the_same() -> None:
     assert np.array_equal(*seen)
     labels[split.train] = (labels[split.train] + 1) % people.facts.classes
     assert not np.array_equal(seen[0], published_probabilities(run_once(others), others, people))  # it does see these
+
+
+@pytest.mark.parametrize("network", ["gcn", "sage", "gat"])
+def test_a_network_of_silos_is_attacked_on_the_graph_and_without_edges(network: str) -> None:
+    people, method = datasets.load("generated", clients=40), Silos(network=network)
+    shape = Task("one", "own", people.facts.d, 4, people.facts.classes, 0.5, 1, seed=1, network=network).shape
+    outcome = cast(Outcome, SimpleNamespace(model=TwoLayers(shape.initial(2), shape)))
+    found = published_probabilities(outcome, cast(Setup, SimpleNamespace(method=method)), people)
+    w1, b1, w2, b2 = shape.parts(shape.initial(2))
+    own1, own2 = (w1[shape.d :], w2[shape.hidden :]) if shape.joined else (w1, w2)
+    alone = np.maximum(scaled_features(people, method.scaling) @ own1 + b1, 0) @ own2 + b2
+    expected = [scores_on_graph(shape, method.scaling, people)(shape.initial(2)), alone]
+    assert found.shape == (2, 40, people.facts.classes)
+    assert np.abs(found - log_softmax(expected, axis=2)).max() < 1e-6 < np.abs(found[0] - found[1]).max()
+
+
+def test_a_network_of_own_features_is_applied_in_one_way() -> None:
+    people = datasets.load("generated", clients=40)
+    shape = Task("one", "own", people.facts.d, 4, people.facts.classes, 0.5, 1, seed=1).shape
+    outcome = cast(Outcome, SimpleNamespace(model=TwoLayers(shape.initial(2), shape)))
+    for name, ways in (("fedavg-mlp", 1), ("fedavg-gnn", 2), ("fedgcn", 2)):
+        setup = cast(Setup, SimpleNamespace(method=find(name)()))
+        assert len(published_probabilities(outcome, setup, people)) == ways
 
 
 def test_a_coin_changes_its_own_target_alone() -> None:
