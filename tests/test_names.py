@@ -69,8 +69,7 @@ OF_IDENTIFIERS = {"attained", "bundle", "collector", "law", "laws", "scene", "wi
 # Files whose identifiers or messages still have some of these words: what is stored or sent, or is not renamed yet.
 STILL = {
     "attained": {"curator/privacy", "devices/mechanisms", "strategies/runs"},
-    "law": {"cli", "curator", "curator/attacks", "devices/mechanisms", "strategies/attacks/audit"},
-    "laws": {"curator/attacks"},
+    "law": {"cli", "curator/attacks", "strategies/attacks/audit"},  # of the option --law
     "collector": {"devices", "devices/policy", "strategies/setup"},
     "queries": {"curator/methods/owner", "strategies/runs/kinds"},
     "query": {"devices"},  # of the wire

@@ -7,8 +7,8 @@ A row is about one of these changes:
 - ``law``: the probabilities that ``log_probability`` states against those of the draws. The
   figure is the largest difference of their logarithms.
 
-``exact`` comes from enumerating the code's draws (:mod:`ldpsim.curator.attacks.laws`) at small sizes. If there are
-too many of them, it is the largest ratio of the stated probabilities over drawn reports, and
+``exact`` comes from enumerating the code's draws (:mod:`ldpsim.curator.attacks.distributions`) at small sizes. If
+there are too many of them, it is the largest ratio of the stated probabilities over drawn reports, and
 the row says so. ``lower_bound`` comes from trials alone (:mod:`ldpsim.curator.attacks.bounds`).
 
 A row fails if either figure exceeds the claim. The exact figure has rounding errors only.
@@ -28,15 +28,22 @@ from typing import Any
 import numpy as np
 
 from ldpsim.curator.attacks.bounds import lower_bound
+from ldpsim.curator.attacks.distributions import (
+    MOST_BRANCHES,
+    NotWalkable,
+    OutputDistribution,
+    epsilon_at,
+    output_distribution,
+    worst_ratio,
+)
 from ldpsim.curator.attacks.examples import Example, Person, Value, examples
-from ldpsim.curator.attacks.laws import MOST_BRANCHES, Law, NotWalkable, epsilon_at, law_of, worst_ratio
 from ldpsim.devices.mechanisms import Mechanism
 
 CONFIDENCE = 1 - 1e-6
 TRIALS = 20_000
 MOST_TRIALS = 10_000_000
 ROUNDING = 2e-9  # claims are rounded up at 1e-9; windows of words are exact to 1e-10
-_LAW = 1e-7
+_MOST_ERROR = 1e-7  # of the logarithm of a stated probability
 _DRAWN = 200  # number of drawn reports where the draws cannot be enumerated
 _PAIRS = 200  # and of the pairs that they are about
 Stream = Callable[[list[bytes]], Any]  # makes the noise of trials from keys of 32 bytes: the devices' own, Noise
@@ -176,18 +183,18 @@ def _audit_example(example: Example, effort: Effort, stream: Stream, *, tried: b
     _check_rows(example, next(iter(people.values())), stream)
     claimed = mechanism.loss(device=example.device)
     try:
-        laws = laws_of(example, people)
+        distributions = output_distributions(example, people)
         how = "all draws walked through"
     except NotWalkable as error:
-        laws, how = {}, f"ratios of drawn reports ({error})"
+        distributions, how = {}, f"ratios of drawn reports ({error})"
     rows = []
     for level, claim in (("bit", claimed.bit), ("vector", claimed.vector)):
         pairs = [(a, b) for a in people for b in people if a != b and (level == "vector" or _distance(a, b) == 1)]
         if not pairs:
             continue
         exact: float | None
-        if laws:
-            exact, pair = largest_loss(laws, pairs, claimed.delta)
+        if distributions:
+            exact, pair = largest_loss(distributions, pairs, claimed.delta)
         else:
             exact, pair = largest_ratio(example, people, pairs, stream)
             exact = None if claimed.delta else exact
@@ -198,9 +205,9 @@ def _audit_example(example: Example, effort: Effort, stream: Stream, *, tried: b
         passed = within(claim, exact, bound)
         rows.append(AuditRow(mechanism.name, level, claim, exact, bound, effort.confidence,
                              effort.trials if tried else 0, passed, _detail(example, how, passed=passed)))  # fmt: skip
-    if laws:
-        worst = max(_error_of_law(example, people[key], law) for key, law in laws.items())
-        passed = worst <= _LAW
+    if distributions:
+        worst = max(_error_of_stated(example, people[key], drawn) for key, drawn in distributions.items())
+        passed = worst <= _MOST_ERROR
         rows.append(AuditRow(mechanism.name, "law", 0.0, worst, None, effort.confidence, 0, passed,
                              _detail(example, how, passed=passed)))  # fmt: skip
     return rows
@@ -226,22 +233,26 @@ def _distance(one: Value, other: Value) -> int:
     return sum(map(ne, one, other))
 
 
-def laws_of(example: Example, people: Mapping[Value, Person], *, most: int = MOST_BRANCHES) -> dict[Value, Law]:
-    """Return the law of the report of each person; :class:`NotWalkable` where the draws are too many."""
+def output_distributions(
+    example: Example, people: Mapping[Value, Person], *, most: int = MOST_BRANCHES
+) -> dict[Value, OutputDistribution]:
+    """Return the distribution of each person's report; :class:`NotWalkable` where the draws are too many."""
     return {
-        key: law_of(lambda noise, person=person: example.respond(person, noise), most=most)  # type: ignore[misc]
+        key: output_distribution(lambda noise, person=person: example.respond(person, noise), most=most)  # type: ignore[misc]
         for key, person in people.items()
     }
 
 
-def largest_loss(laws: Mapping[Value, Law], pairs: Sequence[Pair], delta: float = 0.0) -> tuple[float, Pair]:
+def largest_loss(
+    distributions: Mapping[Value, OutputDistribution], pairs: Sequence[Pair], delta: float = 0.0
+) -> tuple[float, Pair]:
     """Return the largest exact loss of these pairs, and its pair."""
-    # equal laws (values that are clamped to the same one) are compared once
+    # equal distributions (of values that are clamped to the same one) are compared once
     numbers: dict[frozenset[Any], int] = {}
-    of = {key: numbers.setdefault(frozenset(law.chances.items()), len(numbers)) for key, law in laws.items()}
+    of = {key: numbers.setdefault(frozenset(each.chances.items()), len(numbers)) for key, each in distributions.items()}
     first = {(of[a], of[b]): (a, b) for a, b in reversed(pairs)}
     loss = (lambda a, b: epsilon_at(a, b, delta)) if delta else worst_ratio
-    losses = {pair: loss(laws[pair[0]], laws[pair[1]]) for pair in first.values()}
+    losses = {pair: loss(distributions[pair[0]], distributions[pair[1]]) for pair in first.values()}
     pair = max(losses, key=lambda pair: losses[pair])
     return losses[pair], pair
 
@@ -264,9 +275,9 @@ def largest_ratio(
     return ratios[pair], pair
 
 
-def _error_of_law(example: Example, person: Person, law: Law) -> float:
+def _error_of_stated(example: Example, person: Person, drawn: OutputDistribution) -> float:
     # Left out: the edge of a window, and tails where the stated figure cancels.
-    chances = {report: chance for report, chance in law.chances.items() if not (law.lost and chance < 1e-6)}
+    chances = {report: chance for report, chance in drawn.chances.items() if not (drawn.lost and chance < 1e-6)}
     value = example.value_of(person)
     return max((abs(example.log_probability(report, value) - math.log(chance.numerator) + math.log(chance.denominator))  # type: ignore[arg-type]
                 for report, chance in chances.items()), default=0.0)  # fmt: skip

@@ -1,10 +1,10 @@
 """Audit of a method: its guarantee beside the exact loss of its own questions.
 
 A local method is audited at small size. Its own questions are made for a few people, the draws of every mechanism are
-enumerated (:mod:`ldpsim.curator.attacks.laws`) at every device, and the losses are added level by level. A method of
-several rounds is also asked by its own protocol (:mod:`ldpsim.curator.attacks.drawn_rounds`). Reports of different
-attributes and devices are independent, so their losses add. What the draws of a mechanism's code show in trials stands
-in the audit of the mechanism.
+enumerated (:mod:`ldpsim.curator.attacks.distributions`) at every device, and the losses are added level by level. A
+method of several rounds is also asked by its own protocol (:mod:`ldpsim.curator.attacks.drawn_rounds`). Reports of
+different attributes and devices are independent, so their losses add. What the draws of a mechanism's code show in
+trials stands in the audit of the mechanism.
 
 An owner's method (PrivGnn, PATE, GAP) is audited on what it releases (:mod:`ldpsim.curator.attacks.owner_audit`). A
 reference claims nothing; its row says so.
@@ -21,10 +21,18 @@ from typing import Any
 import numpy as np
 
 from ldpsim.curator.additive_noise import GAUSSIAN, AdditiveNoise
+from ldpsim.curator.attacks.distributions import NotWalkable
 from ldpsim.curator.attacks.drawn_rounds import drawn_rounds, every_stage
 from ldpsim.curator.attacks.examples import Example, Person, person_with, with_attribute
-from ldpsim.curator.attacks.laws import NotWalkable
-from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, Pair, Stream, largest_loss, largest_ratio, laws_of
+from ldpsim.curator.attacks.mechanism_audit import (
+    AuditRow,
+    Effort,
+    Pair,
+    Stream,
+    largest_loss,
+    largest_ratio,
+    output_distributions,
+)
 from ldpsim.curator.methods import Budget, Method, OwnerMethod, Question
 from ldpsim.curator.methods.base import LocalMethod, questions_asked
 from ldpsim.curator.privacy.guarantee import Guarantee
@@ -169,7 +177,7 @@ class World:
         try:
             if mechanism in self._unwalkable:
                 raise NotWalkable
-            return largest_loss(laws_of(example, people, most=_MOST), _WAYS)[0], True
+            return largest_loss(output_distributions(example, people, most=_MOST), _WAYS)[0], True
         except NotWalkable:
             self._unwalkable.add(mechanism)
             return largest_ratio(example, people, _WAYS, self._stream)[0], False

@@ -28,7 +28,7 @@ from scipy.sparse import csr_array
 from scipy.stats import laplace
 
 from ldpsim.curator.attacks.bounds import lower_bound
-from ldpsim.curator.attacks.laws import Law, epsilon_at
+from ldpsim.curator.attacks.distributions import OutputDistribution, epsilon_at
 from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, within
 from ldpsim.curator.methods.owner.owner import LabelAnswers, OwnerMethod
 from ldpsim.curator.owner.aggregation.sums import HandedLists, noisy_sums
@@ -111,9 +111,11 @@ def composed_loss(truth: float, other: float, gamma: float, queries: int, delta:
     rest = max(0.0, 1 - truth - other)
     joined = ((1 - gamma) * other + gamma * truth, (1 - gamma) * truth + gamma * other, rest)
     outcomes = list(itertools.product(range(3), repeat=queries))
-    laws = [Law({outcome: Fraction(math.prod(chances[label] for label in outcome)) for outcome in outcomes})
-            for chances in (joined, (other, truth, rest))]  # fmt: skip
-    return max(epsilon_at(laws[0], laws[1], delta), epsilon_at(laws[1], laws[0], delta))
+    inside, outside = (
+        OutputDistribution({outcome: Fraction(math.prod(chances[label] for label in outcome)) for outcome in outcomes})
+        for chances in (joined, (other, truth, rest))
+    )
+    return max(epsilon_at(inside, outside, delta), epsilon_at(outside, inside, delta))
 
 
 def _audit_sums(method: Any, effort: Effort) -> list[AuditRow]:

@@ -1,4 +1,4 @@
-"""Audit of anybody's randomiser: a Python callable, known by its reports alone or also by a stated law.
+"""Audit of anybody's randomiser: a Python callable, known by its reports alone or also by a stated distribution.
 
 One half of the trials of every value picks the two values and the event; the other half counts it. So one bound alone
 is stated, at the full confidence. It proves a claim wrong where it lies above it. A bound below the claim proves
@@ -8,9 +8,9 @@ A report is laid out as a tuple of plain values. An event is about the whole rep
 coordinates together. A coordinate of many different numbers is cut into bins, at the quantiles of the reports that may
 choose the event.
 
-A stated law, value -> {report: probability}, gives the exact loss of that law over the values. A second row compares
-the law with the draws: each probability has to lie within Clopper and Pearson's limits of its own count, and no report
-may be drawn that the law does not know.
+A stated distribution, value -> {report: probability} (``--law``), gives its exact loss over the values. A second row
+compares it with the draws: each probability has to lie within Clopper and Pearson's limits of its own count, and no
+report may be drawn that it does not have.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldpsim.curator.attacks.bounds import bound_of_event, clopper_pearson, pick_event
-from ldpsim.curator.attacks.laws import Law, epsilon_at, worst_ratio
+from ldpsim.curator.attacks.distributions import OutputDistribution, epsilon_at, worst_ratio
 from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort, within
 
 BINS = 32
@@ -38,7 +38,7 @@ _COMPARED = 8  # largest number of pairs that are compared by their exact bounds
 _TOGETHER = 4  # largest number of coordinates in one event, beside the whole report
 _SUM = 1e-6
 Flat = tuple[Hashable, ...]
-StatedLaw = Callable[[Any], Mapping[Any, float]]
+StatedDistribution = Callable[[Any], Mapping[Any, float]]
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class Randomiser:
         name: Name in the row.
         draw: Value -> report; trials must be independent.
         values: Values that are compared, two or more.
-        law: Value -> {report: probability}, None where no law is stated.
+        law: Value -> {report: probability}, None where none is stated.
         note: Words about the values, for the row.
     """
 
     name: str
     draw: Callable[[Any], Any]
     values: Sequence[Any]
-    law: StatedLaw | None = None
+    law: StatedDistribution | None = None
     note: str = ""
 
     def report(self, value: Any) -> Flat:
@@ -87,7 +87,7 @@ def audit_randomiser(
     randomiser: Randomiser, effort: Effort, *, claimed: float, delta: float = 0.0,
     progress: Callable[[float], None] = lambda share: None,
 ) -> list[AuditRow]:  # fmt: skip
-    """Return the row of the values, and the row of the law where one is stated.
+    """Return the row of the values, and the row of the stated distribution where there is one.
 
     Args:
         randomiser: What is audited.
@@ -100,8 +100,8 @@ def audit_randomiser(
         ValueError: for a report that cannot be counted, or a callable that raises.
     """
     name, values, trials = randomiser.name, randomiser.values, effort.trials
-    laws = [_law(randomiser, value) for value in values] if randomiser.law else []
-    effort = Effort(trials, effort.confidence, 2 if laws else 1, effort.seed)
+    stated = [_stated(randomiser, value) for value in values] if randomiser.law else []
+    effort = Effort(trials, effort.confidence, 2 if stated else 1, effort.seed)
     drawn: list[list[Flat]] = [[] for _ in values]
     while len(drawn[0]) < trials:
         block = min(-(-trials // _BLOCKS), trials - len(drawn[0]))
@@ -117,15 +117,15 @@ def audit_randomiser(
     about = _event_in_words(event, len(drawn[0][0]))
     words = [f"{pair}: {about}, {hits:,} and {false:,} times of {trials - half:,}"]
     exact = None
-    if laws:
+    if stated:
         loss = (lambda a, b: epsilon_at(a, b, delta)) if delta else worst_ratio
-        exact, a, b = max((loss(laws[a], laws[b]), a, b) for a, b in permutations(range(len(laws)), 2))
+        exact, a, b = max((loss(stated[a], stated[b]), a, b) for a, b in permutations(range(len(stated)), 2))
         words.append(f"stated law: {in_words(values[a])} against {in_words(values[b])}")
     words += [f"delta {delta:g}"] * bool(delta) + [randomiser.note] * bool(randomiser.note)
     rows = [AuditRow(name, "value", claimed, exact, bound, effort.confidence, trials, within(claimed, exact, bound),
                      "; ".join(words))]  # fmt: skip
-    if laws:
-        wrong = _law_differs(values, laws, drawn, effort.error)
+    if stated:
+        wrong = _contradiction(values, stated, drawn, effort.error)
         rows.append(AuditRow(name, "law", None, None, None, effort.confidence, trials, not wrong,
                              wrong or "the draws fit the stated law"))  # fmt: skip
     return rows
@@ -248,8 +248,8 @@ def in_words(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _law(randomiser: Randomiser, value: Any) -> Law:
-    """Return the stated law of a value, with reports laid out as drawn ones are."""
+def _stated(randomiser: Randomiser, value: Any) -> OutputDistribution:
+    """Return the stated distribution of a value, with reports laid out as drawn ones are."""
     assert randomiser.law is not None
     subject = f"the law of {in_words(value)}"
     try:
@@ -265,17 +265,19 @@ def _law(randomiser: Randomiser, value: Any) -> Law:
     total = float(sum(chances.values()))
     if abs(total - 1) > _SUM:
         raise ValueError(f"{subject} sums to {total:.9g}, not to 1")
-    return Law(chances)
+    return OutputDistribution(chances)
 
 
-def _law_differs(values: Sequence[Any], laws: Sequence[Law], drawn: Sequence[Sequence[Flat]], error: float) -> str:
-    """Return where the draws contradict the law, empty where nowhere."""
-    limits = 2 * sum(len(law.chances) for law in laws)
-    for value, law, reports in zip(values, laws, drawn, strict=True):
+def _contradiction(
+    values: Sequence[Any], stated: Sequence[OutputDistribution], drawn: Sequence[Sequence[Flat]], error: float
+) -> str:
+    """Return where the draws contradict the stated distributions, empty where nowhere."""
+    limits = 2 * sum(len(each.chances) for each in stated)
+    for value, distribution, reports in zip(values, stated, drawn, strict=True):
         counts: Counter[Hashable] = Counter(reports)
-        for unknown in counts.keys() - law.chances.keys():
+        for unknown in counts.keys() - distribution.chances.keys():
             return f"of {in_words(value)}, {in_words(unknown)} was drawn, and the stated law does not know it"
-        for report, chance in law.chances.items():
+        for report, chance in distribution.chances.items():
             low, high = clopper_pearson(counts[report], len(reports), error / limits)
             if not low <= float(chance) <= high:
                 return (f"of {in_words(value)}, {in_words(report)} has the stated probability {float(chance):.6g}, and "

@@ -3,8 +3,8 @@
 LiRA (Carlini et al. 2022, https://arxiv.org/abs/2112.03570), the likelihood-ratio form of the attack with shadow
 models (Shokri et al. 2017, https://arxiv.org/abs/1610.05820). In every shadow run a coin decides for each target
 whether its value is the true one (in) or another one (out). The attacker knows everything else. A run's published
-model gives one signal a target. The signals of one half of the runs give each target a normal law in and out; the
-variance is one for all targets, as few runs cannot tell more. The other half is attacked with the ratio of both laws.
+model gives one signal a target. The signals of one half of the runs give each target a normal distribution in and out;
+the variance is one for all targets, as few runs cannot tell more. The other half is attacked with their ratio.
 A model that can be applied in several ways gives as many signals. The attacker chooses one on the first half.
 
 A loss of epsilon for one target makes every single guess right with probability e^eps / (1 + e^eps) at most, however

@@ -46,7 +46,7 @@ def duplicated(reports: Reports, level: float) -> tuple[BoolArray, Notes]:
         most = int(binom.isf(level / len(tests), max(0, len(people) - 1), min(1.0, chance)))  # equal ones of the others
         flagged[people] |= np.array([sizes[digests[person]] - 1 > most for person in people], np.bool_)
     if not tests:
-        return flagged, silent_on("rows or features under noise of a known law")
+        return flagged, silent_on("rows or features under noise of a known distribution")
     return flagged, {"compared": sorted({what for what, *_ in tests})}
 
 

@@ -130,7 +130,7 @@ def _with_clones(epsilon: float, people: int, local: float, categories: int, cha
 
 
 def _delta(epsilon: float, trials: IntArray, r: float, u: float, v: float) -> DoubleArray:
-    """float64 (trials,): delta of the counts, by the exact law of A given A + B, and then of A + B."""
+    """float64 (trials,): delta of the counts, by the exact distribution of A given A + B, and then of A + B."""
     level, most = math.exp(epsilon), int(trials.max())
     rest, left = 1 - 2 * r, 1 - u - v
     x, y = (u - level * v) / r, (v - level * u) / r

@@ -1,9 +1,9 @@
 """Exact binomial counts: uniform bits are compared with the digits of the distribution function.
 
 Let c_k = P(M <= k), and let U be uniform on [0, 1). Then M, the number of all c_k that are at most U, has the
-binomial law. U is drawn word by word. A word differs from the digits of c_k as a rule, and that decides the
+binomial distribution. U is drawn word by word. A word differs from the digits of c_k as a rule, and that decides the
 comparison. Where they are equal (a tie), one more word and more digits of c_k decide. Nothing is rounded: the
-digits are those of the exact fraction, so the law is exact for uniform words.
+digits are those of the exact fraction, so the distribution is exact for uniform words.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Binomial:
 
     def __init__(self, trials: int, threshold: int, *, width: int = 64, word: int = 64) -> None:
         if not (trials >= 0 and 0 < threshold < 1 << width):
-            raise ValueError(f"no binomial law of {trials} trials with the threshold {threshold} of {width} bits")
+            raise ValueError(
+                f"no binomial distribution of {trials} trials with the threshold {threshold} of {width} bits"
+            )
         spare = (threshold & -threshold).bit_length() - 1  # zeros at the end say nothing
         self.trials, self.threshold, self.width, self.word = trials, threshold >> spare, width - spare, word
         # Beyond this many bits all digits of every c_k are 0.

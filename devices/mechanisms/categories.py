@@ -69,7 +69,7 @@ class OneCategory(LabelMechanism):
         """float (categories,): unbiased estimate of the one-hot value, row ``report`` of P^-1.
 
         Raises:
-            numpy.linalg.LinAlgError: if two categories have the same law, so that no estimate exists.
+            numpy.linalg.LinAlgError: if two categories have the same distribution, so that no estimate exists.
         """
         return np.asarray(self._inverse[report])
 

@@ -1,12 +1,12 @@
 """The discrete Laplace distribution on the integers, sampled exactly.
 
-Pr[Z = z] = (1 - a) / (1 + a) * a^|z| with a = e^(-s/t): the two-sided geometric law of scale
+Pr[Z = z] = (1 - a) / (1 + a) * a^|z| with a = e^(-s/t): the two-sided geometric distribution of scale
 t/s, both integers (Ghosh et al. 2009, https://arxiv.org/abs/0811.2841). It is drawn by exact
 inversion (:mod:`ldpsim.devices.mechanisms.inversion`): Pr[Z >= k] = a^k / (1 + a) for k >= 1. Noise and report are
 integers. A floating-point sum would leak through its low bits
 (Mironov 2012, https://doi.org/10.1145/2382196.2382264).
 
-A count that changes by 1 shifts the law by 1. Its loss is s/t exactly, for any output.
+A count that changes by 1 shifts the distribution by 1. Its loss is s/t exactly, for any output.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Integers of a symmetric law, drawn exactly by inversion with as many bits as necessary.
+"""Integers of a symmetric distribution, drawn exactly by inversion with as many bits as necessary.
 
 A sign and a uniform U on (0, 1/2) give the integer z or -z. z >= 0 is the smallest integer
-with tail(z + 1) <= U, where tail(k) = Pr[Z >= k]. This has the law of Z exactly, if U is a
+with tail(z + 1) <= U, where tail(k) = Pr[Z >= k]. This has the distribution of Z exactly, if U is a
 real number. 64 bits of U nearly always determine z. If they do not, or if floating point
 might be wrong about it, further bits are drawn and compared with tail(z + 1) to 80 decimal
 digits. So z depends on the bits alone, not on a machine's arithmetic. The time taken hardly

@@ -1,7 +1,7 @@
 """The exact loss of a mixture over subsets of one person's values.
 
 S is a uniform m-subset of d features; those in S are reported by GRR, the others uniformly.
-Relative to the uniform law the report's probability is e_m(r_1 .. r_d) / C(d, m), with r_i
+Relative to the uniform distribution the report's probability is e_m(r_1 .. r_d) / C(d, m), with r_i
 = g_i p_i where report and value agree, g_i q_i where they do not, and e_m the elementary
 symmetric polynomial.
 

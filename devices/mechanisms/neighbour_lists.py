@@ -85,7 +85,7 @@ class AdjacencyBits(AdjacencyMechanism):
 
     @property
     def flip_probability(self) -> float | None:
-        """Probability that a reported bit is not the true one, the same for a 0 and a 1; None under another law."""
+        """Probability that a reported bit is not the true one, the same for a 0 and a 1; None for other noise."""
         return None
 
     @property

@@ -92,20 +92,20 @@ class RandomizedResponse(AdjacencyBits):
 
     @property
     def width(self) -> int:
-        return 8 + 2 * math.ceil(self._law.mean) if self.few_flips else self.n
+        return 8 + 2 * math.ceil(self._number_of_flips.mean) if self.few_flips else self.n
 
     def draw(self, values: SparseBatch, noise: Noise) -> SparseBatch:
         if not self.few_flips:
             bits = noise.bernoulli(self.flip, int(values.sizes.max(initial=0)))
             bits[values.rows, values.columns] ^= True
             return values.with_bits(bits)
-        flips = distinct_integers(noise, self.n - 1, self._law.counts(noise))
+        flips = distinct_integers(noise, self.n - 1, self._number_of_flips.counts(noise))
         if values.lengths is not None:
             flips = flips[(flips & NOTHING) < values.lengths[flips >> ROW]]
         return values.with_numbers(_in_one_alone(flips, values.numbers))
 
     @property
-    def _law(self) -> Binomial:
+    def _number_of_flips(self) -> Binomial:
         return binomial(self.n - 1, self.flip)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Expected sizes of the reports whose law tells them: rows of randomised response, and of noisy numbers."""
+"""Expected sizes of the reports whose distribution gives them: rows of randomised response, and of noisy numbers."""
 
 from __future__ import annotations
 

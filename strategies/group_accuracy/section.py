@@ -123,8 +123,8 @@ def excess_loss(lost: NDArray[np.int64], inside: _Members, tail: float) -> tuple
 
     The group is compared with all other people, as two independent samples with variances of their own. Small groups
     need care. Four people are added to either side, two who lose and two who gain, as Agresti and Min (2005,
-    doi:10.1002/sim.1781) add some to matched pairs. And the error is widened from the normal law to Student's, with
-    as many degrees of freedom as the smaller side has people, less one.
+    doi:10.1002/sim.1781) add some to matched pairs. And the error is widened from the normal distribution to
+    Student's, with as many degrees of freedom as the smaller side has people, less one.
 
     Args:
         lost: int64 (scored people,): 1 where the method alone is wrong, -1 where no noise alone is wrong, else 0.

@@ -147,8 +147,8 @@ def margin(model: Sequence[Score], others: Mapping[str, Sequence[Score]]) -> Mar
 
     Both ends are the smallest ones over the models. A method is above the best model if it is above each of them, so
     the lower ends need no correction (intersection-union test). It is below if it is below one, so the upper ends
-    have to hold at once: with probability .975 none of them is passed. The joint law of the differences gives the tail
-    of each.
+    have to hold at once: with probability .975 none of them is passed. The joint distribution of the differences
+    gives the tail of each.
     """
     gains = {name: each for name, scores in others.items() if (each := gain(model, scores)) is not None}
     if not gains:
@@ -164,8 +164,8 @@ def _joint_tail(model: Sequence[Score], others: Sequence[Sequence[Score]]) -> fl
     """Return the tail of each difference, so that with probability .975 none of them is passed.
 
     The differences are taken as jointly normal, with the correlation that they have over the test people of a repeat;
-    the quantile of the largest one is that of 20,000 draws. Where Student's law replaces the normal one, the tail is
-    the same (a Gaussian copula).
+    the quantile of the largest one is that of 20,000 draws. Where Student's distribution replaces the normal one, the
+    tail is the same (a Gaussian copula).
     """
     if len(others) == 1:
         return TAIL

@@ -133,8 +133,8 @@ def shuffled(repeat: Repeat, outcome: Outcome, others: Others) -> Iterator[tuple
     the graph or features alone come first, in place of two other null models.
 
     One collection of other people is enough if the question has one stage. A device perturbs each attribute
-    by itself. The real reports with one attribute from the other people therefore have the law of reports
-    of people in whose records only this attribute is shuffled. A later stage or batch depends on the answers of
+    by itself. The real reports with one attribute from the other people therefore have the distribution of
+    reports of people in whose records only this attribute is shuffled. A later stage or batch depends on the answers of
     the earlier ones, and some answers depend on two attributes: then each attribute has a collection of its own.
     """
     yield from _of_one_attribute(repeat, others)

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from benchmarks import RESULTS
 from benchmarks.audits import claims, laws
 from benchmarks.study import read_rows
-from ldpsim.curator.attacks.laws import Law, worst_ratio
+from ldpsim.curator.attacks.distributions import OutputDistribution, worst_ratio
 from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.curator.privacy.shuffle import shuffled_epsilon
 
@@ -109,7 +109,9 @@ def loss(law: laws.Law, one: Any, other: Any) -> float:
     from fractions import Fraction
 
     assert all(math.isclose(sum(law(value).values()), 1) for value in (one, other))
-    return worst_ratio(*(Law({report: Fraction(c) for report, c in law(value).items()}) for value in (one, other)))
+    return worst_ratio(
+        *(OutputDistribution({report: Fraction(c) for report, c in law(value).items()}) for value in (one, other))
+    )
 
 
 @pytest.mark.parametrize("law", [

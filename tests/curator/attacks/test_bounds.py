@@ -1,4 +1,4 @@
-"""Bounds from trials, laws walked through, and guesses from repeated reports."""
+"""Bounds from trials, distributions by enumeration, and guesses from repeated reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import pytest
 from scipy.stats import binom
 
 from ldpsim.curator.attacks.bounds import clopper_pearson, lower_bound
-from ldpsim.curator.attacks.laws import Law, NotWalkable, delta_at, epsilon_at, law_of, worst_ratio
+from ldpsim.curator.attacks.distributions import (
+    NotWalkable,
+    OutputDistribution,
+    delta_at,
+    epsilon_at,
+    output_distribution,
+    worst_ratio,
+)
 from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.curator.attacks.recovery import (
     attack_edges,
@@ -63,45 +70,46 @@ def test_false_alarms() -> None:
 
 def test_a_walk_gives_exact_fractions() -> None:
     grr = GRR.from_epsilon(1.0, categories=3)
-    law = law_of(lambda noise: [int(drawn(grr, 1, noise))])
-    assert law.chances == {
+    of_one = output_distribution(lambda noise: [int(drawn(grr, 1, noise))])
+    assert of_one.chances == {
         1: Fraction(ONE - grr.lie, ONE),
         0: Fraction(grr.lie, 2 * ONE),
         2: Fraction(grr.lie, 2 * ONE),
     }
-    assert worst_ratio(law, law_of(lambda noise: [int(drawn(grr, 0, noise))])) == pytest.approx(1.0, abs=1e-12)
+    of_zero = output_distribution(lambda noise: [int(drawn(grr, 0, noise))])
+    assert worst_ratio(of_one, of_zero) == pytest.approx(1.0, abs=1e-12)
 
 
-def test_a_bisection_is_the_discrete_laplace_law() -> None:
+def test_a_bisection_is_the_discrete_laplace_distribution() -> None:
     degree = Degree.from_epsilon(1.0, n=4)
-    law = law_of(lambda noise: degree.draw(np.full((len(noise), 1), 2), noise)[:, 0].tolist())
-    assert law.lost < 2**-19 * math.e
-    for outcome, chance in law.chances.items():
+    noisy = output_distribution(lambda noise: degree.draw(np.full((len(noise), 1), 2), noise)[:, 0].tolist())
+    assert noisy.lost < 2**-19 * math.e
+    for outcome, chance in noisy.chances.items():
         stated = discrete_laplace.log_probability(np.array([outcome - 2]), degree.t, degree.s)
         assert math.log(chance) == pytest.approx(stated, abs=1e-9)
-    assert len(law.chances) > 24
+    assert len(noisy.chances) > 24
 
 
 def test_what_cannot_be_walked_through_says_so() -> None:
     with pytest.raises(NotWalkable, match="several words"):
-        law_of(lambda noise: [noise.next_draw().numbers(2, 8).tobytes()])
+        output_distribution(lambda noise: [noise.next_draw().numbers(2, 8).tobytes()])
     with pytest.raises(NotWalkable, match="more than"):
-        law_of(lambda noise: [noise.bernoulli(ONE // 2, 12).tobytes()], most=100)
+        output_distribution(lambda noise: [noise.bernoulli(ONE // 2, 12).tobytes()], most=100)
     with pytest.raises(NotWalkable, match="more than"):
-        law_of(lambda noise: noise.next_draw().numbers(1, 8)[:, 0].tolist())
+        output_distribution(lambda noise: noise.next_draw().numbers(1, 8)[:, 0].tolist())
 
 
 def test_ratios_and_deltas() -> None:
-    first = Law({"a": Fraction(3, 4), "b": Fraction(1, 4)})
-    second = Law({"a": Fraction(1, 4), "b": Fraction(3, 4)})
+    first = OutputDistribution({"a": Fraction(3, 4), "b": Fraction(1, 4)})
+    second = OutputDistribution({"a": Fraction(1, 4), "b": Fraction(3, 4)})
     assert worst_ratio(first, second) == pytest.approx(math.log(3))
     assert delta_at(first, second, 0.0) == pytest.approx(0.5)
     assert epsilon_at(first, second, 0.25) == pytest.approx(math.log(2))
     assert epsilon_at(first, second, 0.5) == 0.0
-    assert worst_ratio(first, Law({"a": Fraction(1)})) == math.inf
-    assert epsilon_at(first, Law({"a": Fraction(1)}), 0.1) == math.inf
+    assert worst_ratio(first, OutputDistribution({"a": Fraction(1)})) == math.inf
+    assert epsilon_at(first, OutputDistribution({"a": Fraction(1)}), 0.1) == math.inf
     # outside a window there is no more than what was lost there
-    assert worst_ratio(first, Law({"a": Fraction(15, 16)}, lost=1 / 16)) == pytest.approx(math.log(4))
+    assert worst_ratio(first, OutputDistribution({"a": Fraction(15, 16)}, lost=1 / 16)) == pytest.approx(math.log(4))
 
 
 def test_a_tie_of_bits_counts_half_and_a_tie_of_k_labels_one_kth() -> None:
@@ -208,7 +216,7 @@ def test_nothing_is_judged_without_a_bound_or_with_a_delta() -> None:
 
 
 def test_a_target_that_is_never_in_has_the_mean_of_all_runs() -> None:
-    """The likelihood ratio of two normal laws with one variance, target by target."""
+    """The likelihood ratio of two normal distributions with one variance, target by target."""
     signals = np.array([[1.0, 4.0, 2.0], [3.0, 1.0, 6.0], [2.0, 0.0, 1.0]])
     inside = np.array([[True, True, False], [False, False, False], [True, False, False]])
     attacked = np.array([[1.5, 3.0, 5.0]])

@@ -129,8 +129,8 @@ class UnclampedSteps(Laplace):
         return np.rint(np.nan_to_num(value, nan=self.low) * self.grid).astype(np.int64)
 
 
-class AnotherLaw(RandomizedResponse):
-    """Draws one law and states another: the loss is right, the curator's estimates are not."""
+class OtherProbabilities(RandomizedResponse):
+    """Draws from one distribution and states another: the loss is right, the curator's estimates are not."""
 
     def log_probability(self, report: np.ndarray, value: np.ndarray) -> float:
         return super().log_probability(~report, value)
@@ -170,7 +170,8 @@ class Unmakeable(OneBit):
 
 PLANTED: list[tuple[type[Mechanism], str]] = [
     (AsPrinted, "bit"), (WithoutLow, "bit"), (WithReplacement, "bit"), (OffByALittle, "bit"), (TheoremOne, "vector"),
-    (HalfTheNoise, "bit"), (UnclampedSteps, "bit"), (AnotherLaw, "law"), (Raises, "vector"), (Unmakeable, "vector"),
+    (HalfTheNoise, "bit"), (UnclampedSteps, "bit"), (OtherProbabilities, "law"), (Raises, "vector"),
+    (Unmakeable, "vector"),
 ]  # fmt: skip
 
 

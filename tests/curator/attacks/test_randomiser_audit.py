@@ -1,4 +1,4 @@
-"""Audit of a callable: false alarms, power, exact losses of a stated law, time."""
+"""Audit of a callable: false alarms, power, exact losses of a stated distribution, time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ldpsim.curator.attacks.distributions import output_distribution, worst_ratio
 from ldpsim.curator.attacks.examples import examples
-from ldpsim.curator.attacks.laws import law_of, worst_ratio
 from ldpsim.curator.attacks.mechanism_audit import AuditRow, Effort
 from ldpsim.curator.attacks.randomiser_audit import Randomiser, audit_randomiser, flattened
 from ldpsim.devices.mechanisms import GRR
@@ -37,7 +37,7 @@ def audited(draw: Any, *, trials: int = 4000, values: Any = range(K), error: flo
 
 
 def test_a_right_one_passes_and_its_law_is_exact() -> None:
-    """False alarm: 1e-6 for the bound and the law together."""
+    """False alarm: 1e-6 for the bound and the stated distribution together."""
     rows = audited(partial(grr, rng=random.Random(1)), stated=law)
     assert [row.passed for row in rows] == [True, True] and [row.level for row in rows] == ["value", "law"]
     assert rows[0].exact == pytest.approx(1.0, abs=1e-12) and 0.6 < (rows[0].lower_bound or 0) < 1
@@ -83,23 +83,23 @@ def test_two_bits_of_a_long_vector_matter_together() -> None:
 
 
 def test_the_exact_figure_equals_enumeration_of_a_mechanism() -> None:
-    """The stated probabilities of the tool's own GRR, and the law of its code."""
+    """The stated probabilities of the tool's own GRR, and the distribution of its code's draws."""
     example = next(iter(examples(GRR)))[0]
     people = example.people()
 
-    def law_of_person(person: Any) -> Any:
-        return law_of(lambda noise: example.respond(person, noise))
+    def drawn_for(person: Any) -> Any:
+        return output_distribution(lambda noise: example.respond(person, noise))
 
-    laws = {key: law_of_person(person) for key, person in people.items()}
-    expected = max(worst_ratio(laws[a], laws[b]) for a in laws for b in laws if a != b)
+    drawn = {key: drawn_for(person) for key, person in people.items()}
+    expected = max(worst_ratio(drawn[a], drawn[b]) for a in drawn for b in drawn if a != b)
     rng = random.Random(7)
 
     def draw(key: Any) -> bytes:
-        chances = laws[key].chances
+        chances = drawn[key].chances
         return rng.choices(list(chances), [float(chance) for chance in chances.values()])[0]  # type: ignore[return-value]
 
-    rows = audited(draw, values=list(laws), claimed=expected,
-                   stated=lambda key: {k: float(chance) for k, chance in laws[key].chances.items()})  # fmt: skip
+    rows = audited(draw, values=list(drawn), claimed=expected,
+                   stated=lambda key: {k: float(chance) for k, chance in drawn[key].chances.items()})  # fmt: skip
     assert rows[0].exact == pytest.approx(expected, abs=1e-12) and all(row.passed for row in rows)
 
 

@@ -99,7 +99,7 @@ def test_few_flips_have_the_stated_law(flip: int, reporting: str) -> None:
     for count, (first, last) in uniforms_of_counts(mechanism).items():
         for uniform in (first, last):  # the law above follows the first alone
             words = [uniform >> 64 * place & ONE - 1 for place in (2, 1, 0)] + [0] * 3
-            assert mechanism._law.count(iter(words).__next__) == count
+            assert mechanism._number_of_flips.count(iter(words).__next__) == count
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.7])

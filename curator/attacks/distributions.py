@@ -1,14 +1,14 @@
-"""The exact law of a mechanism's code, found by running the code on chosen draws.
+"""The exact output distribution of a mechanism's code, found by running the code on chosen draws.
 
 A mechanism reads randomness through a few methods of its noise stream. A scripted stream
 enumerates every outcome of every draw and multiplies the exact probabilities, t / 2**64 for
-a trial of threshold t. The result is the law of the code itself. It does not depend on the
+a trial of threshold t. The result is the distribution of the code itself. It does not depend on the
 documentation, on ``log_probability`` or on ``loss``.
 
 Draws by inversion (:mod:`ldpsim.devices.mechanisms.inversion`) read one 64-bit word, and what
 comes out is monotone in it. The places where it changes are found by parting intervals, and the
 distances between them, over 2**64, are the probabilities, to ten digits. Words below 2**43
-are left out: the law then holds up to a mass of about 2**-20.
+are left out: the distribution then holds up to a mass of about 2**-20.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NotWalkable(Exception):
 
 
 @dataclass(frozen=True)
-class Law:
+class OutputDistribution:
     """Probabilities by outcome, and the mass of what is not among them.
 
     Args:
@@ -124,8 +124,8 @@ class _Words:
         raise NotWalkable(f"words and {name} are drawn together")
 
 
-def law_of(draw: Draw, *, most: int = MOST_BRANCHES) -> Law:
-    """Return the law of ``draw(noise)``; ``most`` bounds how many outcomes of the draws are walked through.
+def output_distribution(draw: Draw, *, most: int = MOST_BRANCHES) -> OutputDistribution:
+    """Return the distribution of ``draw(noise)``; ``most`` bounds how many outcomes of the draws are walked through.
 
     Raises:
         NotWalkable: for draws that are too many, or of several words at once.
@@ -136,7 +136,7 @@ def law_of(draw: Draw, *, most: int = MOST_BRANCHES) -> Law:
         return _bisect(draw)
 
 
-def _walk(draw: Draw, most: int) -> Law:
+def _walk(draw: Draw, most: int) -> OutputDistribution:
     chances: dict[Hashable, Fraction] = {}
     path: list[int] = []
     for _ in range(most):
@@ -147,19 +147,19 @@ def _walk(draw: Draw, most: int) -> Law:
         while path and path[-1] == branch.options[len(path) - 1] - 1:
             path.pop()
         if not path:
-            return Law(chances)
+            return OutputDistribution(chances)
         path[-1] += 1
     raise NotWalkable(f"more than {most} outcomes of the draws")
 
 
-def _bisect(draw: Draw) -> Law:
+def _bisect(draw: Draw) -> OutputDistribution:
     chances: dict[Hashable, Fraction] = {}
     for sign in (0, HALF):
         segments = _segments(lambda words, s=sign: draw(_Words([s | word for word in words])))  # type: ignore[misc]
         # the first segment goes on below the window, so its probability is not known
         for outcome, size in segments[1:]:
             chances[outcome] = chances.get(outcome, Fraction(0)) + Fraction(size, ONE)
-    return Law(chances, lost=float(1 - sum(chances.values())))
+    return OutputDistribution(chances, lost=float(1 - sum(chances.values())))
 
 
 def _segments(at: Callable[[list[int]], Sequence[Hashable]]) -> list[tuple[Hashable, int]]:
@@ -185,11 +185,11 @@ def _segments(at: Callable[[list[int]], Sequence[Hashable]]) -> list[tuple[Hasha
     return segments
 
 
-def worst_ratio(first: Law, second: Law) -> float:
+def worst_ratio(first: OutputDistribution, second: OutputDistribution) -> float:
     """The largest ln(Pr[y | first] / Pr[y | second]) of any outcome y: the loss, one way.
 
-    Infinite where the second never gives what the first may give. With laws found by
-    bisection it is a lower bound that misses only what lies outside the window of both.
+    Infinite where the second never gives what the first may give. With distributions found
+    by bisection it is a lower bound that misses only what lies outside the window of both.
     """
     worst = 0.0
     for outcome, chance in first.chances.items():
@@ -203,10 +203,10 @@ def worst_ratio(first: Law, second: Law) -> float:
     return worst
 
 
-def delta_at(first: Law, second: Law, epsilon: float) -> float:
+def delta_at(first: OutputDistribution, second: OutputDistribution, epsilon: float) -> float:
     """The smallest delta with Pr[first in S] <= e^epsilon Pr[second in S] + delta for every S.
 
-    With laws found by bisection it is a lower bound: what one of them lost counts for it.
+    With distributions found by bisection it is a lower bound: what one of them lost counts for it.
     """
     scale = math.exp(epsilon)
     terms = [
@@ -216,7 +216,7 @@ def delta_at(first: Law, second: Law, epsilon: float) -> float:
     return math.fsum(terms)
 
 
-def epsilon_at(first: Law, second: Law, delta: float) -> float:
+def epsilon_at(first: OutputDistribution, second: OutputDistribution, delta: float) -> float:
     """The smallest epsilon >= 0 at which :func:`delta_at` is at most ``delta``."""
     if delta_at(first, second, 0.0) <= delta:
         return 0.0
