@@ -274,7 +274,7 @@ def audit(
         raise ValueError(f"--out {out}: must name a file in a folder that is there")
     if shadows is not None and not released_model:
         raise ValueError("--shadows: only with --released-model")
-    with working(silent=quiet or as_json) as progress:
+    with working(quiet=quiet or as_json) as progress:
         rows: Sequence[Any]
         if released_model:
             from ldpsim.strategies.attacks.audit.released_model import SHADOWS, audit_released

@@ -45,7 +45,7 @@ def compare(
     ldpsim compare hogs sbp vote raw --clients 3000
     ldpsim compare hogs vote raw --dataset cora --match person 4
     """
-    with working(silent=quiet or as_json) as progress:
+    with working(quiet=quiet or as_json) as progress:
         with large_imports():
             from ldpsim.cli.report.gather import gathered_from
             from ldpsim.cli.report.page import write_page

@@ -53,7 +53,7 @@ def import_data(
     from ldpsim.strategies.importing.graph_import import import_graph
 
     try:
-        with working(silent=True):
+        with working(quiet=True):
             document = import_graph(sources, out, options, force=force, ids=ids, vaults=vaults)
     except WrongFiles as wrong:
         for fault in wrong.faults:

@@ -110,13 +110,13 @@ def show_sums(screen: Console, sums: Iterable[AskedInAll]) -> None:
 
 
 @contextmanager
-def working(*, silent: bool) -> Iterator[Progress]:
+def working(*, quiet: bool) -> Iterator[Progress]:
     """Show progress while a command works, and send what libraries print to standard error.
 
     Args:
-        silent: Whether to show no progress.
+        quiet: Whether to show no progress.
     """
-    with stdout_to_stderr(), Progress(shown=not silent) as progress:
+    with stdout_to_stderr(), Progress(shown=not quiet) as progress:
         progress("starting", None)
         yield progress
 

@@ -59,7 +59,7 @@ def plan(
     ldpsim plan --clients 50000 --mean-degree 12 --level person --holds 4
     ldpsim plan hogs vote --like cora --clients 50000
     """
-    with working(silent=quiet or as_json) as progress:
+    with working(quiet=quiet or as_json) as progress:
         with large_imports():
             from ldpsim.strategies.planning.plan import TargetLoss, make_plan
 

@@ -72,7 +72,7 @@ def poison(
         return
     if options.out is None:
         raise ValueError("poison needs a folder to write to")
-    with working(silent=quiet or as_json) as progress:
+    with working(quiet=quiet or as_json) as progress:
         with large_imports():
             from ldpsim.strategies.attacks.poison import campaign
 

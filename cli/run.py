@@ -36,7 +36,7 @@ def run(
     ldpsim run --clients 3000 --method hogs --feature-share 0.3
     ldpsim run --method vote --dataset cora --epsilon 4 --volunteers 0.1
     """
-    with working(silent=quiet or as_json) as progress:
+    with working(quiet=quiet or as_json) as progress:
         with large_imports():
             from ldpsim.strategies import Refused, RunFailed, simulate
 

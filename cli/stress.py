@@ -66,7 +66,7 @@ def stress(
         for row in {**PLAIN, **ADVERSARIES}.values():
             echo(f"{row.name:<22} {row.description}")
         return
-    with working(silent=quiet or as_json) as progress:
+    with working(quiet=quiet or as_json) as progress:
         with large_imports():
             from ldpsim.cli.report.stress import write_page
             from ldpsim.strategies.attacks.stress import campaign

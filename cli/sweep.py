@@ -66,7 +66,7 @@ def sweep(
     values = lists("--grid", grid)
     if file is None and not values:
         raise ValueError("nothing to run: name a FILE.toml, or give values with -g KEY=V1,V2")
-    with working(silent=quiet or as_json) as progress:
+    with working(quiet=quiet or as_json) as progress:
         with large_imports():
             from ldpsim.strategies.experiments.sweep import run_sweep
             from ldpsim.strategies.experiments.sweep_file import read_sweep

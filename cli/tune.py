@@ -46,7 +46,7 @@ def tune(
     """
     wanted = lists("--grid", grid)
     options = replace(options, method=method, reference=False, out=None)
-    with working(silent=quiet or as_json) as progress:
+    with working(quiet=quiet or as_json) as progress:
         with large_imports():
             from ldpsim.strategies import Refused, RunFailed
             from ldpsim.strategies.experiments.tune import built_in, search, setting_of

@@ -45,7 +45,7 @@ _NAMES_A_ROW = ("file", "command")
 _FIGURES = {"accuracy": "std", "curator": "curator_std", "device": "device_std"}
 
 
-class TooDear(Exception):
+class TooSlow(Exception):
     """A row of which no run ends in its time."""
 
 
@@ -98,10 +98,10 @@ def label_of(row: Row) -> str:
 
 @contextmanager
 def ends_after(seconds: float) -> Iterator[None]:
-    """Raise TooDear in the block as soon as it has used the processor for so long."""
+    """Raise TooSlow in the block as soon as it has used the processor for so long."""
 
     def end(*_: object) -> None:
-        raise TooDear
+        raise TooSlow
 
     before = signal.signal(signal.SIGPROF, end)
     signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -117,7 +117,7 @@ def run_again(row: Row, seconds: float, repeats: int) -> Comparison:
 
     Raises:
         ValueError: where the row does not run today.
-        TooDear: where not even one run fits.
+        TooSlow: where not even one run fits.
     """
     stored = figure_of(row)
     assert stored is not None
@@ -152,20 +152,20 @@ def main(arguments: Sequence[str]) -> int:
         parser.error("--repeats must be 1 or more, and --row-seconds above 0")
     if not 1 <= chosen.rows <= len(rows):
         parser.error(f"--rows {chosen.rows}: must be from 1 to {len(rows)}, the rows that have a command and a figure")
-    apart = dear = 0
+    differing = not_run = 0
     for row in random.Random(chosen.seed).sample(rows, chosen.rows):
         try:
             compared = run_again(row, chosen.row_seconds, chosen.repeats)
-            apart += not compared.agrees
+            differing += not compared.agrees
             said = str(compared)
-        except TooDear:
-            dear, said = dear + 1, f"not run: no run ends in {chosen.row_seconds:g} s"
+        except TooSlow:
+            not_run, said = not_run + 1, f"not run: no run ends in {chosen.row_seconds:g} s"
         except ValueError as error:
-            apart, said = apart + 1, f"DOES NOT RUN: {error}"
+            differing, said = differing + 1, f"DOES NOT RUN: {error}"
         print(f"{label_of(row)}: {said}", flush=True)
-    print(f"{chosen.rows - apart - dear} of {chosen.rows} rows agree, {apart} do not, {dear} were not run; "
-          f"drawn from {len(rows)} by seed {chosen.seed}")  # fmt: skip
-    return apart
+    print(f"{chosen.rows - differing - not_run} of {chosen.rows} rows agree, {differing} do not, {not_run} were not "
+          f"run; drawn from {len(rows)} by seed {chosen.seed}")  # fmt: skip
+    return differing
 
 
 if __name__ == "__main__":

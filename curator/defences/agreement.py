@@ -14,7 +14,7 @@ as they are: there is nothing to compare.
 
 from __future__ import annotations
 
-from ldpsim.curator.defences.defence import Notes, silent_on
+from ldpsim.curator.defences.defence import Notes, unused_note
 from ldpsim.curator.reports.pairs import agreed_ones
 from ldpsim.curator.reports.reports import Reports
 
@@ -24,7 +24,7 @@ def keep_agreed(reports: Reports, level: float) -> tuple[Reports, Notes]:
     del level
     ones = reports.adjacency
     if ones is None:
-        return reports, silent_on("row of bits")
+        return reports, unused_note("row of bits")
     if reports.source("adjacency").reporting == "one-end":
         return reports, {"not_used": "one end alone reports each pair"}
     agreed = agreed_ones(ones)

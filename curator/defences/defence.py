@@ -46,6 +46,6 @@ def nobody(reports: Reports) -> BoolArray:
     return np.zeros(reports.facts.n, np.bool_)
 
 
-def silent_on(what: str) -> Notes:
+def unused_note(what: str) -> Notes:
     """Return the note of a defence that finds nothing to work on."""
     return {"not_used": f"the reports hold no {what}"}

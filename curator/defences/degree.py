@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpsim.curator.defences.defence import Notes, nobody, noisy_counts, silent_on
+from ldpsim.curator.defences.defence import Notes, nobody, noisy_counts, unused_note
 from ldpsim.curator.defences.tails import largest_noise, tails
 from ldpsim.curator.reports.pairs import agreed_ones
 from ldpsim.curator.reports.reports import Reports
@@ -34,7 +34,7 @@ def implausible_degrees(reports: Reports, level: float) -> tuple[BoolArray, Note
     if (caps := _caps_of_groups(reports, level)) is not None:
         return reports.reported("adjacency") & _beyond_caps(reports.needed("group_degrees"), *caps), {}
     if (noise := noisy_counts(reports, "degrees")) is None:
-        return nobody(reports), silent_on(_WHAT)
+        return nobody(reports), unused_note(_WHAT)
     n, people, degrees = reports.facts.n, reports.reported("adjacency"), reports.needed("degrees")
     targets = np.arange(n) if reports.source("degrees").reporting == "one-end" else np.full(n, n - 1)
     reach = largest_noise(noise.t, noise.s, level / 4)
@@ -99,7 +99,7 @@ def clip_degrees(reports: Reports, level: float) -> tuple[Reports, Notes]:
         degrees = np.clip(values, -reach, reports.facts.n - 1 + reach)
         notes["clipped_degrees"] = int((degrees != values).sum())
         reports = reports.with_arrays(degrees=degrees)
-    return reports, notes or silent_on(_WHAT)
+    return reports, notes or unused_note(_WHAT)
 
 
 def _counted(rows: FlippedRows) -> tuple[IntArray, IntArray, tuple[float, float]]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
-from ldpsim.curator.defences.defence import Notes, nobody, silent_on
+from ldpsim.curator.defences.defence import Notes, nobody, unused_note
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.reports.rows import flipped_rows
 from ldpsim.devices.array_types import BoolArray
@@ -46,7 +46,7 @@ def duplicated(reports: Reports, level: float) -> tuple[BoolArray, Notes]:
         most = int(binom.isf(level / len(tests), max(0, len(people) - 1), min(1.0, chance)))  # equal ones of the others
         flagged[people] |= np.array([sizes[digests[person]] - 1 > most for person in people], np.bool_)
     if not tests:
-        return flagged, silent_on("rows or features under noise of a known distribution")
+        return flagged, unused_note("rows or features under noise of a known distribution")
     return flagged, {"compared": sorted({what for what, *_ in tests})}
 
 

@@ -185,7 +185,7 @@ def questions_asked(
 
 
 @contextmanager
-def spending(option: str, amount: float | None, budget: Budget, value: float) -> Iterator[None]:
+def option_in_errors(option: str, amount: float | None, budget: Budget, value: float) -> Iterator[None]:
     """Name the option of a budget that a mechanism refuses.
 
     Args:

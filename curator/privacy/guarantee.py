@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpsim.curator.privacy.asked import MechanismUse, attained, loss_when, mechanism_uses
-from ldpsim.curator.privacy.level import LABEL, TOLD, VOLUNTEERS, Kind, OfOne
+from ldpsim.curator.privacy.level import LABEL, REPORTED_BY_OTHERS, VOLUNTEERS, Kind, OfOne
 from ldpsim.curator.privacy.level import Level as Level
 from ldpsim.curator.privacy.levels import LEVELS, Attribute, LevelSpec, Unit, by_attribute, level_spec
 from ldpsim.devices.facts import PublicFacts
@@ -216,7 +216,7 @@ class _Builder:
         parts, public = self.of(*record), tuple(a for a in record if self.clear[a])
         if not parts:
             return Level("unprotected", public=public) if public else Level("not asked")
-        bits = (TOLD,) if others and self.of("adjacency") else ()
+        bits = (REPORTED_BY_OTHERS,) if others and self.of("adjacency") else ()
         left_out = ((LABEL,) if self.clear["label"] else ()) + ((VOLUNTEERS,) if self.volunteers else ())
         total = sum(a.own_loss() + (a.others_loss() if others else 0) for a in parts)
         worst = int(np.argmax(total))

@@ -14,9 +14,9 @@ from ldpsim.curator.privacy.levels import PUBLIC_PARTS
 Status = Literal["bounded", "unprotected", "not asked"]
 Kind = Literal["exact", "bound"]
 JOINS, REPLACED = "a person joins or leaves", "a person is replaced by another"  # neighbouring data of an owner
-TOLD, LABEL, VOLUNTEERS = "told", "label", "volunteers"
+REPORTED_BY_OTHERS, LABEL, VOLUNTEERS = "told", "label", "volunteers"
 
-_COUNTED = {**PUBLIC_PARTS, "label": "label", TOLD: "the bits that others report about it"}
+_COUNTED = {**PUBLIC_PARTS, "label": "label", REPORTED_BY_OTHERS: "the bits that others report about it"}
 _PUBLIC = {"adjacency": "edges", "features": "features", "label": "labels of training and validation nodes"}
 NOT_COUNTED = {  # in words, by the names of a level's ``not_counted``
     LABEL: "the label is public in this setting and not counted",

@@ -36,8 +36,8 @@ from ldpsim.devices.mechanisms.neighbourhood_vote import SATURATION
 from ldpsim.devices.mechanisms.score_rows import affinity, friend_scores
 
 HOMOPHILIES = (-0.9, -0.6, -0.3, 0.0, 0.15, 0.3, 0.45, 0.6, 0.8)
-LIKE = 0.8  # the homophily of the scores that the calibration group compares
-LIKE_WEIGHT = 0.7  # prior of the largest value
+ASSUMED_HOMOPHILY = 0.8  # the homophily of the scores that the calibration group compares
+_PRIOR_OF_LARGEST = 0.7  # homophily
 FRIENDS = 3.0  # G
 UNRELATED = 0.1
 _MOST_FRIENDS = 60
@@ -57,7 +57,7 @@ def expected_shares(
         homophilies: Values of h, each -1 .. 1.
     """
     by_class = _rows_by_class(table, counts)
-    scores = friend_scores(table, affinity(LIKE, shares), shares)
+    scores = friend_scores(table, affinity(ASSUMED_HOMOPHILY, shares), shares)
     friends = np.arange(1, _MOST_FRIENDS)
     weights = (1 - 1 / FRIENDS) ** (friends - 1)
     weights /= weights.sum()
@@ -91,8 +91,8 @@ def posterior_mean(ones: int, reports: int, kept: float, expected: DoubleArray, 
     ([-0.9, -0.11, 0.8], 0.55)
     """
     chance = np.clip(kept * expected + (1 - kept) / values, 1e-9, 1 - 1e-9)
-    prior = np.full(len(HOMOPHILIES), (1 - LIKE_WEIGHT) / (len(HOMOPHILIES) - 1))
-    prior[-1] = LIKE_WEIGHT
+    prior = np.full(len(HOMOPHILIES), (1 - _PRIOR_OF_LARGEST) / (len(HOMOPHILIES) - 1))
+    prior[-1] = _PRIOR_OF_LARGEST
     logs = np.log(prior) + ones * np.log(chance) + (reports - ones) * np.log1p(-chance)
     weights = np.exp(logs - logs.max())
     return float(weights @ np.array(HOMOPHILIES) / weights.sum())

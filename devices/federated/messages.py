@@ -52,9 +52,9 @@ class QuestionGroup:
         """Return the message to one node."""
         message = self.built.get(node)
         if message is None:
-            own, content = self.own.get(node), RecordDict() if self.content is None else self.content
-            told = content if own is None else RecordDict({**content, OWN: own})
-            message = self.built[node] = Message(told, node, self.kind)
+            own, shared = self.own.get(node), RecordDict() if self.content is None else self.content
+            content = shared if own is None else RecordDict({**shared, OWN: own})
+            message = self.built[node] = Message(content, node, self.kind)
             self.stamp(message)
         return message
 

@@ -30,7 +30,7 @@ from ldpsim.devices.device import DeviceStore, Refusal
 from ldpsim.devices.draw import data_messages
 from ldpsim.devices.friends.told_guesses import GUESS, LABEL, Guesses
 from ldpsim.devices.ledger.ledger import CounterMismatch, LedgerDamaged
-from ldpsim.devices.ledger.rows import TOLD, head_of, told_answer
+from ldpsim.devices.ledger.rows import TO_FRIENDS, answer_to_friends, head_of
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.prediction import DeviceModel, largest_device_model
 
@@ -135,7 +135,7 @@ def tell_once(
             refusal = _refusal(state, device, file, largest)
             if refusal is not None:
                 return refusal
-            for part in (part for answer in chain if answer.collection == TOLD for part in answer.parts):
+            for part in (part for answer in chain if answer.collection == TO_FRIENDS for part in answer.parts):
                 return read(part.report) if part.fingerprint == question else Refusal.REPORT_COLLECTED
             try:
                 source = prepare(SignedModel.split(file), state.policy)
@@ -145,7 +145,7 @@ def tell_once(
             content, secret = source.make(records), state.secrets[device].tobytes()
             digest = b"".join(hmac.digest(secret, data_messages(records, name)[0], "sha256") for name in source.reads)
             head = head_of(chain)
-            row = told_answer(device, head, fingerprint=question, told=content.to_bytes(), digest=digest)
+            row = answer_to_friends(device, head, fingerprint=question, content=content.to_bytes(), digest=digest)
             ledger.enter([row], [head.seal], keys)
     except CounterMismatch:
         return Refusal.COUNTER_MISMATCH

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ldpsim.devices.ledger.rows import TOLD, Answer, Head, LedgerDamaged, Part, head_of
+from ldpsim.devices.ledger.rows import TO_FRIENDS, Answer, Head, LedgerDamaged, Part, head_of
 from ldpsim.devices.query import Query
 
 
@@ -56,7 +56,7 @@ def decide(answers: Sequence[Answer], query: Query, *, replay: bool) -> Decision
     by_attribute = _by_attribute(answers)
     first = [by_attribute.get((name, 0)) for name in query.attributes]
     if query.stage == 0 and not any(first):
-        to_curators = (answer for answer in answers if answer.collection != TOLD)
+        to_curators = (answer for answer in answers if answer.collection != TO_FRIENDS)
         spent = math.fsum(part.loss.vector for answer in to_curators for part in answer.releases)
         return NewRelease(spent, head_of(answers))
     # From here on something that the query asks was released or reserved before.

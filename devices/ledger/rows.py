@@ -7,7 +7,7 @@ the answer needs, then its parts. A part is
     lengths of the next four                 4 x uint32
     attribute, fingerprint, report, digest of the data
 
-What a device tells its friends is a row of kind ``report``, of :data:`TOLD`; no query asks for it.
+What a device tells its friends is a row of kind ``report``, of :data:`TO_FRIENDS`; no query asks for it.
 
 ``report`` is an answer to a query, with all attributes that it releases. An answer in a federated training is not
 kept: it is as large as a model, and question, data and the device's secret determine it.
@@ -26,7 +26,7 @@ from ldpsim.devices.mechanisms.exact_loss import Loss
 from ldpsim.devices.query import Query
 
 REPORT = "report"
-TOLD = "told to friends"  # collection and attribute of what a device tells its friends, once
+TO_FRIENDS = "told to friends"  # collection and attribute of what a device tells its friends, once
 TRAINING = "training"  # name of a training's losses, in rows and policies, in place of an attribute
 _PART = struct.Struct("<3d4I")
 _REPORT = struct.Struct("<dIB")  # time, stage, length of the grouping's digest
@@ -270,10 +270,10 @@ def _part_head(loss: Loss, text: bytes, fingerprint: bytes, report: bytes, diges
     return _PART.pack(loss.bit, loss.vector, loss.delta, *lengths) + text + fingerprint
 
 
-def told_answer(device: int, head: Head, *, fingerprint: bytes, told: bytes, digest: bytes) -> Answer:
+def answer_to_friends(device: int, head: Head, *, fingerprint: bytes, content: bytes, digest: bytes) -> Answer:
     """Return the next row of a device, without its seal, for what it tells its friends: in clear."""
-    part = _part_head(Loss(math.inf, math.inf), TOLD.encode(), fingerprint, told, digest)
-    return Answer(device, head.answers, REPORT, TOLD, _REPORT.pack(time.time(), 0, 0) + part + told + digest)
+    part = _part_head(Loss(math.inf, math.inf), TO_FRIENDS.encode(), fingerprint, content, digest)
+    return Answer(device, head.answers, REPORT, TO_FRIENDS, _REPORT.pack(time.time(), 0, 0) + part + content + digest)
 
 
 def training_answers(

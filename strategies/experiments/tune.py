@@ -82,7 +82,7 @@ def setting_of(options: RunOptions, result: SearchResult, stages: Sequence[Value
 
     The parameters of ``--set`` are among the values, since the search compared with them.
     """
-    effective_spec, share = result.settings.effective_spec(), options.feature_share
+    parameters, share = result.settings.all_parameters(), options.feature_share
     finer = {name: getattr(options, name) for name in ("eps_adjacency", "eps_features", "eps_labels")}
     finer = {name: value for name, value in finer.items() if value is not None}
     total = Budget().epsilon if options.epsilon is None else options.epsilon
@@ -103,7 +103,7 @@ def setting_of(options: RunOptions, result: SearchResult, stages: Sequence[Value
         "provenance": "ours",
         "source": f"validation accuracy over {over}, seed {options.seed}, ldpsim tune; {grids}",
         "collections": result.collections,
-        "values": {key: effective_spec[key] for key in dict.fromkeys((*options.settings, *result.best.values))},
+        "values": {key: parameters[key] for key in dict.fromkeys((*options.settings, *result.best.values))},
     }
 
 
@@ -262,5 +262,5 @@ def _score(setup: Setup, trials: Sequence[Trial], base: Values, stage: ValueGrid
             scores = [trial.score(graph, settings) for trial, graph in zip(trials, graphs, strict=True)]
             if np.isnan(scores).any():
                 raise ValueError("the curator knows no label of a validation node, so it cannot compare settings")
-            effective_spec = settings.effective_spec()
-            yield Candidate({key: effective_spec[key] for key in (*base, *ours, *theirs)}, float(np.mean(scores)))
+            parameters = settings.all_parameters()
+            yield Candidate({key: parameters[key] for key in (*base, *ours, *theirs)}, float(np.mean(scores)))

@@ -99,7 +99,7 @@ def deployment(setup: Setup, record: Mapping[str, Any]) -> str | None:
 def _in_force(setup: Setup) -> RunOptions:
     """Return the options with the budget, the share and the stored settings that the run used."""
     options, provenance = setup.options, setup.settings.provenance
-    stored = {name: str(setup.settings.effective_spec()[name]) for name in provenance if name != "feature_share"}
+    stored = {name: str(setup.settings.all_parameters()[name]) for name in provenance if name != "feature_share"}
     options = replace(options, settings={**stored, **options.settings})
     if "feature_share" in provenance:
         options = replace(options, feature_share=setup.budget.feature_share)

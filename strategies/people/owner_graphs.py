@@ -77,17 +77,17 @@ def owned_people(population: Population, division: Division, *, trust: Trust = "
                       population.labels[nodes], trust)  # fmt: skip
 
 
-def handed_over(facts: PublicFacts, division: Division, came: Mapping[int, Record]) -> OwnedGraph:
-    """Put the records that came together; people who were silent are not in the owner's data.
+def handed_over(facts: PublicFacts, division: Division, by_person: Mapping[int, Record]) -> OwnedGraph:
+    """Put the records together; people who handed nothing over are not in the owner's data.
 
     An edge is there where both its ends handed it over.
 
     Args:
         facts: Sizes, ranges and domains.
         division: Private and public people.
-        came: The record of each person who handed it over, in rising order.
+        by_person: The record of each person who handed it over, in rising order.
     """
-    people, records = np.array([*came], np.int64), list(came.values())
+    people, records = np.array([*by_person], np.int64), list(by_person.values())
     starts, columns = joined_rows([record.feature_indices for record in records], np.int32)
     values = np.concatenate([record.feature_values for record in records])
     features = csr_array((values, columns, starts), shape=(len(people), facts.d))
@@ -105,9 +105,9 @@ def handed_over(facts: PublicFacts, division: Division, came: Mapping[int, Recor
                       np.stack([both // facts.n, both % facts.n]), labels, "trusted curator")  # fmt: skip
 
 
-def handed_lists(facts: PublicFacts, came: Mapping[int, Record]) -> HandedLists:
-    """Return the records that came, by person in rising order, with the names on their lists as they are."""
-    people, records = np.array([*came], np.int64), list(came.values())
+def handed_lists(facts: PublicFacts, by_person: Mapping[int, Record]) -> HandedLists:
+    """Return the records, by person in rising order, with the names on their lists as they are."""
+    people, records = np.array([*by_person], np.int64), list(by_person.values())
     labels = np.full(facts.n, -1, np.int64)
     labels[people] = [record.label for record in records]
     sizes = np.zeros(facts.n, np.int64)

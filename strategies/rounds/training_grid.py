@@ -275,28 +275,29 @@ def exchange_sums(grid: TrainingGrid, task: Task, nodes: Sequence[int], people: 
     """
     config = ConfigRecord({"task": task.to_bytes()})
     content = round_content(None, config)
-    told = grid.exchange(RoundQuestions([QuestionGroup(EXCHANGE_TYPE, content, nodes)]), "contribution").others()
-    came = {node: read_contribution(record, task, people) for node, record in sorted(told.items())}
-    if came:
-        sums = dict(
-            _sums_of_silos(came, task, people) if task.of_silos else _sums_of_devices(came, task, people, trained)
-        )
+    replies = grid.exchange(RoundQuestions([QuestionGroup(EXCHANGE_TYPE, content, nodes)]), "contribution").others()
+    contributions = {node: read_contribution(record, task, people) for node, record in sorted(replies.items())}
+    if contributions:
+        if task.of_silos:
+            sums = dict(_sums_of_silos(contributions, task, people))
+        else:
+            sums = dict(_sums_of_devices(contributions, task, people, trained))
         grid.exchange(RoundQuestions([QuestionGroup(RECEIVE_TYPE, content, sorted(sums), sums)]), "sums")
 
 
 def _sums_of_devices(
-    came: Mapping[int, Shared], task: Task, people: int, trained: Sequence[int]
+    contributions: Mapping[int, Shared], task: Task, people: int, trained: Sequence[int]
 ) -> Iterator[tuple[int, ArrayRecord]]:
     """Yield the rows of S X of each device and its neighbours, and its row of S; an edge counts if both ends listed it.
 
     A device has one person, so its contribution is its whole record.
     """
-    counts, devices = np.zeros(people, np.int64), [node - 1 for node in came]
-    counts[devices] = [len(contribution.rows.columns) for contribution in came.values()]
-    columns, values = (np.concatenate([getattr(contribution.rows, part) for contribution in came.values()])
+    counts, devices = np.zeros(people, np.int64), [node - 1 for node in contributions]
+    counts[devices] = [len(contribution.rows.columns) for contribution in contributions.values()]
+    columns, values = (np.concatenate([getattr(contribution.rows, part) for contribution in contributions.values()])
                        for part in ("columns", "values"))  # fmt: skip
     features = SparseRows(np.concatenate([[0], np.cumsum(counts)]), columns, values).matrix(task.d)
-    heads = [contribution.more["neighbours"] for contribution in came.values()]
+    heads = [contribution.more["neighbours"] for contribution in contributions.values()]
     ends = np.stack([np.repeat(devices, [len(each) for each in heads]), np.concatenate(heads)])
     listed = adjacency_matrix(people, ends)
     spread = gcn_matrix(csr_array(listed.minimum(listed.T)))
@@ -307,20 +308,20 @@ def _sums_of_devices(
         yield node, rows_record(SparseRows.of(sums[spread.indices[own]]), weights=spread.data[own])
 
 
-def _sums_of_silos(came: Mapping[int, Shared], task: Task, people: int) -> Iterator[tuple[int, ArrayRecord]]:
+def _sums_of_silos(contributions: Mapping[int, Shared], task: Task, people: int) -> Iterator[tuple[int, ArrayRecord]]:
     """Yield the rows of S X of each silo's members and their neighbours.
 
     A silo divides a member's features by the root of the member's degree plus one. The server
     divides each row once more, by the root of the degree plus one of the row's own person.
     """
     total, degrees = csr_array((people, task.d), dtype=np.float32), np.zeros(people, np.int64)
-    for contribution in came.values():
+    for contribution in contributions.values():
         ids = contribution.more["ids"]
         spread = csr_array((np.ones(len(ids), np.float32), (ids, np.arange(len(ids)))), shape=(people, len(ids)))
         total = csr_array(total + spread @ contribution.rows.matrix(task.d))
         degrees[contribution.more["members"]] = contribution.more["degrees"]
     scale = (1 / np.sqrt(degrees + 1.0)).astype(np.float32)
-    for node, contribution in came.items():
+    for node, contribution in contributions.items():
         ids = contribution.more["ids"]
         rows = csr_array(total[ids].multiply(scale[ids][:, None]))
         yield node, rows_record(SparseRows.of(rows), ids=ids, degrees=degrees[ids])

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from ldpsim.curator.methods.base import Method
 
 GNNS = ("gcn", "sage", "gat")
-GUESS, FEATURES, LABEL, NOTHING = TOLD = ("guess", "features", "label", "nothing")  # what devices tell their friends
+# What devices tell their friends.
+GUESS, FEATURES, LABEL, NOTHING = FRIENDS_TELL = ("guess", "features", "label", "nothing")
 AUTO = "auto"  # the feature share is chosen from public facts
 MOST_EPSILON = 1e6  # far beyond any budget that leaves noise; square roots and powers of it do not overflow
 _OWN = "the method's"
@@ -88,13 +89,13 @@ def _of_clear_features(run: RunOptions, method: Method) -> str:
 
 def _epsilon(run: RunOptions, method: Method) -> str:
     """``--eps-*`` replace a part of ``--epsilon``."""
-    force, asks_features = method.effective_spec(), run.feature_share != 0
+    spec, asks_features = method.effective_spec(), run.feature_share != 0
     if run.feature_share is None and method.features_optional:
         asks_features = run.eps_adjacency is None  # beside a finer budget there is no whole to choose a share of
-    elif "feature_share" not in force.options_read:
+    elif "feature_share" not in spec.options_read:
         asks_features = True
     asks_features = not run.public_features and (run.eps_features is not None or asks_features)
-    parts = [part for part in force.finer if part != "eps_features" or asks_features]
+    parts = [part for part in spec.finer if part != "eps_features" or asks_features]
     return _all_given(run, parts)
 
 
@@ -285,7 +286,7 @@ class RunOptions:
     )
     friends_tell: str = option(
         GUESS, "To friends: guess, features, label, nothing", DEVICES, "WHAT", no_effect=(NOTHING,),
-        values=TOLD, label="friends tell", unread=_friends_tell,
+        values=FRIENDS_TELL, label="friends tell", unread=_friends_tell,
     )  # fmt: skip
     friends_share: float = option(
         1.0, "Share of the people who tell friends", DEVICES, "R", allows=lambda share: 0 < share <= 1,

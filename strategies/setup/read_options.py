@@ -97,14 +97,14 @@ def _reason_of_method(name: str, method: Method) -> str:
 
 
 def _reason_of_training(key: str, options: RunOptions, method: Method) -> str:
-    spec, force = method.spec, method.effective_spec()
+    spec, effective = method.spec, method.effective_spec()
     if reason := no_network(options, method):
         return reason
-    gnn = options.gnn if "gnn" in force.options_read else None
+    gnn = options.gnn if "gnn" in effective.options_read else None
     if reason := unfit_training(key, type(method), gnn or spec.default_gnn):
         return reason
     of_reference = spec.reference_read is None or key in spec.reference_read
-    if (force.trains_network and (spec.training_read is None or key in spec.training_read)) or (
+    if (effective.trains_network and (spec.training_read is None or key in spec.training_read)) or (
         options.reference and of_reference
     ):
         return ""

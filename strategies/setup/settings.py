@@ -42,14 +42,14 @@ class Settings:
     collections: int = 0
     feature_share: float | None = None
 
-    def effective_spec(self) -> dict[str, Any]:
+    def all_parameters(self) -> dict[str, Any]:
         """Return every parameter of the method and the training by name, those without an effect too."""
         return {**asdict(self.method), **asdict(self.training)}  # type: ignore[call-overload]
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that a result stores: those with an effect."""
         gnn = self.training.gnn
-        return {name: value for name, value in self.effective_spec().items()
+        return {name: value for name, value in self.all_parameters().items()
                 if name not in TRAINING or not unfit_training(name, type(self.method), gnn)}  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def test_a_document_is_json_and_has_no_nan(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_nothing_printed_while_working_reaches_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
-    with working(silent=True):
+    with working(quiet=True):
         print("from Python")
         os.write(1, b"from a library\n")
     print("result")

@@ -65,8 +65,8 @@ def _closure(names: set[str]) -> set[str]:
             requirements = [Requirement(line) for line in requires(name) or ()]
         except PackageNotFoundError:
             continue
-        effective_spec = (line for line in requirements if not line.marker or line.marker.evaluate({"extra": ""}))
-        waiting |= {line.name.lower() for line in effective_spec} - found
+        needed = (line for line in requirements if not line.marker or line.marker.evaluate({"extra": ""}))
+        waiting |= {line.name.lower() for line in needed} - found
     return found
 
 

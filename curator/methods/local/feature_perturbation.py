@@ -35,7 +35,7 @@ from ldpsim.curator.methods.base import (
     LocalMethod,
     MethodSpec,
     Question,
-    spending,
+    option_in_errors,
 )
 from ldpsim.curator.methods.local import blink, ldpgen
 from ldpsim.curator.methods.local.feature_questions import ask_features, split_budget
@@ -83,7 +83,7 @@ class FeaturePerturbation(LocalMethod):
         if budget.public_features:
             raise ValueError(f"{self.spec.name} protects features: it has no --public-features ({self.links_of} has)")
         *_, eps_a, eps_f = self.budgets(budget)
-        with spending("--eps-adjacency", budget.eps_adjacency, budget, eps_a):
+        with option_in_errors("--eps-adjacency", budget.eps_adjacency, budget, eps_a):
             first, *later = self.stages(facts, budget)
         asks = (Ask("adjacency", first), ask_features(facts, budget, eps_f))
         return with_labels(asks, facts, split, budget, collection, self.spec.name, later=tuple(later))

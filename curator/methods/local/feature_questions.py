@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ldpsim.curator.methods.base import (
     Budget,
-    spending,
+    option_in_errors,
 )
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import OneBit
@@ -24,6 +24,6 @@ def split_budget(budget: Budget) -> tuple[float, float | None]:
 
 def ask_features(facts: PublicFacts, budget: Budget, eps_f: float) -> Ask:
     """Algorithm 1, line 7: the 1-bit mechanism with eps_f a feature."""
-    with spending("--eps-features", budget.eps_features, budget, eps_f):
+    with option_in_errors("--eps-features", budget.eps_features, budget, eps_f):
         one_bit = OneBit.from_epsilon(eps_f, d=facts.d, low=facts.feature_low, high=facts.feature_high)
     return Ask("features", (one_bit,))

@@ -63,7 +63,7 @@ from ldpsim.curator.methods.base import (
     MethodSpec,
     Question,
     of_an_edge,
-    spending,
+    option_in_errors,
 )
 from ldpsim.curator.methods.local import blink
 from ldpsim.curator.methods.local.feature_questions import ask_features, split_budget
@@ -133,7 +133,7 @@ class HoGS(LocalMethod):
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Algorithm 1: one question to everybody; private labels are asked of the labelled nodes only."""
         eps_a, eps_f = split_budget(budget)
-        with spending("--eps-adjacency", budget.eps_adjacency, budget, eps_a):
+        with option_in_errors("--eps-adjacency", budget.eps_adjacency, budget, eps_a):
             asks = [Ask("adjacency", self.perturb_adjacency(facts, budget, eps_a))]
         if eps_f is not None:
             asks.append(ask_features(facts, budget, eps_f))

@@ -9,7 +9,7 @@ import numpy as np
 from ldpsim.curator.methods.base import (
     Budget,
     Question,
-    spending,
+    option_in_errors,
 )
 from ldpsim.devices import mechanisms
 from ldpsim.devices.facts import PublicFacts, Split
@@ -59,7 +59,7 @@ def label_mechanism(budget: Budget, epsilon: float, facts: PublicFacts) -> Mecha
             f"--label-mechanism {budget.label_mechanism}: must be {names}, or a mechanism about the label that "
             "an installed package brings (docs/tutorial.md)"
         )
-    with spending("--eps-labels", budget.eps_labels, budget, epsilon):
+    with option_in_errors("--eps-labels", budget.eps_labels, budget, epsilon):
         made: Mechanism = kind.from_epsilon(epsilon, categories=facts.classes)
     return made
 

@@ -21,7 +21,7 @@ from ldpsim.curator.methods.base import (
     MethodSpec,
     Question,
     of_an_edge,
-    spending,
+    option_in_errors,
 )
 from ldpsim.curator.methods.local.graphs import labelled_graph
 from ldpsim.curator.methods.local.label_questions import StageMechanisms, with_labels
@@ -72,7 +72,7 @@ class LinkMethod(LocalMethod):
         if self.spec.public_features and not budget.public_features:
             raise ValueError(f"{self.spec.name} protects links alone: it needs public features")
         epsilon = budget.eps_adjacency or budget.epsilon
-        with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
+        with option_in_errors("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
             first, *later = self.stages(facts, budget, epsilon)
         asks = (Ask("adjacency", first),)
         return with_labels(asks, facts, split, budget, collection, self.spec.name, later=tuple(later))

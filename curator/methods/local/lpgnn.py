@@ -47,7 +47,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator import options as o
 from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
-from ldpsim.curator.methods.base import BOTH_ENDS, Budget, Graph, LocalMethod, Question, spending
+from ldpsim.curator.methods.base import BOTH_ENDS, Budget, Graph, LocalMethod, Question, option_in_errors
 from ldpsim.curator.methods.local.graphs import PUBLIC_GRAPH, reported_edges
 from ldpsim.curator.methods.local.label_questions import ask_labels, label_mechanism
 from ldpsim.curator.methods.local.sampled_features import SAMPLED, sampled_number
@@ -165,10 +165,10 @@ class LPGNN(LocalMethod):
         if self.adjacency == "private":
             if budget.eps_adjacency is None:
                 raise SettingError("adjacency=private", "needs --eps-adjacency: lpgnn's epsilon has no share for it")
-            with spending("--eps-adjacency", budget.eps_adjacency, budget, budget.eps_adjacency):
+            with option_in_errors("--eps-adjacency", budget.eps_adjacency, budget, budget.eps_adjacency):
                 flip = RandomizedResponse.from_epsilon(budget.eps_adjacency, n=facts.n, reporting=budget.reporting)
             asks.append(Ask("adjacency", (flip,)))
-        with spending("--eps-features", budget.eps_features, budget, eps_x):
+        with option_in_errors("--eps-features", budget.eps_features, budget, eps_x):
             asks.append(Ask("features", (self._features(eps_x, facts),)))
         if eps_y is None:
             return ask_labels(tuple(asks), None, facts, split, collection)

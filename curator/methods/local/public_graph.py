@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from ldpsim.curator import options as o
 from ldpsim.curator.linear.propagation import adjacency_matrix
-from ldpsim.curator.methods.base import Budget, LocalMethod, MethodSpec, Question, spending
+from ldpsim.curator.methods.base import Budget, LocalMethod, MethodSpec, Question, option_in_errors
 from ldpsim.curator.methods.local.graphs import PUBLIC_GRAPH, both_ways
 from ldpsim.curator.methods.local.label_questions import with_labels
 from ldpsim.curator.privacy.guarantee import Claim
@@ -51,7 +51,7 @@ class PublicGraphMethod(LocalMethod):
         if budget.eps_adjacency is not None:
             raise ValueError(f"--eps-adjacency: {self.spec.name}'s graph is public")
         epsilon = _budget_of(budget)
-        with spending("--eps-features", budget.eps_features, budget, epsilon):
+        with option_in_errors("--eps-features", budget.eps_features, budget, epsilon):
             mechanism: Mechanism
             if math.isinf(epsilon):
                 mechanism = ClearFeatures(facts.d, float(facts.feature_low), float(facts.feature_high))

@@ -60,7 +60,7 @@ import numpy as np
 from ldpsim.curator import options as o
 from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.linear.propagation import both_directions
-from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, spending
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, MethodSpec, Question, option_in_errors
 from ldpsim.curator.methods.local.graphs import PUBLIC_GRAPH
 from ldpsim.curator.methods.local.label_questions import ask_labels, label_mechanism
 from ldpsim.curator.methods.parameters import ABOVE_0, NUMBER, one_of, parameter, whole
@@ -159,7 +159,7 @@ class RGNN(LocalMethod):
             raise SettingError(f"m={self.m}", f"of {count} features 1..{count} can be sampled")
         eps_x = budget.eps_features or budget.feature_share * budget.epsilon / self.m
         eps_y = budget.eps_labels or (1 - budget.feature_share) * budget.epsilon
-        with spending("--eps-features", budget.eps_features, budget, eps_x):
+        with option_in_errors("--eps-features", budget.eps_features, budget, eps_x):
             sampling = GRRFS.from_epsilon(eps_x, facts=facts, m=self.m, block=self.group)
         truth = label_mechanism(budget, eps_y, facts)
         return ask_labels((Ask("features", (sampling,)),), truth, facts, split, collection)

@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from ldpsim.curator.learning.training import TrainedNetwork, TrainingSettings
     from ldpsim.curator.posterior.estimate import Estimate
 
-_ASKERS = (HoGS, RGNN, LPGNN, Solitude, FPSolitude, Blink, RR, SymRR, DPRR, LPAnd)
-ASKERS: Mapping[str, type[LocalMethod]] = {kind.spec.name: kind for kind in _ASKERS}
+_ASKED = (HoGS, RGNN, LPGNN, Solitude, FPSolitude, Blink, RR, SymRR, DPRR, LPAnd)
+ASKED_METHODS: Mapping[str, type[LocalMethod]] = {kind.spec.name: kind for kind in _ASKED}
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class SBP(LocalMethod):
         ValueError: for an unknown choice.
     """
 
-    asks: str = parameter("hogs", one_of(*ASKERS))
+    asks: str = parameter("hogs", one_of(*ASKED_METHODS))
 
     spec = MethodSpec(
         name="sbp", memory="messages",
@@ -98,16 +98,16 @@ class SBP(LocalMethod):
     )  # fmt: skip
 
     @property
-    def asker(self) -> LocalMethod:
+    def asked_method(self) -> LocalMethod:
         """The method whose question is asked, with its defaults."""
-        return ASKERS[self.asks]()
+        return ASKED_METHODS[self.asks]()
 
     def effective_spec(self) -> MethodSpec:
         """As :meth:`~ldpsim.curator.methods.base.Method.effective_spec`.
 
         What devices are asked is the other method's.
         """
-        other = self.asker.effective_spec()
+        other = self.asked_method.effective_spec()
         features = {"public_features"} if other.public_features else set()
         return replace(
             self.spec, options=other.options | o.NETWORK | features, finer=other.finer, public_graph=other.public_graph,
@@ -121,17 +121,17 @@ class SBP(LocalMethod):
 
     def questions(self, facts: PublicFacts, split: Split, budget: Budget, collection: str) -> tuple[Question, ...]:
         """Return the questions of the other method."""
-        return self.asker.questions(facts, split, budget, collection)
+        return self.asked_method.questions(facts, split, budget, collection)
 
     def guarantee(
         self, facts: PublicFacts, questions: Sequence[Question], budget: Budget, *, collections: int = 1
     ) -> Guarantee:
         """Return the guarantee of the other method."""
-        return self.asker.guarantee(facts, questions, budget, collections=collections)
+        return self.asked_method.guarantee(facts, questions, budget, collections=collections)
 
     def claim(self, budget: Budget) -> Claim:
         """Return the claim of the other method."""
-        return self.asker.claim(budget)
+        return self.asked_method.claim(budget)
 
     def reconstruct(self, reports: Reports, public: PublicKnowledge) -> Graph:
         """Steps 1 to 5; the edges are the pairs with a probability of at least .02."""

@@ -59,7 +59,7 @@ from ldpsim.curator.methods.base import (
     LocalMethod,
     MethodSpec,
     Question,
-    spending,
+    option_in_errors,
 )
 from ldpsim.curator.methods.local.feature_questions import split_budget
 from ldpsim.curator.methods.local.graphs import labelled_graph, reported_edges
@@ -134,9 +134,9 @@ class Solitude(LocalMethod):
             raise ValueError(f"{self.spec.name} asks for features: --public-features does not fit it")
         if budget.reporting != "both":
             raise ValueError(f"--reporting {budget.reporting}: {self.spec.name} needs the whole list of everybody")
-        with spending("--eps-adjacency", budget.eps_adjacency, budget, eps_a):
+        with option_in_errors("--eps-adjacency", budget.eps_adjacency, budget, eps_a):
             flip = RandomizedResponse.from_epsilon(eps_a, n=facts.n)
-        with spending("--eps-features", budget.eps_features, budget, eps_f):
+        with option_in_errors("--eps-features", budget.eps_features, budget, eps_f):
             mechanism = self._features(eps_f, facts)
         asks = (Ask("adjacency", (flip,)), Ask("features", (mechanism,)))
         return with_labels(asks, facts, split, budget, collection, self.spec.name)

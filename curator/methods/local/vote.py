@@ -54,7 +54,7 @@ from ldpsim.curator.methods.base import (
     Question,
     collection_id,
     of_an_edge,
-    spending,
+    option_in_errors,
 )
 from ldpsim.curator.methods.local.graphs import labelled_graph
 from ldpsim.curator.methods.local.label_questions import label_mechanism
@@ -133,7 +133,7 @@ class Vote(LocalMethod):
         """
         self._check(facts, budget)
         if budget.volunteers:
-            with spending("--eps-adjacency", budget.eps_adjacency, budget, self._epsilon(budget)):
+            with option_in_errors("--eps-adjacency", budget.eps_adjacency, budget, self._epsilon(budget)):
                 return self._of_volunteers(split, facts, budget, collection).for_accounts(facts, split)
         shade, place = np.divmod(np.arange(facts.n), facts.classes)
         rows = np.exp(-10 - (shade % (MOST_PAIRED // facts.classes + 1)) / STEPS_PER_NAT)[:, None] * np.ones(
@@ -258,7 +258,7 @@ class Vote(LocalMethod):
     ) -> Question:
         epsilon, classes = self._epsilon(budget), facts.classes
         width = self.candidates or (candidates_at(epsilon, classes) if budget.public_features else classes)
-        with spending("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
+        with option_in_errors("--eps-adjacency", budget.eps_adjacency, budget, epsilon):
             vote = NeighbourhoodVote.from_probabilities(
                 rows, epsilon, candidates=width, unseen=not budget.public_features, homophily=self.homophily,
                 reporting=budget.reporting, saturation=MOST_SATURATION,  # measured: labels are known, friends add up

@@ -57,15 +57,14 @@ def guarantee(setup: Setup, released: Sequence[GraphRelease]) -> Guarantee:
 def work(repeat: Repeat, collected: Collected) -> Outcome:
     """Add noisy hops to the records and train."""
     setup = repeat.setup
-    came = read_records(setup.facts, collected)
-    data = handed_lists(setup.facts, came)
+    records = read_records(setup.facts, collected)
+    data = handed_lists(setup.facts, records)
     released = _released(_method(setup), setup, repeat.split)
     repeat.tell("train", None)
     started = time.perf_counter()
     with watched(repeat.watch):
         predictions, model = _learn(repeat, _method(setup), data, released, setup.settings.training)
-    silent = np.setdiff1d(np.arange(len(predictions)), list(came))
-    predictions[silent] = -1
+    predictions[np.setdiff1d(np.arange(len(predictions)), list(records))] = -1  # they handed nothing over
     null_inputs = None
     if setup.options.nulls:  # nothing is public: even labels are of records that were handed over
         null_inputs = known_from_graph(owned_graph(setup.population, repeat.split, trust="none"), ("label",))

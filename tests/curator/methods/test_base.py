@@ -16,7 +16,7 @@ import pytest
 
 from ldpsim.curator import methods
 from ldpsim.curator.methods import Budget, HoGS, Method
-from ldpsim.curator.methods.base import LocalMethod, MethodSpec, spending
+from ldpsim.curator.methods.base import LocalMethod, MethodSpec, option_in_errors
 from ldpsim.curator.names import paper_name
 from ldpsim.curator.setting_error import SettingError
 
@@ -80,9 +80,12 @@ def test_an_error_names_the_budget_unless_it_names_an_option() -> None:
     budget = Budget(epsilon=4.0)
     for given, value, said in ((3.0, 3.0, "--eps-features 3: no"), (None, 4.0, "--epsilon 4: no"),
                                (None, 2.0, "--epsilon 4 (here 2 of it for one entry): no")):  # fmt: skip
-        with pytest.raises(ValueError, match=f"^{re.escape(said)}$"), spending("--eps-features", given, budget, value):
+        with (
+            pytest.raises(ValueError, match=f"^{re.escape(said)}$"),
+            option_in_errors("--eps-features", given, budget, value),
+        ):
             raise ValueError("no")
-    with pytest.raises(ValueError, match="^--set m=9: no$"), spending("--eps-features", 3.0, budget, 3.0):
+    with pytest.raises(ValueError, match="^--set m=9: no$"), option_in_errors("--eps-features", 3.0, budget, 3.0):
         raise SettingError("m=9", "no")
 
 

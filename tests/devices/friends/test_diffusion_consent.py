@@ -16,7 +16,7 @@ from ldpsim.devices.enrolment.state import State
 from ldpsim.devices.friends.diffusion import diffuse, friend_pairs
 from ldpsim.devices.friends.diffusion_consent import DiffusionConsent, DiffusionTerms, agree_to_diffusion
 from ldpsim.devices.friends.telling import Telling, tell_friends
-from ldpsim.devices.ledger.rows import TOLD
+from ldpsim.devices.ledger.rows import TO_FRIENDS
 from ldpsim.devices.network import Shape, softmax
 from tests.devices.friends.test_telling import KEY, PEOPLE, PERSON, STRANGER, enrolled, model, policy, published
 
@@ -42,7 +42,7 @@ def test_one_row_says_whom_and_how_often(home: State) -> None:
     assert found.friends.tolist() == own.tolist()
     (answer,) = home.ledger(PERSON).chains(home.seal_keys([PERSON]))[PERSON]
     (row,) = answer.parts
-    assert answer.collection == TOLD and row.loss.vector == row.loss.bit == math.inf
+    assert answer.collection == TO_FRIENDS and row.loss.vector == row.loss.bit == math.inf
     assert (
         np.array_equal(DiffusionConsent.read(row.report).friends, found.friends)
         and DiffusionConsent.read(row.report).rounds == 50

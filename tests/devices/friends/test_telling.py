@@ -17,7 +17,7 @@ from ldpsim.devices.device import Refusal, answer
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.friends.telling import Telling, tell_friends
 from ldpsim.devices.friends.told_guesses import Guesses, scores_of_levels, scores_with_told
-from ldpsim.devices.ledger.rows import TOLD
+from ldpsim.devices.ledger.rows import TO_FRIENDS
 from ldpsim.devices.mechanisms import GRR
 from ldpsim.devices.mechanisms.score_rows import affinity, score_table
 from ldpsim.devices.policy.policy import Policy, policy_for
@@ -88,7 +88,7 @@ def test_the_telling_is_a_row_in_clear_in_the_ledger(home: State) -> None:
     telling = told(home, PERSON, published(model()))
     (row,) = home.ledger(PERSON).answers(PERSON)
     (part,) = row.parts
-    assert (row.collection, part.attribute, part.loss.vector) == (TOLD, TOLD, math.inf)
+    assert (row.collection, part.attribute, part.loss.vector) == (TO_FRIENDS, TO_FRIENDS, math.inf)
     assert part.report == telling.to_bytes() and Telling.read(part.report).levels.tolist() == telling.levels.tolist()
 
 

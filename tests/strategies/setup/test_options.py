@@ -174,7 +174,7 @@ def test_solitude_is_trained_as_its_paper_says_unless_settings_differ() -> None:
     assert (training.activation, training.epochs, training.selection) == ("selu", 500, "accuracy")
     given = {"label_target": "smoothed", "selection": "all-three", "activation": "relu"}
     published = resolve(RunOptions(method="solitude", settings=given), Solitude, Budget())
-    assert {key: published.effective_spec()[key] for key in given} == given
+    assert {key: published.all_parameters()[key] for key in given} == given
     assert given.items() <= published.parameters().items()
     for wrong in ({"label_target": "true"}, {"loss_floor": "1"}, {"loss_floor": "-1e-20"}):
         with pytest.raises(ValueError, match=f"--set {next(iter(wrong))}=.*must be"):

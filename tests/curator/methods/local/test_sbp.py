@@ -8,7 +8,7 @@ import pytest
 
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.methods import Budget
-from ldpsim.curator.methods.local.sbp import ASKERS, SBP
+from ldpsim.curator.methods.local.sbp import ASKED_METHODS, SBP
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge
 from tests.curator.worlds import CLASSES, SPLIT, D, N, world
 
@@ -20,10 +20,10 @@ def _predictions(reports: Any, public: PublicKnowledge) -> np.ndarray:
     return SBP().train(graph, settings=TrainingSettings(), classes=CLASSES, seed=0, device="cpu").predictions
 
 
-@pytest.mark.parametrize("name", ASKERS)
+@pytest.mark.parametrize("name", ASKED_METHODS)
 def test_the_question_of_any_method_is_asked_as_it_is(name: str) -> None:
     budget = Budget(epsilon=6, public_features=name in ("blink", "rr", "symrr", "dprr"))
-    other = ASKERS[name]()
+    other = ASKED_METHODS[name]()
     own, theirs = (method.questions(FACTS, SPLIT, budget, "c") for method in (SBP(asks=name), other))
     assert [q.query.to_bytes() for q in own] == [q.query.to_bytes() for q in theirs]
     assert SBP(asks=name).guarantee(FACTS, own, budget) == other.guarantee(FACTS, theirs, budget)
