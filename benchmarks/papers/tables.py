@@ -65,10 +65,17 @@ def records_of(cells: Sequence[TableCell], home: Path) -> list[Mapping[str, Any]
 def write_table(
     path: Path, levels: Sequence[str], cells: Sequence[TableCell], records: Sequence[Mapping[str, Any] | None]
 ) -> list[dict[str, str]]:
-    """Write the rows of the cells; one without a result keeps the figures that stand in the file."""
+    """Write the rows of the cells.
+
+    A row of the file stays where its cell has no result, and where the result has the same figures, so that ``commit``
+    is the one with which they were made.
+    """
     earlier = {tuple(row[name] for name in KEYS): row for row in read_rows(path) if row["accuracy"]}
-    rows = [earlier.get(cell.key, row_of(levels, cell, None)) if record is None else row_of(levels, cell, record)
-            for cell, record in zip(cells, records, strict=True)]  # fmt: skip
+    rows = []
+    for cell, record in zip(cells, records, strict=True):
+        row, before = row_of(levels, cell, record), earlier.get(cell.key)
+        same = before is not None and all(before[name] == row[name] for name in row if name != "commit")
+        rows.append(before if before is not None and (record is None or same) else row)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_rows(path, rows, columns_of(levels, cells))
     return rows

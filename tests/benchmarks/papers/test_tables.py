@@ -68,7 +68,7 @@ def test_a_half_width_becomes_a_standard_deviation() -> None:
 def test_every_cell_is_a_run_of_its_own(paper: str, tmp_path: Path) -> None:
     _, cells = tables.cells_of(paper, tmp_path)
     assert len({repr(cell.options) for cell in cells}) == len({cell.key for cell in cells}) == len(cells)
-    assert {cell.options.repeats for cell in cells} == {10}
+    assert {cell.options.repeats for cell in cells} <= {5, 10}
     assert any(cell.quick for cell in cells)
 
 
@@ -88,8 +88,15 @@ def test_a_cells_command_is_the_cell_and_a_result_fills_its_row(tmp_path: Path) 
     assert records[0] is not None and records[0]["config_hash"] == json.loads(path.read_text())["config_hash"]
     row, gone = tables.write_table(tmp_path / "p.csv", LEVELS, [cell, absent], [*records, None])
     assert row["n"] == "2" and row["ours"] and gone["n"] == "not run: features absent"
-    again = tables.write_table(tmp_path / "p.csv", LEVELS, [cell, absent], [None, None])
-    assert again[0] == {**dict.fromkeys(again[0], ""), **row}  # a cell without a new result keeps its row
+    text = (tmp_path / "p.csv").read_text()
+    (tmp_path / "p.csv").write_text(text.replace(row["commit"], "0123abcd"))
+    row["commit"] = "0123abcd"
+    for found in (
+        [None, None],
+        [*records, None],
+    ):  # a cell without a new result keeps its row, and so do the same figures
+        again = tables.write_table(tmp_path / "p.csv", LEVELS, [cell, absent], found)
+        assert again[0] == {**dict.fromkeys(again[0], ""), **row}
 
 
 @pytest.mark.parametrize("paper", tables.PAPERS)
