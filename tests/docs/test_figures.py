@@ -108,7 +108,7 @@ def test_peoples_graphs() -> None:
     """Every cell of people.md: mean, deviation, best null model, and the sign of its standing."""
     table, text, found = rows("people.csv"), (RESULTS / "people.md").read_text(), 0
     for cells in table_rows(text):
-        if not (named := re.match(r"`([\w-]+)`", cells[0])):
+        if len(cells) != 1 + len(PEOPLE) or not (named := re.match(r"`([\w-]+)`", cells[0])):
             continue
         for people, cell in zip(PEOPLE, cells[1:], strict=True):
             shown = [
@@ -119,7 +119,7 @@ def test_peoples_graphs() -> None:
             assert shown == ([] if cell == "-" else [cell]), (named[1], people)
             found += cell != "-"
     assert found == len({(row["method"], row["people"]) for row in table})
-    assert all(f"{sign}:" in text for sign in STANDING.values()) and "▲" not in text  # in tables a null model above
+    assert all(f"| {sign} |" in text for sign in STANDING.values()) and "▲" not in text  # in tables a null model above
 
 
 def test_devices_of_peoples_graphs() -> None:
