@@ -59,11 +59,11 @@ class Connection:
     terms: SignedTerms | None = None
 
     def ask(
-        self, questions: Sequence[Question], *, silent: frozenset[int] = frozenset(),
+        self, questions: Sequence[Question], *, dropouts: frozenset[int] = frozenset(),
         terms: SignedTerms | None = None, facts: PublicFacts | None = None,
     ) -> Collected:  # fmt: skip
         """Ask the devices, once, and return their reports; see :class:`CollectOnce` for the arguments."""
-        strategy = CollectOnce(questions, self.nodes, silent=silent | self.absent, terms=self.terms or terms,
+        strategy = CollectOnce(questions, self.nodes, dropouts=dropouts | self.absent, terms=self.terms or terms,
                                facts=facts)  # fmt: skip
         return run_collection(strategy, self.grid, timeout=self.timeout)
 
@@ -91,7 +91,7 @@ def collect(
     engine: str = "auto",
     workers: int | None = None,
     ray_address: str | None = None,
-    silent: frozenset[int] = frozenset(),
+    dropouts: frozenset[int] = frozenset(),
     terms: SignedTerms | None = None,
     facts: PublicFacts | None = None,
 ) -> Collected:
@@ -104,14 +104,14 @@ def collect(
         engine: ``auto``, ``local`` or ``ray``.
         workers: Number of processes or Ray's workers; None for one per core.
         ray_address: Address of a Ray cluster (``ray``).
-        silent: Devices that never answer.
+        dropouts: Devices that never answer.
         terms: Signed terms that go with the questions.
         facts: Sizes, ranges and domains. The reports are then decoded as they come
             (``Collected.decoded``); None keeps their bytes.
     """
     asked = sum(devices if question.devices is None else len(question.devices) for question in questions)
     with open_connection(folder, devices, asked, engine=engine, workers=workers, ray_address=ray_address) as connection:
-        return connection.ask(questions, silent=silent, terms=terms, facts=facts)
+        return connection.ask(questions, dropouts=dropouts, terms=terms, facts=facts)
 
 
 _for_good = False

@@ -115,7 +115,7 @@ class CollectOnce(ReportStrategy):
         questions: The queries, and the devices that each one is for.
         nodes: Flower's node id of every device, by the device's public number. A report counts only if it comes
             from the node of its device.
-        silent: Devices that are asked and never answer (a simulated dropout).
+        dropouts: Devices that are asked and never answer (simulated).
         terms: Signed terms that go with every question; None leaves them unsigned.
         facts: Sizes, ranges and domains, by which the reports to questions of one part are decoded as they come; None
             keeps their bytes.
@@ -126,7 +126,7 @@ class CollectOnce(ReportStrategy):
         questions: Sequence[Question],
         nodes: Sequence[int],
         *,
-        silent: frozenset[int] = frozenset(),
+        dropouts: frozenset[int] = frozenset(),
         terms: SignedTerms | None = None,
         facts: PublicFacts | None = None,
     ) -> None:
@@ -135,7 +135,7 @@ class CollectOnce(ReportStrategy):
         one_part = len({question.part for question in questions}) == 1
         self._stream = Streamed(facts, questions) if facts is not None and one_part else None
         self.nodes = nodes
-        self.silent = silent
+        self.dropouts = dropouts
         self.collected = Collected()
         self._outbox = Outbox([], nodes, "")
 
@@ -153,7 +153,7 @@ class CollectOnce(ReportStrategy):
             collected.asked += len(devices)
             collected.messages += len(devices)
             collected.downlink_bytes += payload_bytes(content) * len(devices)
-            recipients = devices[~np.isin(devices, list(self.silent))]
+            recipients = devices[~np.isin(devices, list(self.dropouts))]
             if together:
                 plan += [(content, REPORTS_TYPE, batch) for batch in batches_of(recipients)]
             elif len(recipients):

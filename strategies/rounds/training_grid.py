@@ -125,27 +125,27 @@ class TrainingGrid(Grid):
         inner: Grid that takes messages to their nodes.
         train: Returns the nodes that train in round r (from 1).
         evaluate: Returns the nodes that evaluate after round r; by default none.
-        dropping: Probability that a node stays silent in a round.
-        seed: Seed of these dropouts.
-        silent: Nodes that never answer.
+        dropping: Probability that a node does not answer in a round.
+        seed: Seed of who does not.
+        dropouts: Nodes that never answer.
         replies: Judges every reply.
         adder: Party that adds the updates of a round; the strategy gets its sum alone. None: every update.
     """
 
     def __init__(
         self, inner: Grid, *, train: Sampler, evaluate: Sampler = lambda r: (), dropping: float = 0.0, seed: int = 0,
-        silent: frozenset[int] = frozenset(), replies: Replies | None = None, adder: UpdateAdder | None = None,
+        dropouts: frozenset[int] = frozenset(), replies: Replies | None = None, adder: UpdateAdder | None = None,
     ) -> None:  # fmt: skip
         self.inner, self.tally = inner, RoundTally()
         self._samplers = {MessageType.TRAIN: train, MessageType.EVALUATE: evaluate}
-        self._dropping, self._seed, self._silent = dropping, seed, silent
+        self._dropping, self._seed, self._dropouts = dropping, seed, dropouts
         self._replies, self._adder = replies or Replies(), adder
         self._round, self._next = 1, MessageType.TRAIN
         self.accuracy: float | None = None
 
     def drops(self, node: int, number: int) -> bool:
-        """Whether a node stays silent in a round; the exchange before the rounds has number 0."""
-        if node in self._silent:
+        """Whether a node does not answer in a round; the exchange before the rounds has number 0."""
+        if node in self._dropouts:
             return True
         return bool(self._dropping) and np.random.default_rng([self._seed, number, node]).random() < self._dropping
 

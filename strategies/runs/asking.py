@@ -49,7 +49,7 @@ def ask(repeat: Repeat) -> Collected:
     if key is not None:
         terms = key.sign(terms_of([(question.query, question.devices) for question in questions], facts.n))
     with open_grid(repeat, questions) as devices:
-        send = partial(devices.ask, silent=repeat.plan.silent, terms=terms)
+        send = partial(devices.ask, dropouts=repeat.plan.dropouts, terms=terms)
         if not isinstance(method, LocalMethod):
             collected = replace(send(questions), questions=questions)
         elif method.spec.in_batches or stages_of(questions) > 1:

@@ -328,7 +328,7 @@ def models_at_once(setup: Setup) -> int:
 
 @contextmanager
 def _others(
-    repeat: Repeat, attributes: Iterable[str], silent: frozenset[int], among: IntArray | None = None
+    repeat: Repeat, attributes: Iterable[str], dropouts: frozenset[int], among: IntArray | None = None
 ) -> Iterator[Repeat]:
     """Enrol people with shuffled data; their devices are removed at the end, so their answers wait for no disk.
 
@@ -338,7 +338,7 @@ def _others(
     seed = _derived("permutation", seeds.population, seeds.split, seeds.noise or 0, seeds.training)
     noise = None if seeds.noise is None else _derived("noise", seeds.noise)
     options = replace(setup.options, out=None, state=None, save_reports=False, caps={}, nulls=False)
-    plan = replace(setup.plans[number], seeds=replace(seeds, noise=noise), silent=silent)
+    plan = replace(setup.plans[number], seeds=replace(seeds, noise=noise), dropouts=dropouts)
     altered = replace(
         setup,
         options=options,

@@ -46,7 +46,7 @@ class Others(Protocol):
     """Enrolment of other people: attributes to shuffle, devices that never answer, people to shuffle (None: all)."""
 
     def __call__(
-        self, attributes: Iterable[str], silent: frozenset[int], among: IntArray | None = None, /
+        self, attributes: Iterable[str], dropouts: frozenset[int], among: IntArray | None = None, /
     ) -> AbstractContextManager[Repeat]: ...
 
 
@@ -128,7 +128,7 @@ def work_of_others(
     work: Callable[[Repeat, Collected], Outcome], repeat: Repeat, others: Others, among: IntArray | None = None
 ) -> Iterator[tuple[str, Predict]]:
     """Yield the predictions of the whole work once more, with all attributes of these people shuffled."""
-    with others(ATTRIBUTES, repeat.plan.silent, among) as other:
+    with others(ATTRIBUTES, repeat.plan.dropouts, among) as other:
         predictions = work(other, ask(other)).predictions
     yield SHUFFLED_ALL, lambda: predictions
 

@@ -23,9 +23,9 @@ from ldpsim.strategies.setup.run_setup import (
     RepeatPlan,
     Setup,
     check_folders,
+    drawn_dropouts,
     load_population,
     parameters_of,
-    silent_devices,
 )
 from ldpsim.strategies.setup.training_checks import check_gnn, check_trainer
 
@@ -57,7 +57,7 @@ def prepare(
     plans = []
     for seeds in map(options.seeds_of, range(options.repeats)):
         split = divide(seeds) if divide else divide_people(settings.method, options, population, seeds)
-        plans.append(RepeatPlan(seeds, split, silent_devices(options, seeds, len(population))))
+        plans.append(RepeatPlan(seeds, split, drawn_dropouts(options, seeds, len(population))))
     settings, budget = divided(options, settings, budget, population.facts, len(plans[0].split.train))
     check_trainer(options, settings, population, plans[0].split)
     digest = config_hash(hashed_parameters(options, population, settings, budget))

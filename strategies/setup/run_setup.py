@@ -33,7 +33,7 @@ class RepeatPlan:
     Args:
         seeds: Its four seeds.
         split: Training, validation and test people.
-        silent: Devices that never answer (``--dropout``).
+        dropouts: Devices that never answer (``--dropout``).
         questions: What its devices will be asked, under an id that stands for the collection's; empty if nobody is
             asked for a report. Those of later batches are for their people and losses alone.
         policy: Policy of devices that are enrolled for it; None if nobody is asked.
@@ -42,7 +42,7 @@ class RepeatPlan:
 
     seeds: Seeds
     split: Split = field(repr=False)
-    silent: frozenset[int] = field(repr=False)
+    dropouts: frozenset[int] = field(repr=False)
     questions: tuple[Question, ...] = field(default=(), repr=False)
     policy: Policy | None = field(default=None, repr=False)
     released: Any = field(default=(), repr=False)
@@ -184,7 +184,7 @@ def budget_of(options: RunOptions, *, public_features: bool) -> Budget:
     )
 
 
-def silent_devices(options: RunOptions, seeds: Seeds, people: int) -> frozenset[int]:
+def drawn_dropouts(options: RunOptions, seeds: Seeds, people: int) -> frozenset[int]:
     """Draw the devices that never answer (``--dropout``)."""
     if not options.dropout:
         return frozenset()

@@ -249,7 +249,7 @@ def _repeat() -> Any:
     everybody, nobody = np.arange(N), np.zeros(0, np.int64)
     return SimpleNamespace(
         setup=setup, split=Split(everybody, nobody, nobody), seeds=SimpleNamespace(training=1, split=1),
-        plan=SimpleNamespace(silent=frozenset()), tell=lambda *what: None,
+        plan=SimpleNamespace(dropouts=frozenset()), tell=lambda *what: None,
     )  # fmt: skip
 
 

@@ -86,7 +86,7 @@ def test_messages_to_nodes_cannot_be_guessed_from_each_other(enrolled: Enrolled,
             return super().send_and_receive(kept, timeout=timeout)
 
     grid = Listening(enrolled().folder, 40, range(4))
-    assert collect_on(grid, ask(), 4, silent=frozenset({3})).reported == 3
+    assert collect_on(grid, ask(), 4, dropouts=frozenset({3})).reported == 3
     assert len(sent) == len(set(sent)) == 4 + 3  # the roster and the question
     assert min(map(len, sent)) >= 32
 
@@ -95,11 +95,11 @@ def test_messages_to_nodes_cannot_be_guessed_from_each_other(enrolled: Enrolled,
 def test_nodes_give_what_the_local_engine_gives(enrolled: Enrolled, ask: Ask, private_labels: bool) -> None:
     """Some devices have no node; the others reply, also with refusals."""
     labels = {"private_labels": private_labels, **({"eps_labels": 1.0} if private_labels else {})}
-    silent = frozenset({2, 39}) if private_labels else frozenset({39})
-    theirs = collect(enrolled().folder, ask(**labels), devices=40, silent=silent)
+    dropouts = frozenset({2, 39}) if private_labels else frozenset({39})
+    theirs = collect(enrolled().folder, ask(**labels), devices=40, dropouts=dropouts)
     nodes = Shuffled(enrolled().folder, 40, range(39), late=1)
     assert len(wait_for_nodes(nodes, 39)) == 39
-    ours = collect_on(nodes, ask(**labels), 40, silent=silent - {39})
+    ours = collect_on(nodes, ask(**labels), 40, dropouts=dropouts - {39})
     ours.seconds = theirs.seconds = 0.0
     assert ours == theirs
     again = collect_on(nodes, ask("other", **labels), 40)

@@ -113,7 +113,7 @@ def audit_released(
         elif held.delta:
             words += f"; delta {held.delta:g}: the lower bound is not compared"
         yield inference_row(
-            method, level, np.stack([each[level] for each in signals], axis=1),
+            method, level, list(np.stack([each[level] for each in signals], axis=1)),
             np.array([each[level] for each in coins]), effort,
             claimed=held.value if held.status == "bounded" else None, delta=held.delta, detail=words,
         )  # fmt: skip

@@ -103,7 +103,7 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
         setup = prepare(options, population=claimed, divide=divide)
     if cell.attack == SILENT:
         plans = list(setup.plans)
-        plans[cell.number] = replace(plans[cell.number], silent=frozenset(liars.numbers.tolist()))
+        plans[cell.number] = replace(plans[cell.number], dropouts=frozenset(liars.numbers.tolist()))
         setup = replace(setup, plans=tuple(plans))
     kind = kind_of(setup.method)
     with temporary_repeat(setup, cell.number, connect=lying) as repeat:

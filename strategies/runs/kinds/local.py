@@ -143,12 +143,12 @@ def shuffled(repeat: Repeat, outcome: Outcome, others: Others) -> Iterator[tuple
     volunteers = repeat.setup.budget.volunteers  # theirs are in clear, and stay as they are
     asks = [asked for asked in reports.asks.values() if not (volunteers and asked.mechanisms[0].in_clear)]
     private = sorted({name for asked in asks for name in asked.attributes})
-    silent = frozenset(np.flatnonzero(~reports.answered).tolist())
-    strangers = _answers(others(private, silent, _private_people(repeat)))
+    dropouts = frozenset(np.flatnonzero(~reports.answered).tolist())
+    strangers = _answers(others(private, dropouts, _private_people(repeat)))
     for attribute in private if repeat.setup.options.all_nulls and len(private) > 1 else ():
         staged = len(reports.plan) > 1 or bool(reports.parts) or len(reports.asks) < len(private)
         if staged:
-            answers = _answers(others((attribute,), silent, _private_people(repeat)))
+            answers = _answers(others((attribute,), dropouts, _private_people(repeat)))
         else:
             answers = reports.with_answers_of(strangers, attribute)
         yield SHUFFLED + attribute, partial(predictions_from, repeat, answers)
@@ -167,7 +167,7 @@ def _of_one_attribute(repeat: Repeat, others: Others) -> Iterator[tuple[str, Pre
     if not setup.budget.volunteers or method in methods.values():  # it is such a method itself
         return
     for attribute, method in methods.items():
-        with others((), repeat.plan.silent, _private_people(repeat)) as other:
+        with others((), repeat.plan.dropouts, _private_people(repeat)) as other:
             altered = replace(other.setup, settings=replace(other.setup.settings, method=method))
             one = replace(other, setup=altered)
             reports = ask(one).decoded

@@ -96,10 +96,10 @@ class Training:
         self._private = derive(repeat.noise_seed, "attempt", self.start.again) if method.central_noise else None
         self.notes: dict[str, Any] = method.notes(len(self.learners), setup.budget)
         self.exchange_seconds = 0.0
-        silent = frozenset[int]() if task.of_silos else frozenset(device + 1 for device in repeat.plan.silent)
+        dropouts = frozenset[int]() if task.of_silos else frozenset(device + 1 for device in repeat.plan.dropouts)
         self.grid = TrainingGrid(
             inner, train=self.sample, evaluate=self._judges, dropping=method.dropping, seed=repeat.seeds.split,
-            silent=silent, replies=Replies(task, self.people), adder=self._adder(),
+            dropouts=dropouts, replies=Replies(task, self.people), adder=self._adder(),
         )  # fmt: skip
 
     def _adder(self) -> UpdateAdder | None:

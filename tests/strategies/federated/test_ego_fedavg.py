@@ -56,7 +56,7 @@ def test_everybody_tells_its_neighbours_once_also_one_that_is_heard_late_or_has_
         def drops(self, node: int, number: int) -> bool:
             return super().drops(node, number) or (node == late and number == 0)
 
-    grid = Late(devices, train=lambda r: nodes[::2], silent=frozenset({silent}))
+    grid = Late(devices, train=lambda r: nodes[::2], dropouts=frozenset({silent}))
     strategy = EgoFedAvg(nodes, TASK)
     start = TASK.shape.initial(3)
     strategy.subscribe(grid, weights_record(start))

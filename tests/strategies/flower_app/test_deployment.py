@@ -102,7 +102,7 @@ def test_four_devices_report_once(
         HoGS().questions(twin.policy.facts, make_split("random", twin.population, 0), Budget(epsilon=8.0), "any"),
         devices=24,
         engine="local",
-        silent=frozenset(range(SUPERNODES, 24)),
+        dropouts=frozenset(range(SUPERNODES, 24)),
     )
     assert local.reported == 4 and devices["reports_sha256"] == local.reports_sha256
 

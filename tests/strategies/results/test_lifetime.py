@@ -34,7 +34,7 @@ Enrolled = Callable[..., State]
 def test_the_ledgers_say_what_was_released(enrolled: Enrolled, ask: Ask) -> None:
     state = enrolled()
     assert read_ledgers(state, None)[0].figures() == nothing_known(complete=True).figures()
-    collect(state.folder, ask(), devices=40, silent=frozenset(range(20)))
+    collect(state.folder, ask(), devices=40, dropouts=frozenset(range(20)))
     found = read_ledgers(state, None)[0].figures()
     d = state.policy.facts.d
     assert found["bit_adjacency"] == {"max": pytest.approx(7.2), "mean": pytest.approx(3.6)}
@@ -42,7 +42,7 @@ def test_the_ledgers_say_what_was_released(enrolled: Enrolled, ask: Ask) -> None
     assert found["user"] == {"max": pytest.approx(39 * 7.2 + 0.8 * d), "mean": pytest.approx((39 * 7.2 + 0.8 * d) / 2)}
     assert found["label"] == {"max": 0, "mean": 0}
     assert read_ledgers(state, "first")[1].total == 0  # answers to a query are none of a training of that name
-    collect(state.folder, ask("again"), devices=40, silent=frozenset(range(20)))
+    collect(state.folder, ask("again"), devices=40, dropouts=frozenset(range(20)))
     assert read_ledgers(state, None)[0].figures() == found
 
 
@@ -95,7 +95,7 @@ def test_the_only_row_of_a_device_that_is_not_sound_counts_for_nothing(
     enrolled: Enrolled, ask: Ask, damage: str
 ) -> None:
     state = enrolled()
-    collect(state.folder, ask(), devices=40, silent=frozenset(range(30, 40)))
+    collect(state.folder, ask(), devices=40, dropouts=frozenset(range(30, 40)))
     whole = read_ledgers(State(state.folder), None)[0].figures()
     open_state.cache_clear()
     with sqlite3.connect(state.folder / "ledger.sqlite") as database:

@@ -152,7 +152,7 @@ def test_messages_to_many_devices_give_what_one_each_gives(
             list(fleet_of(folder).answer([Message(query_content(other), node, QUERY_TYPE)]))
         some = [Question(question.query, np.array([11, 12, 20])) for question in ask(**asked)[:1]]
         run_collection(CollectOnce(some, range(1, 41)), kind(folder, 40))
-        strategy = CollectOnce(ask(**asked), range(1, 41), silent=frozenset({0, 13}))
+        strategy = CollectOnce(ask(**asked), range(1, 41), dropouts=frozenset({0, 13}))
         collected = run_collection(strategy, kind(folder, 40))
         assert (len(strategy._outbox.batches), collected.failed, collected.silent) == (0, 0, 2)
         found.append({**vars(collected), "seconds": 0.0})
@@ -200,8 +200,8 @@ def test_a_collection_that_decodes_keeps_no_bytes_and_has_the_same_digest(
 ) -> None:
     monkeypatch.setattr(outbox, "SHARD", 6)
     questions = ask(**asked)
-    silent = frozenset({3, 17, 39})
-    kept = collect(enrolled(questions).folder, questions, devices=40, engine="local", silent=silent)
+    dropouts = frozenset({3, 17, 39})
+    kept = collect(enrolled(questions).folder, questions, devices=40, engine="local", dropouts=dropouts)
     most: list[int] = []
     settle = Streamed.settle
 
@@ -211,7 +211,7 @@ def test_a_collection_that_decodes_keeps_no_bytes_and_has_the_same_digest(
 
     monkeypatch.setattr(Streamed, "settle", watched)
     state = enrolled(questions).folder
-    found = collect(state, questions, devices=40, engine="local", silent=silent, facts=population.facts)
+    found = collect(state, questions, devices=40, engine="local", dropouts=dropouts, facts=population.facts)
     assert found.decoded is not None and not found.reports and not found.answers
     same(found.decoded, Reports.from_bytes(population.facts, questions, kept.answers))
     assert found.reports_sha256 == kept.reports_sha256

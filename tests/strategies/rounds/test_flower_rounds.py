@@ -76,7 +76,7 @@ def test_the_nodes_of_a_round_are_drawn_without_replacement() -> None:
 
 
 def test_who_drops_out_is_drawn_by_round_and_by_node() -> None:
-    grid = TrainingGrid(DirectGrid(1), train=lambda r: [], dropping=0.5, seed=3, silent=frozenset({4}))
+    grid = TrainingGrid(DirectGrid(1), train=lambda r: [], dropping=0.5, seed=3, dropouts=frozenset({4}))
     dropped = np.array([[grid.drops(node, number) for node in range(1, 41)] for number in range(1, 41)])
     assert dropped[:, 3].all()
     others = np.delete(dropped, 3, axis=1)

@@ -157,14 +157,14 @@ def _public(population: Population) -> PublicKnowledge:
 
 def _ask_batches(
     state: State, population: Population, method: InBatches | None = None, *, engine: str = "local",
-    silent: frozenset[int] = frozenset(), stop_after: int | None = None, budget: Budget = BUDGET,
+    dropouts: frozenset[int] = frozenset(), stop_after: int | None = None, budget: Budget = BUDGET,
 ) -> Collected:  # fmt: skip
     method, public, calls = method or InBatches(), _public(population), iter(range(100))
 
     def ask(questions: Sequence[Question]) -> Collected:
         if next(calls) == stop_after:
             raise KeyboardInterrupt
-        return collect(state.folder, questions, devices=40, engine=engine, workers=2, silent=silent)
+        return collect(state.folder, questions, devices=40, engine=engine, workers=2, dropouts=dropouts)
 
     planned = method.questions(public.facts, public.split, budget, "c")
     return ask_rounds(method, public, budget, planned, state.folder, ask)
@@ -208,7 +208,7 @@ def test_batches_that_do_not_ask_everybody_once_are_refused(
 
 
 def test_nobody_is_asked_further_where_nobody_answers(enrolled: Callable[..., State], population: Population) -> None:
-    collected = _ask_batches(enrolled(_planned(population)), population, silent=frozenset(range(40)))
+    collected = _ask_batches(enrolled(_planned(population)), population, dropouts=frozenset(range(40)))
     assert (collected.asked, collected.reported, collected.rounds) == (10, 0, 1)
 
 

@@ -61,8 +61,8 @@ def reports_of(repeat: Repeat) -> Reports:
     return reports
 
 
-def asked(repeat: Repeat, attributes: Iterable[str], silent: frozenset[int] = frozenset()) -> Reports:
-    with module._others(repeat, attributes, silent) as other:
+def asked(repeat: Repeat, attributes: Iterable[str], dropouts: frozenset[int] = frozenset()) -> Reports:
+    with module._others(repeat, attributes, dropouts) as other:
         return reports_of(other)
 
 
@@ -229,14 +229,14 @@ def test_the_same_devices_are_silent_among_the_other_people(method: str, monkeyp
     seen: list[frozenset[int]] = []
 
     def noted(setup: Any, number: int, *given: Any, **more: Any) -> Repeat:
-        seen.append(setup.plans[number].silent)
+        seen.append(setup.plans[number].dropouts)
         return start_repeat(setup, number, *given, **more)
 
     monkeypatch.setattr(module, "start_repeat", noted)
     settings = {"rounds": "2"} if method == "fedavg-mlp" else {"epochs": "2"}
     given = options(None, method=method, settings=settings, dropout=0.3, all_nulls=False)
     simulate(given)
-    assert seen == [prepare(given).plans[0].silent] and seen[0]
+    assert seen == [prepare(given).plans[0].dropouts] and seen[0]
 
 
 def rows_in(state: Path) -> int:

@@ -69,7 +69,7 @@ def seen(options: RunOptions, people: Population) -> Iterator[Any]:
     yield known and (known.labels.tolist(), known.features is None, known.edges is None)
     yield None if setup.method.spec.trained_by == "owner" else guarantee_before(setup).to_dict()
     yield [part.tolist() for part in (plan.split.train, plan.split.val)]
-    yield plan.silent if policy is not None else None
+    yield plan.dropouts if policy is not None else None
     yield setup.settings.training if setup.method.effective_spec().trains_network else None
 
 

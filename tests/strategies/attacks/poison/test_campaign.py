@@ -94,7 +94,7 @@ def test_silence_is_a_dropout_of_the_same_devices(cells: Cells, monkeypatch: pyt
     found = run_poison_cell(cell)
     liars = frozenset(draw_liars(60, 0.2, cell.options.seeds_of(0).split, join=False).tolist())
     assert found["liars"] == len(liars) == 12
-    monkeypatch.setattr(preparing, "silent_devices", lambda *_: liars)
+    monkeypatch.setattr(preparing, "drawn_dropouts", lambda *_: liars)
     run = simulate(replace(cell.options, dropout=0.2, out=None), keep_graph=False)
     assert found["reports_sha256"] == run.record["devices"]["reports_sha256"]
 
