@@ -5,10 +5,16 @@ taken out, s the share of edges within a class and m the classes' shares of the 
 
     h = (s - sum of m_c^2) / (1 - sum of m_c^2).
 
-It is shrunk towards the assumed homophily: with the standard error e of h, and the spread t of the homophilies of
-graphs, its weight is t^2 / (t^2 + e^2). The affinity H(c, k), the probability that a friend of a person of class c is
-of class k, is N with rows divided by their sums. It is shrunk towards the affinity A of h alone, by the factor of James
-and Stein:
+With its standard error e, and the mean a (the assumed homophily) and the spread t of the homophilies of graphs, the
+posterior of h is normal with the mean m and the variance v,
+
+    m = (t^2 h + e^2 a) / (t^2 + e^2),    v = t^2 e^2 / (t^2 + e^2).
+
+Unless h is measurably negative, h + 2 e < 0, friends are taken to be alike: h becomes the mean of that normal
+distribution restricted to h >= 0. A wrong sign would turn each device's prediction around.
+
+The affinity H(c, k), the probability that a friend of a person of class c is of class k, is N with rows divided by
+their sums. It is shrunk towards the affinity A of h alone, by the factor of James and Stein:
 
     H <- w H + (1 - w) A,    w = max(0, 1 - variance of H / |H - A|^2).
 
@@ -20,9 +26,11 @@ Nobody's true list is read.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from ldpsim.curator.knowledge.knowledge import Knowledge, reported_links
 from ldpsim.curator.links.class_affinity import labelled_edges
@@ -33,8 +41,7 @@ from ldpsim.devices.array_types import DoubleArray, IntArray
 from ldpsim.devices.mechanisms.score_rows import affinity
 
 SPREAD = 0.5  # t
-# Standard errors of the number of edges. Where both ends report they are up to a third too small, as trials showed.
-_MEASURABLE = 3.0
+_MEASURABLE = 2.0  # standard errors
 _EDGES = 1.0  # edges of each class before any is counted
 
 
@@ -79,18 +86,19 @@ def affinity_of_pairs(knowledge: Knowledge, people: IntArray, shares: DoubleArra
     else:
         links = knowledge.links
     edges, _ = labelled_edges(links, labels)
-    # Each pair in s varies by the product of its labels' weights: a count of pairs, where labels are in clear.
+    # Each pair varies by the product of its labels' weights: a count of pairs, where labels are in clear. N counts a
+    # pair within a class twice, and one between two classes in two entries.
     directed = links.ends_by(np.square(labels)) / links.resolution**2
-    variance, total = directed + directed.T, edges.sum()
-    if total <= _MEASURABLE * np.sqrt(variance.sum()):
+    variance, total = directed + directed.T + 2 * np.diag(np.diag(directed)), edges.sum()
+    within = np.trace(variance)
+    between = 2 * (variance.sum() - within)
+    if total <= _MEASURABLE * np.sqrt(within + between):
         return assumed
     end_shares = np.maximum(edges.sum(axis=1), 0) + 1e-9  # m
     end_shares /= end_shares.sum()
     by_chance, share = float(np.square(end_shares).sum()), float(np.trace(edges) / total)
-    spread = np.trace(variance) * (1 - share) ** 2 + (variance.sum() - np.trace(variance)) * share**2
-    estimate, error = ((share - by_chance) / (1 - by_chance), float(np.sqrt(spread)) / total / (1 - by_chance))
-    weight = SPREAD**2 / (SPREAD**2 + error**2)
-    homophily = float(np.clip(weight * estimate + (1 - weight) * ASSUMED, -1.0, 1.0))
+    error = float(np.sqrt(within * (1 - share) ** 2 + between * share**2)) / total / (1 - by_chance)
+    homophily = _posterior_mean((share - by_chance) / (1 - by_chance), error)
     by_homophily = affinity(homophily, end_shares)
     counts = np.maximum(edges, 0) + _EDGES * by_homophily
     row_sums = counts.sum(axis=1, keepdims=True)
@@ -99,3 +107,13 @@ def affinity_of_pairs(knowledge: Knowledge, people: IntArray, shares: DoubleArra
     matrix_weight = max(0.0, 1 - float(noise / distance)) if distance > 0 else 0.0
     source = "reported lists" if public.edges is None else "public graph"
     return FriendAffinity(matrix_weight * matrix + (1 - matrix_weight) * by_homophily, homophily, source)
+
+
+def _posterior_mean(estimate: float, error: float) -> float:
+    """Return the homophily after an estimate with its standard error, -1 .. 1."""
+    weight = SPREAD**2 / (SPREAD**2 + error**2)
+    mean, deviation = weight * estimate + (1 - weight) * ASSUMED, error * math.sqrt(weight)
+    if deviation and estimate + _MEASURABLE * error >= 0:
+        ratio = mean / deviation
+        mean += deviation * math.exp(-(ratio**2) / 2 - float(log_ndtr(ratio))) / math.sqrt(2 * math.pi)
+    return float(np.clip(mean, -1.0, 1.0))

@@ -125,13 +125,31 @@ def test_only_pairs_of_the_counted_people_make_the_affinity(
 
 
 @pytest.mark.parametrize("given", [{}, {"reporting": "one-end"}], ids=str)
-def test_reports_that_are_noise_leave_the_assumed_affinity(given: dict[str, Any]) -> None:
-    """At epsilon .01 the share of edges within a class is a quotient of noise, and has any sign (seeds 0 to 39)."""
-    worlds = (world(seed=seed, epsilon=0.01, **given) for seed in range(40))
+@pytest.mark.parametrize(("epsilon", "assumed"), [(0.01, 35), (0.3, 5)])
+def test_noise_does_not_turn_friends_into_opposites(given: dict[str, Any], epsilon: float, assumed: int) -> None:
+    """At epsilon .01 the share of edges within a class is a quotient of noise; at .3 its sign is (seeds 0 to 39)."""
+    worlds = (world(seed=seed, epsilon=epsilon, inside=0.1, outside=0.08, **given) for seed in range(40))
     found = [affinity_of_pairs(Knowledge(reports, public), public.split.labelled, np.ones(public.facts.classes))
              for reports, public, _ in worlds]  # fmt: skip
-    assert [each.source for each in found].count("assumed") >= 38
+    assert [each.source for each in found].count("assumed") >= assumed
+    assert sum(each.homophily < 0 for each in found) <= 2
     assert all(each.homophily == ASSUMED for each in found if each.source == "assumed")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_the_homophily_of_few_edges_is_the_mean_of_its_posterior(share: float) -> None:
+    """Beside numerical integration: a normal prior of mean .3 and deviation .5, h >= 0."""
+    edges = _edges(share)[:, :60]
+    found = affinity_of_pairs(Knowledge(None, _public(edges)), SPLIT.labelled, SHARES)
+    both = np.isin(edges, SPLIT.labelled).all(axis=0)
+    same = LABELS[edges[0, both]] == LABELS[edges[1, both]]
+    end_shares = np.bincount(LABELS[edges[:, both]].ravel(), minlength=CLASSES) / (2 * both.sum())
+    by_chance = np.square(end_shares).sum()
+    estimate = (same.mean() - by_chance) / (1 - by_chance)
+    error = np.sqrt(same.mean() * (1 - same.mean()) / both.sum()) / (1 - by_chance)
+    values = np.linspace(0, 4, 400_001)
+    weights = np.exp(-((values - ASSUMED) ** 2) / (2 * 0.5**2) - (values - estimate) ** 2 / (2 * error**2))
+    assert found.homophily == pytest.approx((values * weights).sum() / weights.sum(), rel=1e-4)
 
 
 def test_without_pairs_the_homophily_is_the_assumed_one() -> None:
