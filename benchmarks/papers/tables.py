@@ -74,7 +74,7 @@ def write_table(
     rows = []
     for cell, record in zip(cells, records, strict=True):
         row, before = row_of(levels, cell, record), earlier.get(cell.key)
-        same = before is not None and all(before[name] == row[name] for name in row if name != "commit")
+        same = before is not None and all(before.get(name) == row[name] for name in row if name != "commit")
         rows.append(before if before is not None and (record is None or same) else row)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_rows(path, rows, columns_of(levels, cells))
