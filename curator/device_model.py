@@ -45,7 +45,7 @@ from ldpsim.curator.nulls.inputs import NullInputs, feature_estimates, has_repor
 from ldpsim.curator.reports.question import volunteers_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.curator.sum_model import NoisySum, mixed_model
-from ldpsim.curator.votes.calibration import ASSUMED_HOMOPHILY
+from ldpsim.curator.votes.calibration import CALIBRATION_HOMOPHILY
 from ldpsim.curator.votes.knowledge import homophily_of_votes
 from ldpsim.curator.votes.volunteer_knowledge import ASSUMED, volunteer_knowledge
 from ldpsim.devices.array_types import DoubleArray, IntArray
@@ -152,7 +152,7 @@ class DeviceModelInputs:
         fields = {} if fit is None else {"levels": fit.levels, "low": facts.feature_low, "high": facts.feature_high}
         scores = score_table(table, friends.matrix, shares)
         # Each device checks its friends' guesses against its own features, so a guess may count as of like friends.
-        guess_affinity = affinity(ASSUMED_HOMOPHILY, shares) if friends.source == "assumed" else friends.matrix
+        guess_affinity = affinity(CALIBRATION_HOMOPHILY, shares) if friends.source == "assumed" else friends.matrix
         model = None if fit is None else fit.model
         return DeviceModel.of(scores, shares, model, saturation=SATURATION, friends=guess_affinity, **fields)
 

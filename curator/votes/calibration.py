@@ -36,7 +36,7 @@ from ldpsim.devices.mechanisms.neighbourhood_vote import SATURATION
 from ldpsim.devices.mechanisms.score_rows import affinity, friend_scores
 
 HOMOPHILIES = (-0.9, -0.6, -0.3, 0.0, 0.15, 0.3, 0.45, 0.6, 0.8)
-ASSUMED_HOMOPHILY = 0.8  # the homophily of the scores that the calibration group compares
+CALIBRATION_HOMOPHILY = 0.8  # the homophily of the scores that the calibration group compares
 _PRIOR_OF_LARGEST = 0.7  # homophily
 FRIENDS = 3.0  # G
 UNRELATED = 0.1
@@ -57,7 +57,7 @@ def expected_shares(
         homophilies: Values of h, each -1 .. 1.
     """
     by_class = _rows_by_class(table, counts)
-    scores = friend_scores(table, affinity(ASSUMED_HOMOPHILY, shares), shares)
+    scores = friend_scores(table, affinity(CALIBRATION_HOMOPHILY, shares), shares)
     friends = np.arange(1, _MOST_FRIENDS)
     weights = (1 - 1 / FRIENDS) ** (friends - 1)
     weights /= weights.sum()

@@ -35,7 +35,7 @@ from ldpsim.curator.learning.pool import cross_fitted, fit_pool
 from ldpsim.curator.linear.array_digest import LastResults, array_digest
 from ldpsim.curator.reports.labels import ObservedLabels
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.votes.calibration import ASSUMED_HOMOPHILY, HOMOPHILIES, kept_share, posterior_mean, right_share
+from ldpsim.curator.votes.calibration import CALIBRATION_HOMOPHILY, HOMOPHILIES, kept_share, posterior_mean, right_share
 from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
 from ldpsim.devices.facts import PublicKnowledge, Split
 
@@ -192,7 +192,9 @@ def homophily_of_votes(reports: Reports, public: PublicKnowledge, shares: Double
     scores = np.zeros((len(people), len(shares))) if public.features is None else _features(prior_knowledge)[people]
     rows, counts = np.unique(np.eye(len(shares))[labels[people]], axis=0, return_counts=True)
     given = (scores, labels[people], rows, counts, shares)
-    expected = [right_share(*given, h, scored=ASSUMED_HOMOPHILY, candidates=mechanism.candidates) for h in HOMOPHILIES]
+    expected = [
+        right_share(*given, h, scored=CALIBRATION_HOMOPHILY, candidates=mechanism.candidates) for h in HOMOPHILIES
+    ]
     kept = kept_share(parts[0].source("votes").loss().vector, mechanism.choices)
     return posterior_mean(hits, voters, kept, np.array(expected), values=mechanism.choices)
 

@@ -17,7 +17,7 @@ from ldpsim.curator.features.linear_feature_model import model_for_accounts
 from ldpsim.curator.learning.folds import folds_of
 from ldpsim.curator.reports.question import Question
 from ldpsim.curator.reports.rounds import RoundSteps
-from ldpsim.curator.votes.calibration import ASSUMED_HOMOPHILY, kept_share
+from ldpsim.curator.votes.calibration import CALIBRATION_HOMOPHILY, kept_share
 from ldpsim.curator.votes.volunteer_knowledge import volunteer_knowledge
 from ldpsim.devices.array_types import BoolArray, DoubleArray, IntArray
 from ldpsim.devices.facts import PublicFacts, PublicKnowledge, Split
@@ -110,7 +110,7 @@ class VolunteerQuestions:
         """Return the question to the calibration group; none without one."""
         if not len(people):
             return ()
-        return (self._about(rows, people, part, homophily=ASSUMED_HOMOPHILY, shares=shares, calibration=True),)
+        return (self._about(rows, people, part, homophily=CALIBRATION_HOMOPHILY, shares=shares, calibration=True),)
 
     def _votes(
         self, rows: DoubleArray, facts: PublicFacts, people: IntArray, model: FeatureModel, *, homophily: float,

@@ -21,7 +21,7 @@ from ldpsim.curator.learning.ridge import ridge
 from ldpsim.curator.methods.base import Question
 from ldpsim.curator.reports.labels import ObservedLabels, observed_labels
 from ldpsim.curator.reports.reports import Reports
-from ldpsim.curator.votes.calibration import ASSUMED_HOMOPHILY, expected_shares, posterior_mean, right_share
+from ldpsim.curator.votes.calibration import CALIBRATION_HOMOPHILY, expected_shares, posterior_mean, right_share
 from ldpsim.curator.votes.knowledge import (
     FEATURES,
     FOLDS,
@@ -391,7 +391,7 @@ def test_the_expected_share_is_that_of_people_drawn_by_the_assumptions() -> None
     shares, homophily, number = np.array([0.5, 0.3, 0.2]), 0.8, 60_000
     table, counts = np.array([[0.6, 0.3, 0.1], [0.3, 0.5, 0.2], [0.2, 0.2, 0.6]]), np.array([300, 400, 300])
     weights = table * counts[:, None] / (table * counts[:, None]).sum(axis=0)
-    scores = np.log(ASSUMED_HOMOPHILY * table / shares + 1 - ASSUMED_HOMOPHILY)
+    scores = np.log(CALIBRATION_HOMOPHILY * table / shares + 1 - CALIBRATION_HOMOPHILY)
     own = rng.choice(3, number, p=shares)
     other = (own + rng.integers(1, 3, number)) % 3
     ahead = np.zeros(number)
