@@ -25,7 +25,7 @@ from ldpsim.cli.output import (
     text_table,
     working,
 )
-from ldpsim.cli.words import plus_minus, points
+from ldpsim.cli.words import count, plus_minus, points
 from ldpsim.strategies.setup.option_spec import OUTPUT, POPULATION, RUNNING
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _show(result: SweepResult, cells: int, *, details: bool) -> None:
     for sentence in _best(groups):
         screen.print(f"[bold]{escape(sentence)}[/bold]")
     ran = cells - result.found - failed
-    screen.print(f"{cells} cells: {ran} ran, {result.found} had a result, {failed} failed.")
+    screen.print(f"{count(cells, 'run')}: {ran} done now, {result.found} done before, {failed} failed.")
     most = failed if details else MOST_ROWS // 2
     show_failures(screen, result.failures[:most])
     if failed > most:

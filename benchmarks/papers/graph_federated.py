@@ -7,8 +7,9 @@ FederatedScope-GNN searches, by its scripts (federatedscope/gfl/baseline/repro_e
 rate and the number of local steps; FedOpt over the server's learning rate and FedProx over mu, both at FedAvg's choice;
 local and global over the learning rate. The search here is the same, by accuracy on the validation people of
 :data:`SEARCHED` seeds that the cells do not have. It writes ``docs/results/graph-federated-search.csv``, from which the
-cells read what was chosen. A cell without a search has the settings of the published configuration (:data:`FIRST`):
-so have PubMed's local and global, where one step a round for 400 rounds does not converge.
+cells read what was chosen. Local and global of PubMed have the rate and the steps that the search chose for FedAvg: with
+the one step a round of their own search, 400 rounds do not converge there. A network without any search, GraphSAGE or
+GAT, has the settings of the published configuration (:data:`FIRST`).
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ def _fedgraph() -> Iterator[TableCell]:
 def _scope(partition: str, dataset: str, network: str, method: str) -> TableCell:
     place = {"dataset": dataset, "partition": partition, "network": network, "model": method}
     options = scope_options(partition, dataset, network, method, chosen_settings(partition, dataset, network, method))
-    origin = "searched" if searched_rows(partition, dataset, network, method) else "as published"
+    searched_by = [name for name in (method, "fedavg") if searched_rows(partition, dataset, network, name)]
+    origin = "as published" if not searched_by else "searched" if searched_by[0] == method else "as fedavg"
     return TableCell(
         SCOPE, _keys(dataset, partition, network, method, origin), options, look_up("graph-federated", SCOPE, **place),
         level=3 + list(SPLITS).index(dataset) + (partition == "louvain"),
@@ -121,11 +123,11 @@ def scope_options(
 
 
 def chosen_settings(partition: str, dataset: str, network: str, method: str) -> Chosen:
-    """Return what the search found for a cell, or the published configuration, which has no search behind it."""
-    before = chosen_settings(partition, dataset, network, "fedavg") if method in ("fedopt", "fedprox") else {}
+    """Return what the search found for a cell; without one FedAvg's settings, or those of the published configuration."""
+    before = FIRST if method == "fedavg" else chosen_settings(partition, dataset, network, "fedavg")
     rows = searched_rows(partition, dataset, network, method)
     if not rows:
-        return {**FIRST, **before, **(GRIDS[method][0] if before else {})}
+        return {**before, **(GRIDS[method][0] if method in ("fedopt", "fedprox") else {})}
     best = max(rows, key=lambda row: float(row["validation"]))
     return {**before, **{name: best[name] for name in COLUMNS if best[name]}}
 

@@ -139,7 +139,7 @@ def test_a_sweep_ends_with_a_table_and_the_next_runs_nothing(
     shown = sweep(tmp_path, CELLS)
     assert shown.exit_code == 0, shown.output
     folder = tmp_path / "runs" / "sweep-grid"
-    assert "4 cells: 4 ran, 0 had a result, 0 failed." in shown.stdout
+    assert "4 runs: 4 done now, 0 done before, 0 failed." in shown.stdout
     assert str(folder / "table.csv") in shown.stdout
     table = [line for line in shown.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, table)) <= 80
@@ -207,7 +207,7 @@ def test_a_failed_cell_is_exit_1_with_one_line(tmp_path: Path) -> None:
     assert len(shown.stderr.splitlines()) == 1
     shown = sweep(tmp_path, grid)
     assert shown.exit_code == 1
-    assert "4 cells: 0 ran, 2 had a result, 2 failed." in shown.stdout
+    assert "4 runs: 0 done now, 2 done before, 2 failed." in shown.stdout
 
 
 def test_people_who_are_asked_again_have_their_sum(tmp_path: Path) -> None:
