@@ -83,14 +83,15 @@ def unread_parameters(method: Any, options: Mapping[str, Any]) -> dict[str, str]
 
     Args:
         method: The method with its parameters.
-        options: Options of the run by name.
+        options: Options of the run by name. A parameter of the method comes before an option of its name: ``features``
+            of RGNN, and ``--number-of-features``.
     """
-    reasons = {}
+    reasons, own = {}, {entry.name for entry in fields(method)}
     for entry in fields(method):
         if entry.metadata.get("unused"):
             reasons[entry.name] = f"{method.spec.name} {UNREAD}"
         for name, values in entry.metadata.get("beside", {}).items():
-            value = getattr(method, name) if hasattr(method, name) and name not in options else options[name]
+            value = getattr(method, name) if name in own else options[name]
             if not ((value or 0) > 0 if values is ABOVE_0 else value in values):
                 reasons[entry.name] = f"it is read beside {beside_words((name, values))} alone"
     return reasons

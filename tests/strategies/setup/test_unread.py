@@ -43,8 +43,8 @@ SEEN = BUDGET | {"split", "label_rate", "volunteers", "gnn", "dropout", "on_requ
 
 
 def usual(name: str, **given: Any) -> RunOptions:
-    return RunOptions(method=name, clients=60, settings=FEW.get(name, {}), reference=False, nulls=False, out=None,
-                      device="cpu", **given)  # fmt: skip
+    return RunOptions(**{"method": name, "clients": 60, "settings": FEW.get(name, {}), "reference": False,
+                         "nulls": False, "out": None, "device": "cpu", **given})  # fmt: skip
 
 
 def reads(options: RunOptions, option: str) -> bool:
@@ -139,3 +139,14 @@ def test_a_run_without_what_its_method_does_not_read_has_the_hash_of_one_without
     assert dropped.keys() == {"epsilon", "reporting", "dropout"}
     assert kept == usual("raw", gnn="sage")
     assert prepare(kept, population=people).digest == prepare(usual("raw", gnn="sage"), population=people).digest
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"), [("rgnn", {"Kx": "16"}), ("featfree", {"features": "random", "width": "64"})]
+)
+def test_a_parameter_comes_before_an_option_of_its_name(name: str, settings: dict[str, str]) -> None:
+    """``features`` of these methods is no ``--number-of-features``, beside which nothing would be read."""
+    check_read(usual(name, settings=settings), find(name).from_settings(settings))
+    with pytest.raises(ValueError, match="it is read beside features="):
+        other = {**settings, "features": "identity" if name == "featfree" else "noisy"}
+        check_read(usual(name, settings=other), find(name).from_settings(other))
