@@ -183,6 +183,18 @@ def test_a_guarantee_that_is_too_good_fails(kind: type[Method], level: str) -> N
     assert failing == {level}
 
 
+@pytest.mark.parametrize("kind", [LPGNN, too_good(LPGNN, "vector", half_of_the_vector)])
+def test_a_claim_with_a_delta_is_not_judged_by_ratios(kind: type[Method]) -> None:
+    """The largest ratio of Gaussian densities over drawn reports is no loss at delta 1e-10: nothing passes by it."""
+    of_run = (
+        kind.from_settings({"mechanism": "gaussian"}),
+        Budget(eps_features=0.8, eps_labels=7.2, private_labels=True),
+    )
+    rows = {row.level: row for row in audit_method(kind, QUICK, stream=Noise, of_run=of_run)}
+    assert [(rows[level].exact, rows[level].passed) for level in ("bit_feature", "vector")] == [(None, None)] * 2
+    assert rows["label"].passed
+
+
 @dataclass(frozen=True)
 class Dearer(Noisy):
     """Its second round asks with 1.5 times the loss of the questions for accounting."""
