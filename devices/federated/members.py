@@ -19,6 +19,7 @@ from flwr.app import ArrayRecord
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import FloatArray, check_rows
+from ldpsim.devices.atomic_files import private_file, private_folder
 from ldpsim.devices.data.records import Record, Records, records_by_column
 from ldpsim.devices.federated.attention import AttendedPairs, AttentionSilo
 from ldpsim.devices.federated.exchange import Shared, rows_record
@@ -50,9 +51,11 @@ class Members:
     training: NDArray[np.bool_] = field(repr=False)
 
     def save(self, folder: Path) -> None:
-        """Write the data, plain arrays."""
-        folder.mkdir(parents=True, exist_ok=True)
-        np.savez(folder / "silo.npz", **{each.name: getattr(self, each.name) for each in fields(self)})
+        """Write the data, plain arrays. They are raw records: their owner alone may read the file and its folders."""
+        private_folder(folder.parent)
+        private_folder(folder)
+        with private_file(folder / "silo.npz", exist_ok=True) as file:
+            np.savez(file, **{each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
     def load(cls, folder: Path) -> Members:

@@ -215,6 +215,8 @@ def train_silos(repeat: Repeat, collected: Collected) -> Outcome:
     )  # fmt: skip
     nodes = list(range(1, method.silos + 1))
     learners = [node for node in nodes if silos[node - 1].training.any()]
+    if not learners:
+        raise RunFailed("no silo can train: no training person sent a record (all of them dropped out or failed)")
     scores_of = scores_on_graph(task.shape, method.scaling, population) if method.scored_on == "graph" else None
     loss = loss_on(scores_of, split.val, population) if scores_of is not None and method.patience else None
     alone = method.server_optimiser == "none"

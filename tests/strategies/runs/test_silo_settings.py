@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from ldpsim.strategies.outputs.result_view import setting_words
 from ldpsim.strategies.rounds.checkpoint import CheckpointFile, TrainingState, run_rounds
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
 from ldpsim.strategies.runs import simulate as simulation
+from ldpsim.strategies.runs.errors import RunFailed
 from ldpsim.strategies.setup.options import RunOptions
 from tests.strategies.rounds.test_flower_rounds import START, TASK, Counting
 
@@ -104,6 +106,22 @@ def test_settings_that_have_no_meaning_are_refused(tmp_path: Path) -> None:
         Silos(partition="ring")
     with pytest.raises(ValueError, match="patience=3 has no effect: it is read beside scored_on=graph alone"):
         run(tmp_path, patience="3")
+
+
+@pytest.mark.parametrize("optimiser", ["average", "none"])
+def test_silos_without_a_training_person_are_one_line(optimiser: str, tmp_path: Path) -> None:
+    """The one person whose label trains drops out with 80 % of the others; silos get records, and none can train."""
+    settings = {"rounds": "2", "silos": "2", "partition": "random", "server_optimiser": optimiser}
+    options = RunOptions(method="silo-fedavg-gcn", clients=60, label_rate=0.02, dropout=0.8, seed=0, settings=settings,
+                         out=tmp_path, reference=False, nulls=False)  # fmt: skip
+    with pytest.raises(RunFailed, match="no silo can train: no training person sent a record"):
+        simulation.simulate(options)
+
+
+def test_the_records_of_a_silo_are_its_owners_alone(tmp_path: Path) -> None:
+    members_of(generate(40, seed=3), np.arange(6)).save(tmp_path / "silos" / "silo-1")
+    file = tmp_path / "silos" / "silo-1" / "silo.npz"
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (file, *file.parents[:2])] == [0o600, 0o700, 0o700]
 
 
 def members_of(people: Population, chosen: IntArray) -> Members:
