@@ -12,7 +12,7 @@ import typer
 from click.core import ParameterSource
 
 from ldpsim.strategies.setup.option_spec import declared
-from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.options import RunOptions, Seeds
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -67,7 +67,13 @@ def as_parameters(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
         if name not in specs:
             raise ValueError(f"--config {path}: a run has no {name}{nearest(name, specs)}")
         spec = specs[name]
+        try:
+            spec.value({**value, "noise": None} if name == "seeds" and _draws_from_os(value) else value)
+        except ValueError as error:
+            raise ValueError(f"--config {path}: {error}") from None
         if name == "seeds":
+            if unknown := [seed for seed in value if seed not in declared(Seeds)]:
+                raise ValueError(f"--config {path}: seeds has no {unknown[0]} (there are {', '.join(declared(Seeds))})")
             parameters |= {f"{seed}_seed": str(number) if seed == "noise" else number for seed, number in value.items()}
         elif spec.is_table:
             parameters[name] = [f"{key}={entry}" for key, entry in value.items()]
@@ -78,3 +84,7 @@ def as_parameters(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
         else:
             parameters[name] = value
     return parameters
+
+
+def _draws_from_os(seeds: Any) -> bool:
+    return isinstance(seeds, Mapping) and seeds.get("noise") == "os"

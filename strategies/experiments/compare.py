@@ -130,7 +130,7 @@ def _matched(cells: Sequence[Cell], level: str, target: float) -> tuple[list[Cel
     given = f"--match {level_word(level)} {target:g}"
     if not 0 < target < float("inf"):
         raise ValueError(f"{given}: the loss must be a finite number above 0")
-    if cells[0].options.epsilon is not None:
+    if any(cell.options.epsilon is not None for cell in cells):
         raise ValueError(f"{given} with --epsilon: give one of them; --match solves for the epsilon of each method")
     population = load_population(cells[0].options)
     made, unmatched = [], dict[str, str]()
