@@ -131,9 +131,11 @@ def test_devices_of_peoples_graphs() -> None:
         found = [row for row in table if (row["method"], row["people"]) == (method, people) and shown_there(row)]
         return float(found[0][name]) if found and found[0][name] else None
 
-    for words, method, name in (("a device with `vote`'s device model", "vote", "device"),
-                                ("a device alone, 10 % of labels public", "vote", "device_alone"),
-                                ("a device alone, 75 % of labels public", "sbp", "device_alone")):  # fmt: skip
+    for words, method, name in (
+        ("a device with `vote`'s device model", "vote", "device"),
+        ("a device alone; 10 % give label and features", "vote", "device_alone"),
+        ("a device alone; labels of 75 % public, no features", "sbp", "device_alone"),
+    ):
         values = [device(method, people, name) for people in PEOPLE]
         assert lines[words] == ["-" if value is None else f"{value:.1f}" for value in values], words
     gains = {people: device("vote", people) - device("vote", people, "device_alone") for people in PEOPLE}  # type: ignore[operator]
@@ -205,7 +207,7 @@ def _readme_table(cora: Mapping[str, str], alone: str) -> None:
     (training,) = [cells[2:5] for cells in table_rows((RESULTS / "who-is-trusted.md").read_text())
                    if cells[0] == "`dp-fedavg`, best setting"]  # fmt: skip
     (start,) = [cells[4] for cells in table_rows((RESULTS / "who-is-trusted.md").read_text())
-                if cells[0].startswith("their start, from volunteers")]  # fmt: skip
+                if cells[0].startswith("the network that both start from")]  # fmt: skip
     assert f"start from the volunteers' network ({start.partition(' ')[0]})" in text
     chance = f"{float(volunteers['chance']):.1f}"
     assert shown[2:] == [
@@ -215,12 +217,12 @@ def _readme_table(cora: Mapping[str, str], alone: str) -> None:
         reports[1],
         [figure.partition(" ")[0] for figure in training],
     ]
-    assert f"on reports of lists alone, has {float(volunteers['graph_alone']):.1f})" in text
+    assert f"reads only answers about lists, has {float(volunteers['graph_alone']):.1f} at 4)" in text
     first, second, last = (over_alone(epsilon, **cora) for epsilon in "124")
     middle, width = statistics.mean(first), 2.262 * statistics.stdev(first) / len(first) ** 0.5  # t of ten seeds
     assert (
-        f"own device {middle:.1f} points of accuracy at epsilon 1 (95 % interval {middle - width:.1f} to "
-        f"{middle + width:.1f}), {statistics.mean(second):.1f} at 2, and {statistics.mean(last):.1f} at 4"
+        f"own device by {middle:.1f} points at epsilon 1 (95 % interval {middle - width:.1f} to {middle + width:.1f}), "
+        f"by {statistics.mean(second):.1f} at epsilon 2, and by {statistics.mean(last):.1f} at epsilon 4"
     ) in text
 
 

@@ -38,9 +38,9 @@ def test_both_commands_stand_in_one_block_and_ci_runs_them() -> None:
 
 
 def test_the_commands_of_its_table_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Six rows; options and the values of choices and numbers are known, and nothing runs."""
+    """Seven rows; options and the values of choices and numbers are known, and nothing runs."""
     table = README.partition("| task |")[2].partition("\n\n")[0].splitlines()[2:]
-    assert len(table) == 6
+    assert len(table) == 7
     monkeypatch.chdir(tmp_path)
     for name in ("edges.csv", "people.csv"):
         Path(name).touch()
