@@ -54,6 +54,7 @@ class Collected:
         downlink_bytes, uplink_bytes: Encoded payload bytes.
         digest: Digest of reports that are kept elsewhere; empty: of ``reports``.
         decoded: The decoded reports. ``reports`` is empty where they were decoded as they came.
+        replays: Devices whose answer is a replay, malformed ones among them.
         questions: The questions as they were asked at the latest stage, of all rounds.
         engine: Name of the engine that asked.
     """
@@ -73,6 +74,7 @@ class Collected:
     seconds: float = 0.0
     digest: str = ""
     decoded: Reports | None = field(default=None, repr=False)
+    replays: set[int] = field(default_factory=set, repr=False)
     questions: tuple[Question, ...] = field(default=(), repr=False)
     engine: str = ""
 
@@ -85,7 +87,7 @@ class Collected:
         """Count the answers of devices as failed: their bytes cannot be read. They stay in the digest of all bytes."""
         for device in devices:
             self.answers.pop(device, None)
-        replayed = max(0, len(devices) - self.reported)
+        replayed = len(self.replays.intersection(devices))
         self.reported -= len(devices) - replayed
         self.replayed -= replayed
         self.failed += len(devices)
@@ -204,8 +206,9 @@ class CollectOnce(ReportStrategy):
         self._stream.take(columns)
         collected.messages += len(devices)
         collected.uplink_bytes += sum(map(report_bytes, columns.reports))
-        collected.replayed += columns.replayed
-        collected.reported += len(devices) - columns.replayed
+        collected.replays.update(columns.replays.tolist())
+        collected.replayed += len(columns.replays)
+        collected.reported += len(devices) - len(columns.replays)
         return True
 
     def _answers(self, message: Message) -> Iterator[tuple[int | None, tuple[int, Report] | Refusal | None]]:
@@ -256,6 +259,7 @@ class CollectOnce(ReportStrategy):
             columns = {name: [[part] for part in own] for name, own in parts.items()}
             self._stream.take(ReportColumns(np.array([device]), [report.data], columns))
         if report.replayed:
+            collected.replays.add(device)
             collected.replayed += 1
         else:
             collected.reported += 1

@@ -25,7 +25,15 @@ from ldpsim.devices.mechanisms.codecs import pack_integers
 from ldpsim.devices.mechanisms.mechanism import Mechanism
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, pack_parts, pack_report
-from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content, read_query, reply
+from ldpsim.devices.wire import (
+    QUERY_TYPE,
+    REPORTS_TYPE,
+    batch_reply,
+    query_content,
+    read_batch_reply,
+    read_query,
+    reply,
+)
 from ldpsim.strategies.engines.collect import Connection, collect, open_connection
 from ldpsim.strategies.engines.flower_private import set_message_id
 from ldpsim.strategies.engines.grids import DirectGrid, LocalGrid
@@ -187,6 +195,35 @@ def test_a_batch_that_is_no_answer_of_its_node_is_a_failure(
         c = strategy.collected
         got = (c.reported + c.replayed, sum(c.refused.values()), c.failed, c.silent)
         assert got == {"refusal": (0, 40, 0, 0), "twice": (40, 0, 0, 0)}.get(wrong, (0, 0, 40, 0))
+
+
+@pytest.mark.parametrize("kind", [LocalGrid, OneByOne])
+@pytest.mark.parametrize("replays", [range(0), range(10), range(8, 40)], ids=["none", "few", "most"])
+def test_a_malformed_answer_leaves_the_count_that_it_was_in(
+    enrolled: Enrolled, ask: Ask, population: Population, kind: type[LocalGrid], replays: range
+) -> None:
+    """Devices 5 to 14 send parts that no mechanism reads; of 40, these replay."""
+    malformed, first = range(5, 15), ask()
+    nonsense = pack_report(tuple(pack_parts([b"?"] * len(part.mechanisms)) for part in first[0].query.asks))
+    folder = enrolled().folder
+    some = [Question(first[0].query, np.array(replays, np.int64))]
+    run_collection(CollectOnce(some, range(1, 41)), kind(folder, 40))
+    strategy, grid = CollectOnce(first, range(1, 41), facts=population.facts), kind(folder, 40)
+    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+    replies = list(grid.send_and_receive(messages))
+    for place, message in enumerate(messages):
+        if message.metadata.message_type == REPORTS_TYPE:
+            answers = read_batch_reply(replies[place], 40)
+            assert answers is not None
+            for device in malformed:
+                answers[device] = Report(nonsense, device in replays)
+            replies[place] = batch_reply(answers, message)
+        elif place in malformed:
+            replies[place] = reply(Report(nonsense, place in replays), message, device=place)
+    strategy.aggregate_train(1, replies)
+    c = strategy.collected
+    well = len(set(replays) - set(malformed))
+    assert (c.reported, c.replayed, c.failed, c.silent) == (30 - well, well, 10, 0)
 
 
 def same(one: Reports, other: Reports) -> None:
