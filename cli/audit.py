@@ -308,8 +308,12 @@ def audit(
     else:
         table = loss_table(rows, trials=trials, confidence=confidence, theirs=theirs)
     if out is not None:
-        flags = {"--released-model": released_model, "--shadows": shadows, **of_methods, **of_functions}
-        write_page(out, table, _command(names, {**flags, "--seed": seed or None}))
+        from ldpsim.curator.attacks.mechanism_audit import CONFIDENCE, TRIALS
+
+        flags = {"--released-model": released_model, "--shadows": shadows, **of_methods, **of_functions,
+                 "--trials": None if trials == TRIALS else trials,
+                 "--confidence": None if confidence == CONFIDENCE else confidence, "--seed": seed or None}  # fmt: skip
+        write_page(out, table, _command(names, flags))
     if as_json:
         more = {} if out is None else {"html": str(out.absolute())}
         print_json({"rows": [row.to_dict() for row in rows], "passed": not wrong, **more})
@@ -349,7 +353,7 @@ def _command(names: Sequence[str] | None, flags: Mapping[str, Any]) -> str:
             words.append(option)
         elif value is not None and value is not False:
             for each in value if isinstance(value, list) else [value]:
-                words += [option, f"{each:g}" if isinstance(each, float) else str(each)]
+                words += [option, str(each).removesuffix(".0") if isinstance(each, float) else str(each)]
     return shlex.join(words)
 
 

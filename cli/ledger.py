@@ -14,7 +14,7 @@ import typer
 from ldpsim.cli import options as o
 from ldpsim.cli.help import App, Group
 from ldpsim.cli.output import console, print_json, text_table
-from ldpsim.cli.words import IN_CLEAR, epsilon
+from ldpsim.cli.words import IN_CLEAR, count, epsilon
 
 if TYPE_CHECKING:
     from ldpsim.devices.enrolment.state import State
@@ -49,13 +49,14 @@ def read_account(state: State, device: int | None = None) -> tuple[Parts, Lifeti
 
     Raises:
         ValueError: for a ledger that is missing, damaged, or holds a row that its device
-            did not write; for a device that is not enrolled.
+            did not write; for a device that does not live in the folder.
     """
     from ldpsim.strategies.results.lifetime import extremes, read_ledgers
 
-    n = len(state)
-    if device is not None and not 0 <= device < n:
-        raise ValueError(f"--device {device}: {state.folder} has devices 0 to {n - 1}")
+    here = state.residents
+    if device is not None and device not in here:
+        numbers = f"{here[0]} to {here[-1]}" if len(here) > 1 else f"{here[0]}"
+        raise ValueError(f"--device {device}: not in {state.folder}, which has {count(len(here), 'device')}: {numbers}")
     try:
         state.policy  # noqa: B018 - read here to report a damaged enrolment
         parts = [part for shard in state.shards for part in _parts_of(state, shard)]
@@ -64,7 +65,7 @@ def read_account(state: State, device: int | None = None) -> tuple[Parts, Lifeti
         raise ValueError(f"{state.folder}: the enrolment is damaged ({type(error).__name__})") from error
     finally:
         state.close()
-    people = range(n) if device is None else [device]
+    people = list(here) if device is None else [device]
     lifetime = {name: extremes(losses.levels[name][people], losses.deltas[name][people]) for name in losses.levels}
     return [part for part in parts if device is None or part[0].device == device], lifetime
 
@@ -81,7 +82,8 @@ def _parts_of(state: State, shard: int) -> list[tuple[Answer, Part]]:
     try:
         answers = state.ledger(shard * state.shard).answers()
         devices = sorted({answer.device for answer in answers})
-        if devices and not 0 <= devices[0] <= devices[-1] < len(state):
+        here = state.lives_here
+        if not all(device in here for device in devices):
             raise LedgerDamaged("a report is of a device that is not enrolled here")
         for answer, is_sound in zip(answers, verify_seals(answers, state.seal_keys(devices)), strict=True):
             if not is_sound:
@@ -121,7 +123,7 @@ def to_json(state: State, parts: Parts, lifetime: Lifetime, device: int | None) 
     """Return an account as JSON values; an unbounded loss is null."""
     document: dict[str, Any] = {
         "folder": str(state.folder),
-        "devices": len(state),
+        "devices": len(state.residents),
         "simulation_seeded": state.head["simulation_seeded"],
         "policy": state.policy.to_dict(),
         "releases": [
@@ -174,7 +176,7 @@ def view(state: State, parts: Parts, lifetime: Lifetime, device: int | None) -> 
 
     policy, one = state.policy, device is not None
     lines: list[Any] = [
-        f"{len(state):,} devices, mode {policy.mode}, reporting {policy.reporting}; "
+        f"{count(len(state.residents), 'device')}, mode {policy.mode}, reporting {policy.reporting}; "
         f"a question asked again: {policy.on_requery}",
         f"accepted mechanisms: {escape(', '.join(sorted(policy.mechanisms))) or 'none'}",
     ]

@@ -13,7 +13,7 @@ replay, else the refusal's code less 4000, plus 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
@@ -179,16 +179,16 @@ class ReportColumns:
         devices: int64, their public numbers, in rising order.
         reports: The bytes of each report.
         parts: Its parts (:func:`ldpsim.devices.report.unpack_report`), by attribute and mechanism.
-        replayed: How many are replays.
+        replays: int64, those of the devices whose report is a replay.
     """
 
     devices: IntArray
     reports: list[bytes]
     parts: dict[str, list[list[bytes]]]
-    replayed: int = 0
+    replays: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def cut(self, below: int) -> tuple[ReportColumns, ReportColumns]:
-        """Return the reports of the devices below a number, and the others; replays are no longer counted."""
+        """Return the reports of the devices below a number, and the others; which are replays is left out."""
         end = int(np.searchsorted(self.devices, below))
         sides = (slice(0, end), slice(end, len(self.devices)))
         if end in (0, len(self.devices)):
@@ -227,7 +227,8 @@ def read_batch_columns(message: Message, devices: IntArray, query: Query) -> Rep
         return None
     if np.any(at != bounds[1:]):
         return None
-    return ReportColumns(devices, _pieces(data, bounds[:-1], bounds[1:]), parts, statuses.count(1))
+    replays = devices[np.frombuffer(statuses, np.uint8) == 1]
+    return ReportColumns(devices, _pieces(data, bounds[:-1], bounds[1:]), parts, replays)
 
 
 def _part_at(octets: NDArray[np.uint8], at: IntArray, limit: IntArray) -> tuple[IntArray, IntArray]:

@@ -79,21 +79,6 @@ def variation_ratio_epsilon(*, people: int, local: float, categories: int, delta
     return _least(printed, people, local, delta)
 
 
-def clones_closed_form(*, people: int, local: float, delta: float) -> float:
-    """Return the closed form of Feldman, McMillan and Talwar 2021 (Theorem 3.1); an upper bound.
-
-    Raises:
-        ValueError: for a local epsilon above ln(n / (16 ln(4 / delta))), where it says nothing.
-    """
-    _check(people, local, delta)
-    spread = math.log(4 / delta)
-    if local > math.log(people / (16 * spread)):
-        raise ValueError(f"local epsilon {local:g}: the closed form holds up to ln(n / (16 ln(4 / delta)))")
-    power = math.exp(local)
-    gain = 8 * math.sqrt(power * spread / people) + 8 * power / people
-    return round_up(math.log1p((1 - 1 / power) / (1 + 1 / (power * (1 + gain))) * gain))
-
-
 def _check(people: int, local: float, delta: float) -> None:
     if people < 1 or not 0 < local <= 30 or not 0 < delta < 1:
         raise ValueError(f"{people} people, local epsilon {local:g}, delta {delta:g}: no figures of a shuffler")

@@ -41,13 +41,8 @@ def check_plain(data: bytes, size: int) -> None:
         raise ValueError(f"a bit is set beyond {size} bits")
 
 
-def pack_bits(bits: BoolArray) -> bytes:
-    """Return the smaller of the packed and the gap form, the packed one on a tie."""
-    return pack_positions(np.flatnonzero(bits), len(bits))
-
-
 def pack_positions(ones: np.ndarray, size: int) -> bytes:
-    """Return what :func:`pack_bits` writes for ``size`` bits with ones at these sorted positions."""
+    """Return ``size`` bits with ones at these sorted positions: the smaller form, the packed one on a tie."""
     gaps = _smaller_gaps(ones, size)
     if gaps is not None:
         return _GAPS + gaps
@@ -86,15 +81,8 @@ def pack_rows(ones: np.ndarray, counts: np.ndarray, sizes: np.ndarray) -> list[b
     ]
 
 
-def unpack_bits(data: bytes, size: int) -> BoolArray:
-    """Read :func:`pack_bits` back as bool (size,); ValueError for another form."""
-    bits = np.zeros(size, np.bool_)
-    bits[unpack_positions(data, size)] = True
-    return bits
-
-
 def unpack_positions(data: bytes, size: int) -> np.ndarray:
-    """Return the sorted positions of the ones, int64; ValueError for a wrong form."""
+    """Read :func:`pack_positions` back: the sorted positions of the ones, int64; ValueError for a wrong form."""
     if data[:1] == _PACKED:
         ones = np.flatnonzero(unpack_plain(data[1:], size))
         if _smaller_gaps(ones, size) is not None:

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Row = dict[str, Any]
-# Measured values: they differ when the same cell runs again.
-MEASURED = ("seconds_population", "seconds_collect", "seconds_reconstruct", "seconds_train", "seconds_nulls",
-            "seconds_total", "seconds_cpu", "peak_rss_bytes")  # fmt: skip
 _LAST = ("folder", "error")
 _COLUMNS = {name: spec for name, spec in declared(RunOptions).items() if spec.column and not spec.local}
 _ACCURACY = ("test", "val", "macro_f1", "std", "curator", "device", "device_std")

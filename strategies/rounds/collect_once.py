@@ -54,6 +54,7 @@ class Collected:
         downlink_bytes, uplink_bytes: Encoded payload bytes.
         digest: Digest of reports that are kept elsewhere; empty: of ``reports``.
         decoded: The decoded reports. ``reports`` is empty where they were decoded as they came.
+        replays: Devices whose answer is a replay, malformed ones among them.
         questions: The questions as they were asked at the latest stage, of all rounds.
         engine: Name of the engine that asked.
     """
@@ -73,6 +74,7 @@ class Collected:
     seconds: float = 0.0
     digest: str = ""
     decoded: Reports | None = field(default=None, repr=False)
+    replays: set[int] = field(default_factory=set, repr=False)
     questions: tuple[Question, ...] = field(default=(), repr=False)
     engine: str = ""
 
@@ -85,7 +87,7 @@ class Collected:
         """Count the answers of devices as failed: their bytes cannot be read. They stay in the digest of all bytes."""
         for device in devices:
             self.answers.pop(device, None)
-        replayed = max(0, len(devices) - self.reported)
+        replayed = len(self.replays.intersection(devices))
         self.reported -= len(devices) - replayed
         self.replayed -= replayed
         self.failed += len(devices)
@@ -138,6 +140,7 @@ class CollectOnce(ReportStrategy):
         self.dropouts = dropouts
         self.collected = Collected()
         self._outbox = Outbox([], nodes, "")
+        self._waiting: dict[int, int] = {}  # device by node, of each message to one device, until its reply
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -160,22 +163,26 @@ class CollectOnce(ReportStrategy):
                 plan += [(content, QUERY_TYPE, recipients)]
         if together:
             plan.sort(key=lambda sent: int(sent[2][0]))
+        else:
+            self._waiting = {self.nodes[device]: device for _, _, some in plan for device in some.tolist()}
         self._outbox = Outbox(plan, self.nodes, str(server_round))
         return self._outbox
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Read the replies; a second reply of a device counts as failed."""
+        """Read the replies; the first one of a device counts, and no reply of a node that was not asked."""
         collected = self.collected
         queries = self._query_of_device()
         for message in replies:
             if not self._took_batch(message, queries):
-                for sender, answer in self._answers(message):
+                for device, answer in self._answers(message):
                     collected.messages += 1
+                    if device is None:
+                        continue
                     if isinstance(answer, Refusal):
                         collected.refused[answer.name] += 1
-                    elif answer is None or not self._keep(*answer, queries, sender=sender):
+                    elif answer is None or not self._keep(device, *answer, queries):
                         collected.failed += 1
             if self._stream is not None:
                 self._stream.settle(self._outbox.answered_below)
@@ -186,61 +193,63 @@ class CollectOnce(ReportStrategy):
         collected.silent = collected.asked - collected.reported - collected.replayed - refused - collected.failed
         return None, MetricRecord({"reported": collected.reported, "replayed": collected.replayed, "refused": refused})
 
-    def _took_batch(self, message: Message, queries: Callable[[int], Query | None]) -> bool:
+    def _took_batch(self, message: Message, queries: Callable[[int], Query]) -> bool:
         """Take the reports of a message to many devices, if all of them report, as one by one would be taken."""
         collected, group = self.collected, message.metadata.group_id
         node, devices = self._outbox.batches.get(group, (0, np.zeros(0, np.int64)))
         if self._stream is None or not len(devices) or message.metadata.src_node_id != node:
             return False
-        query = queries(int(devices[0]))  # a batch has one question
-        columns = None if query is None else read_batch_columns(message, devices, query)
+        columns = read_batch_columns(message, devices, queries(int(devices[0])))  # a batch has one question
         if columns is None or self._stream.has(devices):
             return False
         del self._outbox.batches[group]
         self._stream.take(columns)
         collected.messages += len(devices)
         collected.uplink_bytes += sum(map(report_bytes, columns.reports))
-        collected.replayed += columns.replayed
-        collected.reported += len(devices) - columns.replayed
+        collected.replays.update(columns.replays.tolist())
+        collected.replayed += len(columns.replays)
+        collected.reported += len(devices) - len(columns.replays)
         return True
 
-    def _answers(self, message: Message) -> Iterator[tuple[int, tuple[int, Report] | Refusal | None]]:
-        """Yield the node and the answer of each device that a reply speaks for; the bytes of reports are counted."""
+    def _answers(self, message: Message) -> Iterator[tuple[int | None, tuple[int, Report] | Refusal | None]]:
+        """Yield each device that a reply speaks for, and its answer; the bytes of reports are counted.
+
+        The device is None for a second reply, and for one of a node that was not asked.
+        """
         collected, sender = self.collected, message.metadata.src_node_id
         if message.metadata.group_id not in self._outbox.batches:
             answer = read_reply(message)
             if not isinstance(answer, Refusal) and message.has_content():
                 collected.uplink_bytes += payload_bytes(message.content)
-            yield sender, answer
+            yield self._waiting.pop(sender, None), answer
             return
         node, batch = self._outbox.batches.pop(message.metadata.group_id)
         devices = batch.tolist()
         answers = read_batch_reply(message, len(devices)) if sender == node else None
         if answers is None:
             refused = read_reply(message)
-            yield from ((node, refused if isinstance(refused, Refusal) else None) for _ in devices)
+            yield from ((device, refused if isinstance(refused, Refusal) else None) for device in devices)
             return
         for device, one in zip(devices, answers, strict=True):
             if isinstance(one, Report):
                 collected.uplink_bytes += report_bytes(one.data)
-            yield self.nodes[device], one if isinstance(one, Refusal) else (device, one)
+            yield device, one if isinstance(one, Refusal) else (device, one)
 
-    def _query_of_device(self) -> Callable[[int], Query | None]:
+    def _query_of_device(self) -> Callable[[int], Query]:
         places: IntArray = np.full(len(self.nodes), -1)
         for number, question in enumerate(self.questions):
             places[question.people(len(self.nodes))] = number
         queries = [question.query for question in self.questions]
-        return lambda device: queries[places[device]] if 0 <= device < len(places) and places[device] >= 0 else None
+        return lambda device: queries[places[device]]
 
-    def _keep(self, device: int, report: Report, queries: Callable[[int], Query | None], *, sender: int) -> bool:
+    def _keep(self, device: int, named: int, report: Report, queries: Callable[[int], Query]) -> bool:
         collected = self.collected
-        query = queries(device)
-        if query is None or (device in collected.reports if self._stream is None else self._stream.has(device)):
+        if device in collected.reports if self._stream is None else self._stream.has(device):
             return False
-        if sender != self.nodes[device]:
+        if named != device:
             return False  # a node cannot answer for another device
         try:
-            parts = unpack_report(report.data, query)
+            parts = unpack_report(report.data, queries(device))
         except ValueError:
             return False
         if self._stream is None:
@@ -250,6 +259,7 @@ class CollectOnce(ReportStrategy):
             columns = {name: [[part] for part in own] for name, own in parts.items()}
             self._stream.take(ReportColumns(np.array([device]), [report.data], columns))
         if report.replayed:
+            collected.replays.add(device)
             collected.replayed += 1
         else:
             collected.reported += 1

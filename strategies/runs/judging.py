@@ -141,8 +141,9 @@ def without_truth(outcome: Outcome) -> Outcome:
 def null_models(kind: RunKind, repeat: Repeat, outcome: Outcome) -> Iterator[tuple[str, Predict]]:
     """Yield name and work of each null model, chance first; the work gives None where it does not fit the run.
 
-    A name that comes again stands in place of the first. Other people are asked when the next one is drawn. The
-    calls ask nobody and do not depend on one another.
+    Each name comes once. Other people are asked when the next one is drawn; beside volunteers all of them are asked
+    before the first, because their answers may stand in place of a model. The calls ask nobody and do not depend on
+    one another.
 
     Args:
         kind: The kind of run.
@@ -150,16 +151,20 @@ def null_models(kind: RunKind, repeat: Repeat, outcome: Outcome) -> Iterator[tup
         outcome: Outcome of its work.
     """
     null_inputs, seed, device = outcome.null_inputs, repeat.seeds.training, repeat.setup.options.device
+    models: dict[str, Predict] = {}
     if null_inputs is not None:
-        yield CHANCE, lambda: np.full(len(null_inputs.labels.labels), chance(null_inputs))
-        own = {
+        models = {
+            CHANCE: lambda: np.full(len(null_inputs.labels.labels), chance(null_inputs)),
             GRAPH_ALONE: lambda: graph_alone(null_inputs),
             GRAPH_LEARNED: lambda: graph_learned(null_inputs, seed=seed, device=device),
             FEATURES_ALONE: lambda: features_alone(null_inputs, seed=seed, device=device),
+            **outcome.nulls,
         }
-        yield from (own | dict(outcome.nulls)).items()
-    if repeat.state is not None:
-        yield from kind.shuffled(repeat, outcome, partial(_others, repeat))
+    others = iter(()) if repeat.state is None else kind.shuffled(repeat, outcome, partial(_others, repeat))
+    if repeat.setup.budget.volunteers:
+        models |= others
+    yield from models.items()
+    yield from others
 
 
 @contextmanager

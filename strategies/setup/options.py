@@ -41,7 +41,7 @@ AUTO = "auto"  # the feature share is chosen from public facts
 MOST_EPSILON = 1e6  # far beyond any budget that leaves noise; square roots and powers of it do not overflow
 _OWN = "the method's"
 _SEEDED = "from --seed"
-_SEED_BOUND = 1 << 63
+SEED_BOUND = 1 << 63
 _SEED = "must be 0 or more and below 2^63"
 _PART: dict[str, Any] = {
     "allows": lambda epsilon: 0 < epsilon <= MOST_EPSILON or epsilon == math.inf,
@@ -303,7 +303,7 @@ class RunOptions:
     groups: bool = option(True, "No accuracy by groups of people", MODEL, flag="--no-groups", **_MINE)
     seed: int = option(
         0, "Number from which all seeds are derived", POPULATION, "N", hashed="in force", flower=True,
-        allows=lambda seed: 0 <= seed < _SEED_BOUND, must=_SEED,
+        allows=lambda seed: 0 <= seed < SEED_BOUND, must=_SEED,
     )  # fmt: skip
     seeds: Mapping[str, int | None] = option(
         {}, "Named seeds that are not derived", POPULATION, hashed="in force", column=False
@@ -365,7 +365,7 @@ class RunOptions:
 
                 names = declared(Seeds)
                 raise ValueError(f"seeds has no {name}{nearest(name, names)} (there are {', '.join(names)})")
-            if seed is not None and not 0 <= seed < _SEED_BOUND:
+            if seed is not None and not 0 <= seed < SEED_BOUND:
                 raise ValueError(f"--{name}-seed {seed}: {_SEED}")
         if self.caps:
             from ldpsim.curator.privacy.levels import level_named, level_word

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -114,11 +116,22 @@ def test_a_page_has_all_rows_and_what_was_asked_for(tmp_path: Path) -> None:
     found = runner.invoke(app, arguments)
     assert found.exit_code == 0 and f"How each row was found: {page}" in found.stdout.splitlines()
     text = page.read_text()
-    assert "ldpsim audit vote --epsilon 4 --set batches=1" in text and "4 of 4 pass." in text
+    assert "<code>ldpsim audit vote --epsilon 4 --set batches=1 --trials 100</code>" in text
+    assert "4 of 4 pass." in text
     assert text.count("<tr>") == 1 + 4 and "walked through" in text and "<script" not in text
     shown = runner.invoke(app, [*arguments, "--json"])
     assert json.loads(shown.stdout)["html"] == str(page)
     assert runner.invoke(app, [*arguments, "--quiet"]).stdout.strip() == str(page)
+
+
+def test_the_command_on_a_page_makes_the_same_page(tmp_path: Path) -> None:
+    page, again = tmp_path / "page.html", tmp_path / "again.html"
+    given = "vote --epsilon 8.474107 --set batches=1 --trials 100 --confidence 0.99999999999 --seed 3"
+    assert runner.invoke(app, ["audit", *given.split(), "--workers", "1", "--out", str(page)]).exit_code == 0
+    (command,) = re.findall("<code>ldpsim (.*?)</code>", page.read_text())
+    assert runner.invoke(app, [*shlex.split(command), "--workers", "1", "--out", str(again)]).exit_code == 0
+    assert sorted(command.split()) == sorted(["audit", *given.split()])
+    assert again.read_text() == page.read_text()
 
 
 CODE = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -46,15 +46,15 @@ def question(collection: str) -> Query:
     return Query(collection, ((Ask("adjacency", (row,)), Ask("features", (bits,))),))
 
 
-def make(folder: Path, *, silent: int = 2) -> None:
-    """Enrol N devices; all but the last ones answer the same question."""
+def make(folder: Path, *, silent: int = 2, residents: Sequence[int] | None = None) -> None:
+    """Enrol N devices, or some of them; all but the last ones answer the same question."""
     population = build_population(
         "tiny", n=N, d=D, edges=np.array([[0, 1, 2], [1, 2, 3]]), feature_indptr=np.arange(N + 1),
         feature_indices=np.arange(N) % D, feature_values=None, labels=np.arange(N) % 2, classes=2,
     )  # fmt: skip
     query = question("the-first")
-    state = enrol(folder, population, policy_for([query], population.facts), seed=7)
-    for index in range(N - silent):
+    state = enrol(folder, population, policy_for([query], population.facts), seed=7, residents=residents)
+    for index in state.residents[: len(state.residents) - silent]:
         assert isinstance(state.device(index).answer(query), Report)
     state.close()
 
@@ -103,9 +103,23 @@ def test_as_json(state: Path) -> None:
     assert "device 11: nothing" in show(state, "--device", 11).stdout
 
 
+def test_those_who_live_in_a_folder_are_its_devices(tmp_path: Path) -> None:
+    """A vault has the public facts of everybody and the devices of a few."""
+    make(tmp_path / "vault", silent=1, residents=[3, 4, 8])
+    (vault,) = json.loads(show(tmp_path / "vault", "--json").stdout)["states"]
+    assert vault["devices"] == 3
+    assert vault["lifetime_per_device"]["user"] == {"max": 24.5, "mean": pytest.approx(24.5 * 2 / 3, abs=1e-6)}
+    assert "3 devices, mode report" in show(tmp_path / "vault").stdout
+    assert "device 8: nothing" in show(tmp_path / "vault", "--device", 8).stdout
+    assert "has 3 devices: 3 to 8" in error_line(tmp_path / "vault", "--device", 5)
+    make(tmp_path / "one", silent=0, residents=[3])
+    assert "1 device, mode report" in show(tmp_path / "one").stdout
+    assert "has 1 device: 3" in error_line(tmp_path / "one", "--device", 0)
+
+
 def test_mistakes(state: Path) -> None:
     assert "no such folder" in error_line(state / "ledger.sqlite")
-    assert f"devices 0 to {N - 1}" in error_line(state, "--device", N)
+    assert f"has {N} devices: 0 to {N - 1}" in error_line(state, "--device", N)
     assert "--device -1" in error_line(state, "--device", "-1")
 
 

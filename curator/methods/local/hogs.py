@@ -165,7 +165,8 @@ class HoGS(LocalMethod):
         """Algorithm 2, or its replacement.
 
         Returns:
-            E^, int64 (2, E) in both directions; the weights of eq. 10, float32 CSR (n, n); diagnostics.
+            E^, int64 (2, E) in both directions; the weights of eq. 10, float32 CSR (n, n), which Algorithm 2 leaves
+            empty where ``l`` is 0; diagnostics.
         """
         n = reports.facts.n
         if self.topology == "blink":
@@ -182,10 +183,13 @@ class HoGS(LocalMethod):
             bits_of_features(reports)
         rows: Rows = public_rows(public.features) if reports.features is None else BitRows(reports.features)
         links = likely_links(bits, rows, min(self.tau, POTENTIAL) if self.l else self.tau)
-        edge, potential = links.at_least(self.tau), links.at_least(POTENTIAL)
-        notes = {"edges": len(edge), "potential_links": len(potential), "pairs_compared": links.looked_at,
-                 "path": links.path}  # fmt: skip
-        return both_ways(edge.left, edge.right), link_weights(potential, n), notes
+        edge = links.at_least(self.tau)
+        edges = both_ways(edge.left, edge.right)
+        notes = {"edges": len(edge), "pairs_compared": links.looked_at, "path": links.path}
+        if not self.l:  # the pairs between POTENTIAL and tau are not there, and no feature is reconstructed
+            return edges, csr_array((n, n), dtype=np.float32), notes
+        potential = links.at_least(POTENTIAL)
+        return edges, link_weights(potential, n), {**notes, "potential_links": len(potential)}
 
     def effective_spec(self) -> MethodSpec:
         """As :meth:`~ldpsim.curator.methods.base.Method.effective_spec`.

@@ -166,14 +166,6 @@ class AttackResult:
     texts: set[str] = field(default_factory=set)
     releases: set[Release] = field(default_factory=set, repr=False)
 
-    def merge(self, other: AttackResult) -> None:
-        """Add the result of another curator."""
-        self.messages += other.messages
-        self.answers += other.answers
-        self.unasked += other.unasked
-        self.texts |= other.texts
-        self.releases |= other.releases
-
     def distinct(self) -> dict[tuple[int, str], int]:
         """Return the number of distinct answers of each device about each attribute; all stages are one answer."""
         return {about: sum(number for _, number in questions) for about, questions in self.questions().items()}

@@ -40,7 +40,7 @@ from ldpsim.strategies.runs.kind import kind_of
 from ldpsim.strategies.runs.kinds.network import TwoLayers, log_probabilities
 from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.runs.repeat import temporary_repeat
-from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.options import SEED_BOUND, RunOptions
 from ldpsim.strategies.setup.run_setup import Setup, load_population
 
 SHADOWS = 32
@@ -95,9 +95,10 @@ def audit_released(
     coins: list[dict[str, BoolArray]] = []
     signals: list[dict[str, DoubleArray]] = []
     for number in range(shadows):
+        own = (seed * 1_000_003 + number) % SEED_BOUND
         progress("shadow runs", number / shadows)
         coins.append({level: rng.random(len(getattr(targets, level))) < 0.5 for level in LEVELS})
-        seeds = {**options.seeds, **dict.fromkeys(("noise", "training"), seed * 1_000_003 + number)}
+        seeds = {**options.seeds, **dict.fromkeys(("noise", "training"), own)}
         others = altered(people, targets, coins[-1])
         setup = prepare(replace(options, seeds=seeds), population=others, divide=lambda *_: split)  # as people are
         outcome = run_once(setup)

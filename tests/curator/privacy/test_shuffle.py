@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import binom
 
 from ldpsim.curator.privacy.shuffle import (
-    clones_closed_form,
     shuffled_epsilon,
     shuffled_grr_epsilon,
     variation_ratio_epsilon,
@@ -21,10 +20,22 @@ CLOSE = 1e-5
 README: dict[str, Any] = {"people": 100_000, "local": 4.0, "delta": 1e-6}  # of apple/ml-shuffling-amplification
 
 
-def test_the_closed_form_is_the_published_one() -> None:
+def clones_closed_form(*, people: int, local: float, delta: float) -> float:
+    """Return the closed form of Feldman, McMillan and Talwar 2021 (Theorem 3.1); an upper bound.
+
+    It holds for a local epsilon up to ln(n / (16 ln(4 / delta))).
+    """
+    spread, power = math.log(4 / delta), math.exp(local)
+    gain = 8 * math.sqrt(power * spread / people) + 8 * power / people
+    return math.log1p((1 - 1 / power) / (1 + 1 / (power * (1 + gain))) * gain)
+
+
+def test_the_clones_are_below_the_published_closed_form() -> None:
     assert clones_closed_form(**README) == pytest.approx(0.5378040242374512, abs=1e-9)
-    with pytest.raises(ValueError, match="holds up to"):
-        clones_closed_form(people=100, local=4.0, delta=1e-6)
+    for people, local, delta in itertools.product((10_000, 1_000_000), (0.5, 2.0), (1e-6, 1e-3)):
+        given = {"people": people, "local": local, "delta": delta}
+        assert local <= math.log(people / (16 * math.log(4 / delta)))
+        assert shuffled_epsilon(**given) < clones_closed_form(**given)
 
 
 def published(ends: str, bisections: int = 10) -> float:

@@ -26,11 +26,10 @@ from ldpsim.devices.mechanisms import (
 from ldpsim.devices.mechanisms.codecs import (
     GAPS,
     PACKED,
-    pack_bits,
     pack_integers,
     pack_plain,
+    pack_positions,
     pack_rows,
-    unpack_bits,
     unpack_integers,
     unpack_many,
     unpack_plain,
@@ -172,11 +171,14 @@ def rows(draw: st.DrawFn) -> np.ndarray:
     return bits
 
 
+def packed_row(bits: np.ndarray) -> bytes:
+    return pack_positions(np.flatnonzero(bits), len(bits))
+
+
 @given(rows())
 def test_round_trip_and_size(bits: np.ndarray) -> None:
-    data = pack_bits(bits)
+    data = packed_row(bits)
     packed = pack_plain(bits)
-    assert unpack_bits(data, len(bits)).tolist() == bits.tolist()
     assert unpack_positions(data, len(bits)).tolist() == np.flatnonzero(bits).tolist()
     assert unpack_plain(packed, len(bits)).tolist() == bits.tolist()
     assert len(data) <= 1 + len(packed)
@@ -187,8 +189,8 @@ def test_round_trip_and_size(bits: np.ndarray) -> None:
 def test_many_rows_are_read_as_one_by_one(several: list[np.ndarray], sparse: bool, draw: st.DataObject) -> None:
     """Rows as they are written, and with one byte changed: the same positions, or a ValueError on both ways."""
     if sparse:  # gaps alone, which are read together
-        several = [bits for bits in several if pack_bits(bits)[0] == GAPS]
-    data, sizes = [pack_bits(bits) for bits in several], np.array([len(bits) for bits in several], np.int64)
+        several = [bits for bits in several if packed_row(bits)[0] == GAPS]
+    data, sizes = [packed_row(bits) for bits in several], np.array([len(bits) for bits in several], np.int64)
     ones, counts = unpack_many(data, sizes)
     assert counts.tolist() == [np.count_nonzero(bits) for bits in several]
     assert ones.tolist() == [place for bits in several for place in np.flatnonzero(bits).tolist()]
@@ -210,19 +212,12 @@ def test_many_rows_are_read_as_one_by_one(several: list[np.ndarray], sparse: boo
 @given(st.binary(max_size=40), st.integers(0, 200))
 def test_whatever_is_read_was_written_so(data: bytes, size: int) -> None:
     """Any bytes: a ValueError, or a row; never another exception, never a bit beyond the row."""
-    for read in (unpack_bits, unpack_positions):
-        try:
-            got = read(data, size)
-        except ValueError:
-            continue
-        if read is unpack_bits:
-            assert got.shape == (size,)
-            if data[0] == GAPS:
-                assert pack_bits(got) == data
-            else:
-                assert bytes([PACKED]) + pack_plain(got) == data
-        else:
-            assert all(0 <= p < size for p in got.tolist())
+    try:
+        ones = unpack_positions(data, size)
+    except ValueError:
+        return
+    assert all(0 <= place < size for place in ones.tolist())
+    assert pack_positions(ones, size) == data
 
 
 @pytest.mark.parametrize("data", [
@@ -233,8 +228,6 @@ def test_whatever_is_read_was_written_so(data: bytes, size: int) -> None:
 def test_malformed_rows_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError):
         unpack_positions(data, 9)
-    with pytest.raises(ValueError):
-        unpack_bits(data, 9)
 
 
 def test_few_flips_are_few_of_many_too() -> None:
@@ -252,7 +245,7 @@ def test_few_flips_are_few_of_many_too() -> None:
 def test_bits_on_the_wire(ones: list[int], size: int, data: str) -> None:
     bits = np.zeros(size, np.bool_)
     bits[ones] = True
-    assert pack_bits(bits).hex() == data and unpack_positions(bytes.fromhex(data), size).tolist() == ones
+    assert packed_row(bits).hex() == data and unpack_positions(bytes.fromhex(data), size).tolist() == ones
     places = np.array(ones * 2, np.int64)
     rows = pack_rows(places, np.array([len(ones)] * 2), np.array([size] * 2))
     assert [row.hex() for row in rows] == [data] * 2

@@ -25,7 +25,15 @@ from ldpsim.devices.mechanisms.codecs import pack_integers
 from ldpsim.devices.mechanisms.mechanism import Mechanism
 from ldpsim.devices.query import Query
 from ldpsim.devices.report import Report, pack_parts, pack_report
-from ldpsim.devices.wire import QUERY_TYPE, REPORTS_TYPE, query_content, read_query, reply
+from ldpsim.devices.wire import (
+    QUERY_TYPE,
+    REPORTS_TYPE,
+    batch_reply,
+    query_content,
+    read_batch_reply,
+    read_query,
+    reply,
+)
 from ldpsim.strategies.engines.collect import Connection, collect, open_connection
 from ldpsim.strategies.engines.flower_private import set_message_id
 from ldpsim.strategies.engines.grids import DirectGrid, LocalGrid
@@ -74,7 +82,7 @@ def test_one_question_to_each_device_and_every_reply_counted_once(
     assert extra <= {40 * size for size in range(2, 40)}
 
 
-def test_a_reply_that_is_no_report_is_a_failure_and_a_second_one_too(enrolled: Enrolled, ask: Ask) -> None:
+def test_a_reply_that_is_no_report_is_a_failure_and_a_second_one_is_none(enrolled: Enrolled, ask: Ask) -> None:
     strategy, messages, replies = asked(enrolled, ask)
     lies = [{"report": b"?"}, {"device": -1}, {"device": 40}]
     honest = dict(replies[7].content["report"])
@@ -82,9 +90,9 @@ def test_a_reply_that_is_no_report_is_a_failure_and_a_second_one_too(enrolled: E
     contents.append(RecordDict({"other": ConfigRecord({"x": 1})}))
     nonsense = [Message(content, reply_to=message) for content, message in zip(contents, messages[7:11], strict=True)]
     nonsense.append(Message(Error(2, "something broke"), reply_to=messages[11]))
-    strategy.aggregate_train(1, replies[:7] + nonsense + replies[12:30] + [replies[12]])
+    strategy.aggregate_train(1, replies[:7] + nonsense + replies[12:30] + [replies[7], replies[12]])
     c = strategy.collected
-    assert (c.reported, c.failed, c.silent) == (25, 6, 9)
+    assert (c.reported, c.failed, c.silent) == (25, 5, 10)
     assert sorted(c.reports) == [*range(7), *range(12, 30)]
     assert c.asked == c.reported + c.replayed + sum(c.refused.values()) + c.silent + c.failed
 
@@ -96,7 +104,9 @@ def test_a_device_that_was_not_asked_cannot_report(enrolled: Enrolled, ask: Ask,
     strategy = CollectOnce(questions, range(1, 41))
     strategy.configure_train(1, ArrayRecord(), ConfigRecord(), OneByOne(enrolled().folder, 40))
     strategy.aggregate_train(1, replies)
-    assert set(strategy.collected.reports) == {*others, 11, 12} and strategy.collected.failed == 38 - len(others)
+    c = strategy.collected
+    assert set(c.reports) == {*others, 11, 12}
+    assert (c.asked, c.reported, c.failed, c.silent) == (2 + len(others), 2 + len(others), 0, 0)
 
 
 def test_a_report_larger_than_the_question_allows_is_not_read(
@@ -183,8 +193,37 @@ def test_a_batch_that_is_no_answer_of_its_node_is_a_failure(
             replies *= 2
         strategy.aggregate_train(1, replies)
         c = strategy.collected
-        got = (c.reported + c.replayed, sum(c.refused.values()), c.failed)
-        assert got == {"refusal": (0, 40, 0), "twice": (40, 0, 1)}.get(wrong, (0, 0, 40))
+        got = (c.reported + c.replayed, sum(c.refused.values()), c.failed, c.silent)
+        assert got == {"refusal": (0, 40, 0, 0), "twice": (40, 0, 0, 0)}.get(wrong, (0, 0, 40, 0))
+
+
+@pytest.mark.parametrize("kind", [LocalGrid, OneByOne])
+@pytest.mark.parametrize("replays", [range(0), range(10), range(8, 40)], ids=["none", "few", "most"])
+def test_a_malformed_answer_leaves_the_count_that_it_was_in(
+    enrolled: Enrolled, ask: Ask, population: Population, kind: type[LocalGrid], replays: range
+) -> None:
+    """Devices 5 to 14 send parts that no mechanism reads; of 40, these replay."""
+    malformed, first = range(5, 15), ask()
+    nonsense = pack_report(tuple(pack_parts([b"?"] * len(part.mechanisms)) for part in first[0].query.asks))
+    folder = enrolled().folder
+    some = [Question(first[0].query, np.array(replays, np.int64))]
+    run_collection(CollectOnce(some, range(1, 41)), kind(folder, 40))
+    strategy, grid = CollectOnce(first, range(1, 41), facts=population.facts), kind(folder, 40)
+    messages = list(strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+    replies = list(grid.send_and_receive(messages))
+    for place, message in enumerate(messages):
+        if message.metadata.message_type == REPORTS_TYPE:
+            answers = read_batch_reply(replies[place], 40)
+            assert answers is not None
+            for device in malformed:
+                answers[device] = Report(nonsense, device in replays)
+            replies[place] = batch_reply(answers, message)
+        elif place in malformed:
+            replies[place] = reply(Report(nonsense, place in replays), message, device=place)
+    strategy.aggregate_train(1, replies)
+    c = strategy.collected
+    well = len(set(replays) - set(malformed))
+    assert (c.reported, c.replayed, c.failed, c.silent) == (30 - well, well, 10, 0)
 
 
 def same(one: Reports, other: Reports) -> None:
@@ -235,7 +274,7 @@ def test_replies_in_any_order(
     random.Random(2).shuffle(replies)
     strategy.aggregate_train(1, [*replies, replies[4]])
     collected = strategy.collected
-    assert (collected.reported, collected.failed) == (40, 1)
+    assert (collected.reported, collected.failed, collected.silent) == (40, 0, 0)
     assert collected.decoded is not None and collected.reports_sha256 == kept.reports_sha256
     same(collected.decoded, Reports.from_bytes(population.facts, ask(), kept.answers))
 

@@ -60,6 +60,8 @@ def test_it_is_the_textbook_algorithm(tau: float, times: int, given: dict[str, A
     wanted = dense_hogs.edges(probability, tau)
     assert np.array_equal(dense_of(graph), wanted)
     assert graph.edge_index.shape[1] == wanted.sum() and wanted.any()
+    potential = np.triu(probability >= 0.5, 1).sum()
+    assert graph.notes.get("potential_links") == (potential if times else None)
     got = graph.features.toarray() if issparse(graph.features) else graph.features
     np.testing.assert_allclose(got, dense_hogs.reconstruct(probability, features, times), atol=1e-5)
     assert got.dtype == np.float32

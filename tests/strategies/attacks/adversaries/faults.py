@@ -24,6 +24,7 @@ from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator,
 from ldpsim.strategies.attacks.adversaries.questions import rebudgeted
 from ldpsim.strategies.engines.collect import quiet_flower
 from ldpsim.strategies.engines.grids import LocalGrid
+from tests.strategies.attacks.adversaries.pooling import pooled
 
 # Gets the state folder as it was when the machine stopped, and a copy from before the first
 # question; returns the folder that is served from then on (None: the same one).
@@ -138,7 +139,7 @@ class Fault:
 
         The machine stops without a clean end before each strike.
         """
-        folder, result = target.home, AttackResult()
+        folder, results = target.home, list[AttackResult]()
         with tempfile.TemporaryDirectory() as scratch, quiet_flower():
             before = Path(shutil.copytree(folder, Path(scratch) / "before"))
             for number in range(asks):
@@ -151,8 +152,8 @@ class Fault:
                     stopped = {path: path.read_bytes() for path in _ledgers(folder) + _ledgers(folder, "-wal")}
                 for path, data in stopped.items():
                     path.write_bytes(data)
-                result.merge(curator.result)
-        return result
+                results.append(curator.result)
+        return pooled(results)
 
 
 FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in (

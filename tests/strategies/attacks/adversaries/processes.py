@@ -15,6 +15,7 @@ from ldpsim.strategies.attacks.adversaries.curator import AttackResult, Curator,
 from ldpsim.strategies.attacks.adversaries.questions import rebudgeted, recollected
 from ldpsim.strategies.engines.flower_private import assume_identity, set_message_id
 from ldpsim.strategies.engines.pool import processes
+from tests.strategies.attacks.adversaries.pooling import pooled
 
 PROCESSES = 2
 _WAIT = 120.0
@@ -33,11 +34,8 @@ def from_supernodes(target: Target) -> AttackResult:
 
 def _together(ask: Callable[[int], AttackResult]) -> AttackResult:
     gate = multiprocessing.get_context("spawn").Barrier(PROCESSES)
-    result = AttackResult()
     with processes(PROCESSES, prepare=partial(_begin, gate)) as pool:
-        for each in pool.in_order(partial(_at_once, ask), range(PROCESSES)):
-            result.merge(each)
-    return result
+        return pooled(pool.in_order(partial(_at_once, ask), range(PROCESSES)))
 
 
 def _begin(gate: Barrier) -> None:

@@ -34,6 +34,7 @@ from ldpsim.strategies.results.lifetime import read_ledgers
 from tests.strategies.attacks.adversaries.conftest import loss_of
 from tests.strategies.attacks.adversaries.malformed import hostile_bytes, hostile_shot
 from tests.strategies.attacks.adversaries.other_attacks import ATTACKS, two_stages
+from tests.strategies.attacks.adversaries.pooling import pooled
 
 ASKS = 25
 PROCESSES = {"parallel", "two-supernodes"}
@@ -151,10 +152,7 @@ def test_a_staged_query_is_one_answer() -> None:
     outcome.releases.add(Release(0, staged.at_stage(1, second), "adjacency", (b"2",)))  # to another question
     assert outcome.distinct_releases == 2
     assert two_stages(staged, N) == staged
-    pooled = AttackResult()
-    pooled.merge(outcome)
-    pooled.merge(outcome)
-    assert pooled.distinct_releases == 2
+    assert pooled([outcome, outcome]).distinct_releases == 2
 
 
 def test_budgets_are_changed_whatever_the_mechanism() -> None:

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -165,3 +165,20 @@ def test_a_guarantee_is_compared() -> None:
                                                       settings={"epochs": "5"})}  # fmt: skip
     assert rows["label"].claimed is not None and rows["label"].passed is True
     assert rows["relationship"].passed is None  # the edges are public
+
+
+def test_the_largest_seed_has_shadow_runs_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2^63 - 1 times a factor is no seed; small seeds give what they gave."""
+    used: list[tuple[int | None, int]] = []
+
+    def noted(setup: Setup) -> Outcome:
+        seeds = setup.plans[0].seeds
+        used.append((seeds.noise, seeds.training))
+        return run_once(setup)
+
+    monkeypatch.setattr("ldpsim.strategies.attacks.audit.released_model.run_once", noted)
+    given: dict[str, Any] = {"shadows": 8, "clients": 60, "epsilon": 1.0, "settings": {"epochs": "1"}}
+    for seed in (2, 2**63 - 1):
+        list(audit_released("lpgnn", seed=seed, **given))
+    assert used[:8] == [(2_000_006 + number,) * 2 for number in range(8)]
+    assert used[8:] == [(2**63 - 1_000_003 + number,) * 2 for number in range(8)]
