@@ -59,6 +59,11 @@ def stages_of(questions: Sequence[Question]) -> int:
     return max(len(question.query.plan) for question in questions)
 
 
+def number_of_recipients(questions: Sequence[Question], n: int) -> int:
+    """Return how many of ``n`` people are asked; who is asked by two questions counts twice."""
+    return sum(n if question.devices is None else len(question.devices) for question in questions)
+
+
 def keys_of(questions: Sequence[Question]) -> tuple[tuple[bytes, bytes | None], ...]:
     """Return what identifies the questions of a collection and their people; the collection's id plays no part."""
     return tuple(

@@ -20,6 +20,7 @@ from pathlib import Path
 from flwr.serverapp import Grid
 
 from ldpsim.curator.methods.base import Question
+from ldpsim.curator.reports.question import number_of_recipients
 from ldpsim.devices.curator_key import SignedTerms
 from ldpsim.devices.enrolment.state import SHARD
 from ldpsim.devices.facts import PublicFacts
@@ -95,7 +96,9 @@ def collect(
     terms: SignedTerms | None = None,
     facts: PublicFacts | None = None,
 ) -> Collected:
-    """Ask the devices of a state folder and return their reports.
+    """Ask the devices of a state folder and return their reports; for benchmarks and tests, which have no run.
+
+    A run asks by :func:`ldpsim.strategies.runs.asking.ask`.
 
     Args:
         folder: The enrolled state folder.
@@ -109,7 +112,7 @@ def collect(
         facts: Sizes, ranges and domains. The reports are then decoded as they come
             (``Collected.decoded``); None keeps their bytes.
     """
-    asked = sum(devices if question.devices is None else len(question.devices) for question in questions)
+    asked = number_of_recipients(questions, devices)
     with open_connection(folder, devices, asked, engine=engine, workers=workers, ray_address=ray_address) as connection:
         return connection.ask(questions, dropouts=dropouts, terms=terms, facts=facts)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from ldpsim.curator.methods.base import Budget, LocalMethod, Question
-from ldpsim.curator.reports.question import collection_id, keys_of
+from ldpsim.curator.reports.question import collection_id, keys_of, number_of_recipients
 from ldpsim.curator.reports.rounds import CollectionRounds, asked_people, following
 from ldpsim.devices.atomic_files import made_once
 from ldpsim.devices.facts import PublicKnowledge
@@ -71,7 +71,7 @@ def ask_rounds(
             sent = rounds.add(_from_json(made_once(path, partial(_to_json, questions))))
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-        if not any(len(question.people(n)) for question in sent):
+        if not number_of_recipients(sent, n):
             break  # no device is left
         done.append((sent, ask(sent)))
         collected = done[-1][1]

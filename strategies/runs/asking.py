@@ -9,7 +9,7 @@ from functools import partial
 
 from ldpsim.curator.methods import Question
 from ldpsim.curator.methods.base import LocalMethod
-from ldpsim.curator.reports.question import stages_of
+from ldpsim.curator.reports.question import number_of_recipients, stages_of
 from ldpsim.curator.reports.reports import Reports
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.policy.terms import terms_of
@@ -69,7 +69,7 @@ def ask(repeat: Repeat) -> Collected:
 def open_grid(repeat: Repeat, questions: Sequence[Question] = ()) -> AbstractContextManager[Connection]:
     """Open the Grid of a repeat's devices; few ``questions`` may not be worth further processes."""
     options, devices = repeat.setup.options, repeat.setup.facts.n
-    asked = sum(devices if question.devices is None else len(question.devices) for question in questions) or devices
+    asked = number_of_recipients(questions, devices) or devices
     if repeat.connect is not None:
         return repeat.connect(repeat.home, devices, asked)
     return open_connection(
