@@ -18,6 +18,7 @@ from pathlib import Path
 
 from rich.console import Console, RenderableType
 
+from benchmarks import RESULTS
 from ldpsim.cli.output import WIDTH
 from ldpsim.cli.report.page import SCHEMA
 from ldpsim.cli.report.stress import chart
@@ -26,8 +27,6 @@ from ldpsim.strategies import RunOptions, simulate
 from ldpsim.strategies.attacks.stress.summary import Summary
 from ldpsim.strategies.outputs.shell import comparison_of
 from ldpsim.strategies.palette import ON_WHITE, SERIES
-
-RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 
 
 def main() -> None:
