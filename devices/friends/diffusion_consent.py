@@ -5,6 +5,9 @@ is the protocol, so one row stands for all messages. It names the digest of the 
 number of rounds, with an unbounded loss. The rules are those of one telling (:mod:`ldpsim.devices.friends.telling`):
 only under terms that the pinned curator signed, and once in a device's life, whatever it tells. The same terms
 again get the same row and no further rounds; anything else ``REPORT_COLLECTED``.
+
+Only tests call this module, too: a simulation of ``p2pgnn`` exchanges values without it, and a deployment has no
+diffusion.
 """
 
 from __future__ import annotations

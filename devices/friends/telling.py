@@ -6,8 +6,11 @@ A guess is in clear. A crafted model makes it a report about the person's list, 
 - once in its life: the row in its ledger names the model's digest and what is told, with an unbounded loss. The same
   model gets the same bytes again, and another model nothing (``REPORT_COLLECTED``), whatever the data are.
 
-The row is committed before anything leaves. Caps count what a curator gets, so a telling is not under them. Nothing
-carries these messages yet: an app of a deployment tells nothing.
+The row is committed before anything leaves. Caps count what a curator gets, so a telling is not under them.
+
+Only tests call this module: it is the device's side of a real deployment, and the evidence of ``docs/guarantees.md``.
+Nothing carries these messages yet, so a deployment refuses ``--friends-tell``, and a simulation computes what friends
+are told without it (:mod:`ldpsim.devices.friends.told_guesses`).
 """
 
 from __future__ import annotations
