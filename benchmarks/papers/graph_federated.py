@@ -7,9 +7,9 @@ FederatedScope-GNN searches, by its scripts (federatedscope/gfl/baseline/repro_e
 rate and the number of local steps; FedOpt over the server's learning rate and FedProx over mu, both at FedAvg's choice;
 local and global over the learning rate. The search here is the same, by accuracy on the validation people of
 :data:`SEARCHED` seeds that the cells do not have. It writes ``docs/results/graph-federated-search.csv``, from which the
-cells read what was chosen. Local and global of PubMed have the rate and the steps that the search chose for FedAvg: with
-the one step a round of their own search, 400 rounds do not converge there. A network without any search, GraphSAGE or
-GAT, has the settings of the published configuration (:data:`FIRST`).
+cells read what was chosen. Local and global of PubMed have the rate and the steps that the search chose for FedAvg:
+with the one step a round of their own search, 400 rounds do not converge there. A network without any search, GraphSAGE
+or GAT, has the settings of the published configuration (:data:`FIRST`).
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def scope_options(
 
 
 def chosen_settings(partition: str, dataset: str, network: str, method: str) -> Chosen:
-    """Return what the search found for a cell; without one FedAvg's settings, or those of the published configuration."""
+    """Return what the search found for a cell; without one FedAvg's settings, or the published configuration."""
     before = FIRST if method == "fedavg" else chosen_settings(partition, dataset, network, "fedavg")
     rows = searched_rows(partition, dataset, network, method)
     if not rows:
