@@ -116,6 +116,10 @@ class Group:
         score: float | None = self.row["mean"]
         return score
 
+    def loss(self, level: str) -> float | None:
+        """Return the loss of one collection that holds at a level of :attr:`levels`; None if it is not bounded."""
+        return _loss_of(self.levels[level])
+
     @property
     def of_devices(self) -> bool:
         """Whether the score is of devices that predict for themselves, and nobody else knows the prediction."""
