@@ -14,7 +14,7 @@ import typer
 from ldpsim.cli import options as o
 from ldpsim.cli.help import App, Group
 from ldpsim.cli.output import console, print_json, text_table
-from ldpsim.cli.words import IN_CLEAR, count, epsilon
+from ldpsim.cli.words import count, epsilon, loss_at_delta
 
 if TYPE_CHECKING:
     from ldpsim.devices.enrolment.state import State
@@ -184,7 +184,7 @@ def view(state: State, parts: Parts, lifetime: Lifetime, device: int | None) -> 
         lines.append("[yellow]secrets derived from a seed: these reports are not private[/yellow]")
     caps = text_table("cap on the lifetime loss of", ">one entry", ">the whole", ">as a user's")
     for name, cap in sorted(policy.caps.items()):
-        caps.add_row(escape(name), *(epsilon(value) for value in (cap.bit, cap.vector, cap.user)))
+        caps.add_row(escape(name), *(loss_at_delta(value, cap.delta) for value in (cap.bit, cap.vector, cap.user)))
     if math.isfinite(policy.user_cap):
         caps.add_row("all releases together", "", "", epsilon(policy.user_cap))
     lines += ["", caps, ""]
@@ -195,14 +195,14 @@ def view(state: State, parts: Parts, lifetime: Lifetime, device: int | None) -> 
     shown = text_table(f"device {device} released" if one else "released", "when", *figures, ">bytes", "!collection")
     for (name, collection), rows in releases(parts).items():
         losses = [math.fsum(part.loss.bit for _, part in rows), math.fsum(part.loss.vector for _, part in rows)]
-        counts = [epsilon(loss) for loss in losses] if one else [f"{len({answer.device for answer, _ in rows}):,}"]
+        delta, asked = math.fsum(part.loss.delta for _, part in rows), len({answer.device for answer, _ in rows})
+        counts = [loss_at_delta(loss, delta) for loss in losses] if one else [f"{asked:,}"]
         size = f"{sum(size_of(*row) for row in rows):,}"
         began = when(min(answer.time for answer, _ in rows))[:19]
         shown.add_row(escape(name), began, *counts, size, escape(collection))
     life = text_table("lifetime loss when this changes", *((">epsilon",) if one else (">largest", ">mean")))
     for level, values in lifetime.items():
-        if values["max"] != 0:
-            bounds = [values["max"]] if one else [values["max"], values["mean"]]
-            words = (IN_CLEAR if value is None else epsilon(value) for value in bounds)
-            life.add_row(level_spec(level).words, *words)
+        delta, bounds = values.get("delta"), [values["max"]] if one else [values["max"], values["mean"]]
+        if values["max"] != 0 or delta:
+            life.add_row(level_spec(level).words, *(loss_at_delta(value, delta) for value in bounds))
     return Group(*lines, shown, "", life)

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from ldpsim.cli.output import console, show_sums, text_table
 from ldpsim.cli.screen import NARROW, FittingTable, TitledRows
-from ldpsim.cli.words import GUESS, IN_CLEAR, TONES, best_guess, count, epsilon, word_of
+from ldpsim.cli.words import GUESS, IN_CLEAR, TONES, best_guess, count, epsilon, loss_at_delta, word_of
 from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.curator.privacy.levels import level_spec
 from ldpsim.strategies.outputs.groups import ABOVE, Group, table_of
@@ -160,8 +160,8 @@ def _details(record: Mapping[str, Any]) -> Iterator[RenderableType]:
         for place, reason in enumerate(reasons):
             why.add_row("" if place else title, escape(reason))
     life = privacy["lifetime_per_device"]["user"]
-    if life["max"] != 0:
-        words = IN_CLEAR if life["max"] is None else f"{epsilon(life['max'])} at most a device"
+    if life["max"] != 0 or life.get("delta"):
+        words = loss_at_delta(life["max"], life.get("delta")) + ("" if life["max"] is None else " at most a device")
         gap = "" if privacy["lifetime_per_device"]["complete"] else "; not all of it is known"
         why.add_row("in the ledgers", words + gap)
     yield why

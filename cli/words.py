@@ -35,20 +35,26 @@ def level(entry: Mapping[str, Any]) -> str:
     """
     one, words, whole = entry.get("of_one"), [word_of(entry["status"])], list[str]()
     if entry["status"] == "bounded":
-        words, whole = [], [_at_delta(entry)]
+        words, whole = [], [loss_at_delta(entry["value"], entry["delta"])]
     elif (rest := entry.get("private_value")) is not None:
-        whole = [f"the rest {_at_delta({'value': rest, 'delta': entry['private_delta']})}"]
+        whole = [f"the rest {loss_at_delta(rest, entry['private_delta'])}"]
     if entry.get("own") is not None and entry.get("per_list") is not None:
         whole.append(f"{epsilon(entry['own'])} + {epsilon(entry['per_list'])} D where D lists hold the person")
     if one is None:
         return ", ".join([*words, *whole])
-    words.append(f"{'the rest ' if words else ''}{_at_delta(one)}")
+    words.append(f"{'the rest ' if words else ''}{loss_at_delta(one['value'], one['delta'])}")
     return f"{', '.join(words)}; in all {one['of']}: {', '.join(whole)}"
 
 
-def _at_delta(entry: Mapping[str, Any]) -> str:
-    delta = f" (δ {entry['delta']:.0e})".replace("e-0", "e-") if entry["delta"] else ""
-    return f"{epsilon(entry['value'])}{delta}"
+def loss_at_delta(value: float | None, delta: float | None) -> str:
+    """A loss and the delta at which it holds, if it is not 0; None is in clear.
+
+    >>> loss_at_delta(1.0, 1e-2), loss_at_delta(0.0, 0.0), loss_at_delta(None, None)
+    ('1 (δ 1e-2)', '0', 'in clear')
+    """
+    if value is None:
+        return IN_CLEAR
+    return epsilon(value) + (f" (δ {delta:.0e})".replace("e-0", "e-") if delta else "")
 
 
 def best_guess(value: float, delta: float = 0.0) -> str:

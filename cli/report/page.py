@@ -158,10 +158,9 @@ def chart(
         switch: Whether a switch colours by who is trusted, where groups differ in it.
     """
     groups = [group for group in groups if group.data == data and group.mean is not None]
-    bounded = {name for name in shown_levels() for group in groups if group.row[f"holds_{name}"]}
+    bounded = {name for name in shown_levels() for group in groups if group.loss(name)}
     levels = list(dict.fromkeys(filter(None, [WHOLE, EDGE, matched, *sorted(bounded & {OWNED})])))
     opening = next((name for name in levels if name in bounded - {matched}), matched or WHOLE)
-    losses = {**{name: f"holds_{name}" for name in levels}, CLAIMED: "claimed"}
     values = []
     for group in groups:
         interval = accuracy_interval(group)
@@ -169,13 +168,13 @@ def chart(
         values.append({
             "name": group.line, "trusted": _name_and_trust(group), "tip": _tip(group),
             "y": 100 * (group.mean or 0.0), "bytes": group.bytes or None,
-            **ends, **{name: group.row[column] or None for name, column in losses.items()},
+            **ends, **{name: group.loss(name) or None for name in levels}, CLAIMED: group.row["claimed"] or None,
         })  # fmt: skip
     bytes_only = kind == "bytes"
     selection: dict[str, Any] = {"name": "shown", "value": "bytes" if bytes_only else opening}
     if not bytes_only:
         labels = [*(level_term(name) for name in levels), "as claimed"]
-        selection["bind"] = {"input": "radio", "name": "Epsilon for", "options": list(losses), "labels": labels}
+        selection["bind"] = {"input": "radio", "name": "Epsilon for", "options": [*levels, CLAIMED], "labels": labels}
     title = "bytes a device, both ways (log scale)" if bytes_only else "epsilon (log scale)"
     x = {"field": "x", "type": "quantitative", "title": title,
          "scale": {"type": "log", "padding": 14, "nice": False},

@@ -46,6 +46,7 @@ COUNTED = 4  # a counter holds each chain's end: a file from which its place was
 # Devices of one shard share a ledger file.
 SHARD = 1024
 _SEAL = key_message(b"seal")  # its HMAC is the key of a device's seals
+_FIELDS = {"format", "devices", "simulation_seeded", "population_digest", "policy"}  # every enrolment.json has them
 _OURS = {"enrolment.json", "population", "secrets.bin", "collection.json"}
 
 
@@ -171,6 +172,15 @@ def _remove_empty_ledgers(folder: Path) -> None:
         path.unlink()
 
 
+@contextmanager
+def _damage_told(folder: Path) -> Iterator[None]:
+    """Turn what goes wrong with a file of another form into one line."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{folder}: the enrolment is damaged ({type(error).__name__}: {error})") from error
+
+
 @dataclass(frozen=True, eq=False)
 class State:
     """An enrolled folder, opened.
@@ -179,7 +189,8 @@ class State:
         folder: Its path.
 
     Raises:
-        ValueError: where the folder holds no devices, or of a format that is not read here.
+        ValueError: where the folder holds no devices, or of a format that is not read here, or is damaged. The policy,
+            the population and the residents are read when they are asked for, and raise the same.
     """
 
     folder: Path
@@ -188,6 +199,9 @@ class State:
         expected = COUNTED if "counters" in self.head else PARTIAL if "residents" in self.head else FORMAT
         if self.head.get("format") != expected:
             raise ValueError(f"{self.folder} was enrolled by a version that this one does not read")
+        if type(self.head.get("devices")) is not int or not self.head.keys() >= _FIELDS:
+            missing = sorted(_FIELDS - self.head.keys()) or ["a number of devices"]
+            raise ValueError(f"{self.folder}: the enrolment is damaged (it lacks {', '.join(missing)})")
 
     @cached_property
     def head(self) -> dict[str, Any]:
@@ -200,12 +214,14 @@ class State:
     @cached_property
     def policy(self) -> Policy:
         """The policy of every device here."""
-        return Policy.from_dict(self.head["policy"])
+        with _damage_told(self.folder):
+            return Policy.from_dict(self.head["policy"])
 
     @cached_property
     def population(self) -> Population:
         """The records, memory-mapped."""
-        return Population.load(self.folder / "population")
+        with _damage_told(self.folder):
+            return Population.load(self.folder / "population")
 
     @cached_property
     def _ledgers(self) -> dict[int, Ledger]:
@@ -248,7 +264,8 @@ class State:
     def residents(self) -> Sequence[int]:
         """Numbers of the people whose devices live here: everybody, or those it was enrolled for."""
         numbers = self.head.get("residents")
-        return range(len(self)) if numbers is None else tuple(int(device) for device in numbers)
+        with _damage_told(self.folder):
+            return range(len(self)) if numbers is None else tuple(int(device) for device in numbers)
 
     @cached_property
     def lives_here(self) -> Container[int]:

@@ -140,7 +140,7 @@ class Policy:
                 for mechanism in ask.mechanisms:
                     if mechanism.name not in self.mechanisms or not mechanism.agrees_with(self.facts):
                         return False
-                    if ask.attribute == "adjacency" and self.reporting == "one-end" != mechanism.reporting:
+                    if "adjacency" in ask.attributes and self.reporting == "one-end" != mechanism.reporting:
                         return False
         return volunteers or all(
             self.caps[name].allows(query.loss(name, device=device)) for name in query.attributes

@@ -19,7 +19,13 @@ from ldpsim.curator.methods.spec import TRUSTED
 from ldpsim.curator.privacy.levels import compared_levels, level_term, level_words
 from ldpsim.strategies.foreign_text import number, text
 from ldpsim.strategies.results.averages import mean, spread
-from ldpsim.strategies.results.levels_of_results import compared_loss, held, loss_in_column, shown_levels
+from ldpsim.strategies.results.levels_of_results import (
+    compared_loss,
+    held,
+    loss_in_column,
+    shown_levels,
+    worst_guarantee,
+)
 from ldpsim.strategies.results.numbers import NONE, bytes_, plus_minus, points, short_loss
 from ldpsim.strategies.results.outcome import Score
 from ldpsim.strategies.results.rows import row_of
@@ -46,7 +52,6 @@ DATASET, PEOPLE = "dataset", "people"  # in the options of a group, where groups
 VERSION = "version"  # there too, where versions of ldpsim made them
 ABOVE = "▲"  # beside a null model that is above the method
 _NONE = "None"
-_WORST = ("unprotected", "bounded", "not asked")
 _MEANS = (
     "curator",
     "device",
@@ -115,6 +120,10 @@ class Group:
         """Mean score."""
         score: float | None = self.row["mean"]
         return score
+
+    def loss(self, level: str) -> float | None:
+        """Return the loss of one collection that holds at a level of :attr:`levels`; None if it is not bounded."""
+        return _loss_of(self.levels[level])
 
     @property
     def of_devices(self) -> bool:
@@ -275,11 +284,6 @@ def words_of(options: Mapping[str, str], keys: Iterable[str]) -> list[str]:
 def data_of(record: ResultRecord) -> tuple[str, int]:
     """Return name and size of a result's data set; the people themselves may differ."""
     return text(record["dataset"]["name"]), int(record["dataset"]["nodes"])
-
-
-def worst_guarantee(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the worst of several guarantees at one level: unprotected, then the largest loss of one collection."""
-    return min(entries, key=lambda entry: (_WORST.index(entry["status"]), -(_loss_of(entry) or 0.0)))
 
 
 def _loss_of(entry: Mapping[str, Any]) -> float | None:

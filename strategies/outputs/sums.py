@@ -15,7 +15,7 @@ from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import compared_levels, level_term
 from ldpsim.devices.datasets import GENERATED
 from ldpsim.devices.mechanisms import round_up
-from ldpsim.strategies.results.levels_of_results import held
+from ldpsim.strategies.results.levels_of_results import held, worst_guarantee
 from ldpsim.strategies.results.numbers import epsilon
 
 Holds = Mapping[str, Mapping[str, Any]]
@@ -102,7 +102,9 @@ def in_all(records: Iterable[Mapping[str, Any]]) -> dict[str, AskedInAll]:
         number = sum(same[0]["privacy"]["collections"] for same in collections.values())
         if number > 1:
             levels = [[levels_of(record) for record in same] for same in collections.values()]
-            holds = added([{name: _worst([each[name] for each in same]) for name in same[0]} for same in levels])
+            holds = added(
+                [{name: worst_guarantee([each[name] for each in same]) for name in same[0]} for same in levels]
+            )
             sums[key] = AskedInAll(first["dataset"]["name"], number, holds)
     return sums
 
@@ -131,10 +133,6 @@ def really_asked(record: Mapping[str, Any]) -> bool:
     if record["devices"]["asked"]:
         return record.get("simulation_seeded") is False
     return record["privacy"]["trust"] == "trusted curator" and record["seeds"]["noise"] is None
-
-
-def _worst(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    return max(entries, key=lambda entry: math.inf if entry["status"] == "unprotected" else entry["value"] or 0.0)
 
 
 def _figure(entry: Mapping[str, Any]) -> str:

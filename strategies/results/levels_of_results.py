@@ -1,20 +1,23 @@
 """Levels at which results are compared, made of the levels of guarantee.
 
 ``bit`` is one entry of a person's record, a neighbour or a feature: the worse of
-``bit_adjacency`` and ``bit_feature``. The others are those of :mod:`ldpsim.curator.privacy.levels`.
+``bit_adjacency`` and ``bit_feature``, with the larger delta of both. The others are those of
+:mod:`ldpsim.curator.privacy.levels`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import LEVELS, MERGED, compared_levels, level_term, parts_of
+from ldpsim.strategies.foreign_text import number
 from ldpsim.strategies.results.numbers import short_loss, word_of
 
 _NOTHING = Level("not asked").to_dict()
+_FROM_BEST = ("not asked", "bounded", "unprotected")
 CLOSE = 0.01  # relative: equal losses may be this far below the target if they come in steps
 
 
@@ -52,26 +55,43 @@ def held(holds: Mapping[str, Any], level: str) -> dict[str, Any]:
     Raises:
         ValueError: for an unknown level or status, or a bounded level without a finite value of 0 or more.
     """
-    worst: dict[str, Any] | None = None
+    guarantees = []
     for part in parts_of(level):
         entry = holds[part]
         status, value = entry["status"], entry["value"]
-        if status not in ("bounded", "unprotected", "not asked"):
+        if status not in _FROM_BEST:
             raise ValueError(f"privacy.holds.{part}: {status!r} is no status")
         if status == "bounded" and not (_is_number(value) and 0 <= value < math.inf):
             raise ValueError(f"privacy.holds.{part}: a bounded level needs a finite value of 0 or more")
-        guarantee = {
-            **_NOTHING,
-            **entry,
-            "status": status,
-            "value": float(value) if status == "bounded" else None,
-            "delta": float(entry["delta"]) if _is_number(entry.get("delta")) else 0.0,
-            "detail": str(entry.get("detail") or ""),
-        }
-        if worst is None or _badness(guarantee) > _badness(worst):
-            worst = guarantee
-    assert worst is not None
-    return worst
+        guarantees.append(
+            {
+                **_NOTHING,
+                **entry,
+                "status": status,
+                "value": float(value) if status == "bounded" else None,
+                "delta": float(entry["delta"]) if _is_number(entry.get("delta")) else 0.0,
+                "detail": str(entry.get("detail") or ""),
+            }
+        )
+    return worst_guarantee(guarantees)
+
+
+def worst_guarantee(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what holds for all of several guarantees: the worst status, then the largest loss.
+
+    The delta is the largest one too: the guarantee with the largest epsilon may have a smaller delta than another.
+
+    Args:
+        entries: Guarantees as :func:`held` returns them.
+    """
+    worst = max(entries, key=_badness)
+    alike = [entry for entry in entries if entry["status"] == worst["status"]]
+    merged = {**worst, **{name: _largest(alike, name) for name in ("delta", "private_delta")}}
+    if worst["status"] == "bounded" and worst.get("of_one") is not None:
+        ones = [entry.get("of_one") or entry for entry in alike]
+        loss = max(compared_loss(entry) for entry in alike)
+        merged["of_one"] = {**worst["of_one"], "value": loss, "delta": _largest(ones, "delta")}
+    return merged
 
 
 def compared_loss(entry: Mapping[str, Any]) -> float:
@@ -85,10 +105,13 @@ def loss_in_column(entry: Mapping[str, Any]) -> str:
     return short_loss(compared_loss(entry)) if entry["status"] == "bounded" else word_of(entry["status"])
 
 
-def _badness(entry: Mapping[str, Any]) -> float:
-    if entry["status"] == "unprotected":
-        return math.inf
-    return -1.0 if entry["status"] == "not asked" else float(entry["value"])
+def _badness(entry: Mapping[str, Any]) -> tuple[int, float]:
+    loss = number(entry["private_value" if entry["status"] == "unprotected" else "value"])
+    return _FROM_BEST.index(entry["status"]), math.inf if loss is None else loss
+
+
+def _largest(entries: Sequence[Mapping[str, Any]], name: str) -> float:
+    return max(number(entry.get(name)) or 0.0 for entry in entries)
 
 
 def _is_number(value: Any) -> bool:

@@ -397,6 +397,15 @@ def test_a_device_that_pins_its_curator_takes_what_that_one_signed(tmp_path: Pat
         assert refused.exit_code == 2 and refused.stdout == "" and refused.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("head", ['{"format": 1, "devices": 3}', '{"mode": "report"}'])
+def test_a_damaged_enrolment_is_one_line(tmp_path: Path, own: Path, head: str) -> None:
+    enrol(own, tmp_path / "state")
+    (tmp_path / "state" / "enrolment.json").write_text(head)
+    (tmp_path / "model.json").write_text(_crafted(0).as_text())
+    for command in (("serve", "--socket", tmp_path / "v"), ("predict", "--device-model", tmp_path / "model.json")):
+        assert str(tmp_path / "state") in error_of(*command, "--state", tmp_path / "state")
+
+
 def test_a_device_model_that_is_no_good_is_one_line(tmp_path: Path, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     enrol(own, tmp_path / "state")
     predict = ("predict", "--state", tmp_path / "state", "--device-model", tmp_path / "device-model.json")

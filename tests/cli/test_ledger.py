@@ -18,7 +18,7 @@ from ldpsim.cli.main import app
 from ldpsim.devices.curator_key import CuratorKey, SignedTerms, read_public
 from ldpsim.devices.data.population import build_population
 from ldpsim.devices.enrolment.state import enrol
-from ldpsim.devices.mechanisms import OneBit, RandomizedResponse
+from ldpsim.devices.mechanisms import AnalyticGaussian, OneBit, RandomizedResponse
 from ldpsim.devices.policy.policy import policy_for
 from ldpsim.devices.policy.terms import collection_of
 from ldpsim.devices.query import Ask, Query
@@ -46,13 +46,13 @@ def question(collection: str) -> Query:
     return Query(collection, ((Ask("adjacency", (row,)), Ask("features", (bits,))),))
 
 
-def make(folder: Path, *, silent: int = 2, residents: Sequence[int] | None = None) -> None:
+def make(folder: Path, query: Query | None = None, *, silent: int = 2, residents: Sequence[int] | None = None) -> None:
     """Enrol N devices, or some of them; all but the last ones answer the same question."""
     population = build_population(
         "tiny", n=N, d=D, edges=np.array([[0, 1, 2], [1, 2, 3]]), feature_indptr=np.arange(N + 1),
         feature_indices=np.arange(N) % D, feature_values=None, labels=np.arange(N) % 2, classes=2,
     )  # fmt: skip
-    query = question("the-first")
+    query = query or question("the-first")
     state = enrol(folder, population, policy_for([query], population.facts), seed=7, residents=residents)
     for index in state.residents[: len(state.residents) - silent]:
         assert isinstance(state.device(index).answer(query), Report)
@@ -77,6 +77,20 @@ def test_summed_over_all_devices(state: Path, listing: Listing) -> None:
         assert words in text, words
     assert all(len(line) <= 80 for line in shown.stdout.splitlines() if str(state) not in line)
     assert listing(state) == before
+
+
+def test_a_loss_stands_with_its_delta_and_a_level_that_has_a_delta_alone_is_shown(tmp_path: Path) -> None:
+    """At delta 0.05 one feature alone has epsilon 0: the noise covers it, except with that chance."""
+    noise = AnalyticGaussian.from_epsilon(0.06, delta=0.05, d=D)
+    make(tmp_path / "state", Query("the-first", ((Ask("features", (noise,)),),)))
+    everybody, one = (" ".join(show(tmp_path / "state", *device).stdout.split()) for device in ((), ("--device", 3)))
+    bit, whole, mean = "0 (δ 5e-2)", "0.06 (δ 5e-2)", "0.05 (δ 5e-2)"
+    for text in (everybody, one):
+        assert f"as a user's features {bit} {whole} {whole}" in text, text
+        for level, figure in (("a feature", bit), ("all features", whole), ("all that a person reports", whole)):
+            assert f"{level} {figure}" in text, text
+    assert f"a feature {bit} {bit} all features {whole} {mean}" in everybody, everybody
+    assert f"one entry {bit}, the whole {whole}, bytes" in one, one
 
 
 def test_a_runs_folder_means_its_devices(state: Path) -> None:

@@ -50,6 +50,17 @@ def test_what_a_person_reads(record: dict[str, Any]) -> None:
         assert expected in text, expected
 
 
+def test_what_a_device_lost_in_its_ledger_has_its_delta(record: dict[str, Any]) -> None:
+    lifetime = record["privacy"]["lifetime_per_device"]
+    for figures, said in (({"max": 1.0, "delta": 0.01}, "1 (δ 1e-2) at most a device"),
+                          ({"max": 0.0, "delta": 0.01}, "0 (δ 1e-2) at most a device"),
+                          ({"max": 1.0}, "1 at most a device"), ({"max": None}, "in clear")):  # fmt: skip
+        lifetime["user"] = {"mean": 0.0, **figures}
+        assert f"in the ledgers {said} " in words(shown(record)), said
+    lifetime["user"] = {"max": 0.0, "mean": 0.0}
+    assert "in the ledgers" not in words(shown(record))
+
+
 def test_the_next_command_says_that_it_asks_again(record: dict[str, Any]) -> None:
     for seeded in (True, False):
         screen = Console(record=True, width=80)

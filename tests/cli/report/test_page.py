@@ -15,9 +15,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
+import pytest
+
 from ldpsim.cli.report.gather import gather
 from ldpsim.cli.report.page import packed_library, plotting_library, render
 from ldpsim.strategies.outputs.comparison import finding
+from tests.cli.conftest import RECORD
 
 
 def own(page: str) -> str:
@@ -145,6 +148,19 @@ def test_a_chart_has_a_line_for_each_method_and_none_is_left_out(comparison: Pat
         "graph alone 78.8", "features alone 62.0", "largest class 30.1"
     ]  # fmt: skip
     assert sent["params"] == [{"name": "shown", "value": "bytes"}, colour]
+
+
+@pytest.mark.parametrize("part", ["bit_feature", "bit_adjacency"])
+def test_a_chart_has_the_losses_of_the_matched_level_also_of_a_part_of_a_compared_one(
+    part: str, comparison: Path
+) -> None:
+    match = {"level": part, "target": RECORD["privacy"]["holds"][part]["value"], "unmatched": {}}
+    (comparison / "compare.json").write_text(json.dumps({"folders": ["hogs-0", "raw-0"], "match": match}))
+    found = gather([comparison])
+    assert found.match == match and not found.left_out
+    chart, _ = json.loads(Elements(render(found)).scripts[0])
+    assert part in chart["params"][0]["bind"]["options"]
+    assert {point["name"]: point[part] for point in chart["data"]["values"]} == {"hogs": match["target"], "raw": None}
 
 
 def test_one_legend_has_each_method_once_with_its_colour_and_its_shape(comparison: Path) -> None:

@@ -24,6 +24,7 @@ from ldpsim.devices.ledger.counter_postgres import PostgresCounter
 from ldpsim.devices.ledger.ledger import Ledger
 from ldpsim.devices.policy.policy import Policy
 from ldpsim.devices.report import Report
+from ldpsim.devices.vault.server import Vault
 from tests.devices.conftest import ask_for, policy_of
 from tests.opened import open_below
 
@@ -260,6 +261,26 @@ def test_folders_that_are_not_read(tmp_path: Path, population: Population, polic
         (tmp_path / "s" / "enrolment.json").write_text(broken)
         with pytest.raises(ValueError, match="holds no enrolled devices"):
             State(tmp_path / "s")
+
+
+@pytest.mark.parametrize("file", ["enrolment.json", "population/population.json"])
+def test_a_file_of_another_form_is_damage_in_one_line(
+    file: str, tmp_path: Path, population: Population, policy: Policy
+) -> None:
+    """Whatever field is missing, or is something else: the folder is named, and no type of Python's errors alone."""
+    enrol(tmp_path / "s", population, policy, seed=1, residents=[3]).close()
+    path = tmp_path / "s" / file
+    head = json.loads(path.read_text())
+    damaged = [{name: value for name, value in head.items() if name != field} for field in head]
+    damaged += [{**head, field: None} for field in ("devices", "policy", "facts") if field in head]
+    damaged += [{**head, "policy": {"mode": "report"}}, {**head, "residents": 5}] if "policy" in head else []
+    for edited in damaged:
+        path.write_text(json.dumps(edited))
+        with pytest.raises(ValueError) as error:
+            state = State(tmp_path / "s")
+            Vault(state), state.population, state.policy
+        told = str(error.value)
+        assert str(tmp_path / "s") in told and ("damaged" in told or "version" in told) and "\n" not in told, edited
 
 
 def test_people_who_are_soon_gone_wait_for_no_disk(

@@ -94,6 +94,26 @@ def test_a_one_ended_device_reports_nothing_about_later_ones() -> None:
     assert replace(policy, reporting="both").allows(one("adjacency", degree), device=5)
 
 
+class LabelByFriends(GRR):
+    """A mechanism of another package, about the label and the whole list."""
+
+    name = "label_by_friends"
+    reads = ("label", "adjacency")
+
+
+class LabelByEarlierFriends(LabelByFriends):
+    """The same, about the people before the device alone."""
+
+    reporting = "one-end"
+
+
+def test_a_list_that_is_read_beside_another_attribute_is_one_ended_too() -> None:
+    for kind, allowed in ((LabelByFriends, False), (LabelByEarlierFriends, True)):
+        asked = one("label", kind.from_epsilon(1.0, categories=3))
+        assert policy_for([asked], FACTS, reporting="one-end").allows(asked, device=3) is allowed
+        assert policy_for([asked], FACTS).allows(asked, device=3)
+
+
 def test_a_policy_is_saved_and_read_back(tmp_path: Path) -> None:
     pins = {"collector": "0a" * 32, "questions": frozenset({"1b" * 32}), "volunteers": frozenset({3, 1})}
     policy = policy_for(

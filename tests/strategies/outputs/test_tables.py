@@ -24,6 +24,7 @@ from ldpsim.strategies.outputs.paper import latex_table
 from ldpsim.strategies.outputs.result_view import html_of_run, text_of_run
 from ldpsim.strategies.outputs.shell import command_of, comparison_of
 from ldpsim.strategies.outputs.sums import added, in_all, of_repeats
+from ldpsim.strategies.results.levels_of_results import held, worst_guarantee
 from ldpsim.strategies.setup.options import RunOptions
 from tests.cli.conftest import RECORD, WITH_NULLS
 
@@ -85,6 +86,35 @@ def test_figures_by_hand() -> None:
     assert (group.row["best_null_mean"], group.row["no_reports"]) == (pytest.approx(0.4), "chance")
     assert group.levels["relationship"]["value"] == group.row["holds_relationship"] == 9.0  # the largest one
     assert (group.row["holds_user"], group.row["holds_user_status"]) == (None, "not asked")
+
+
+def test_a_merged_level_and_the_worst_of_several_results_have_the_largest_epsilon_and_the_largest_delta() -> None:
+    """By hand: whoever has (0.5, 0) and (0.4, 0.001) has (0.5, 0.001), and not (0.5, 0)."""
+    pure, approximate = Level("bounded", 0.5), Level("bounded", 0.4, 1e-3)
+    for one, other in ((pure, approximate), (approximate, pure)):
+        holds = {"bit_adjacency": one.to_dict(), "bit_feature": other.to_dict()}
+        assert (held(holds, "bit")["value"], held(holds, "bit")["delta"]) == (0.5, 1e-3)
+        records = [result("hogs", 0.5, 0), result("hogs", 0.6, 1)]
+        for record, level in zip(records, (one, other), strict=True):
+            record["privacy"]["holds"]["user"] = level.to_dict()
+        (group,) = groups_of(records)
+        assert (group.levels["user"]["value"], group.levels["user"]["delta"]) == (0.5, 1e-3)
+        same = [
+            collection(reports="a", user=one),
+            collection(reports="a", user=other),
+            collection(reports="b", user=pure),
+        ]
+        (found,) = in_all(same).values()
+        assert (found.holds["user"]["value"], found.holds["user"]["delta"]) == (1.0, 1e-3)
+    clear = [
+        Level("unprotected", private_value=loss, private_delta=delta).to_dict() for loss, delta in ((1, 1e-3), (2, 0))
+    ]
+    repeats = [
+        Level("bounded", 3 * loss, of_one=OfOne(loss, delta, 3)).to_dict() for loss, delta in ((1, 1e-3), (2, 0))
+    ]
+    assert worst_guarantee(clear) | {"private_value": 2.0, "private_delta": 1e-3} == worst_guarantee(clear)
+    assert worst_guarantee(repeats)["of_one"] == {"value": 2.0, "delta": 1e-3, "of": 3}
+    assert worst_guarantee([*clear, Level("unprotected").to_dict(), *repeats])["private_value"] is None
 
 
 def test_the_margin_over_seeds_is_that_of_the_best_null_with_a_corrected_upper_end() -> None:
