@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpsim.devices.atomic_files import ldpsim_home, read_file
+from ldpsim.devices.atomic_files import ldpsim_home, private_file, private_folder, read_file
 from ldpsim.devices.curator_key import CuratorKey, SignedTerms, read_public
 from ldpsim.devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
 from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
@@ -406,7 +406,7 @@ def run_deployed(
     collected = ask(repeat)
     counts = {name: getattr(collected, name) for name in ("asked", "reported", "replayed", "silent", "failed")}
     print(", ".join(f"{name} {number}" for name, number in counts.items()), dict(collected.refused), flush=True)
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder)  # the reports of volunteers are their records
     outcome = without_truth(kind.work(repeat, collected))
     predictions = outcome.predictions
     assert predictions is not None
@@ -417,7 +417,8 @@ def run_deployed(
     seconds = {"population": 0.0, "total": time.perf_counter() - started, "cpu": cpu_seconds() - cpu}
     record = assemble(setup, [outcome], seconds, *spent(kind, setup, [outcome]))
     run_folder.write_outcome(folder, outcome)
-    np.save(folder / "predictions.npy", predictions, allow_pickle=False)
+    with private_file(folder / "predictions.npy", exist_ok=True) as file:
+        np.save(file, predictions, allow_pickle=False)
     run_folder.write_result(folder, record)
     print(f"result: {folder}/result.json", flush=True)
     return RunResult(record, folder, graph_or_reason(setup, outcome))

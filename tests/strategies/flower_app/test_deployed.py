@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tomllib
 from collections.abc import Callable, Iterable
@@ -419,6 +420,25 @@ def volunteers(tmp_path: Path, population: Population) -> Path:
     path = tmp_path / "volunteers.json"
     path.write_text(json.dumps({"facts": population.facts.to_dict(), "volunteers": VOLUNTEERS[::-1]}))
     return path
+
+
+def test_another_user_reads_nothing_that_a_deployment_writes(
+    tmp_path: Path, population: Population, volunteers: Path
+) -> None:
+    """Whatever the umask is: the reports of volunteers are their records."""
+    public = PublicFile.load(volunteers)
+    state = enrol(tmp_path / "state", population, agreed_policy(VOTE, public), seed=5)
+    settings = {**VOTE, "facts": volunteers.read_text(), "settings": "batches=2", "collection": "mine"}
+    before = os.umask(0)
+    try:
+        run_on_grid(LocalGrid(state.folder, 40), context(**settings))
+    finally:
+        os.umask(before)
+    folder = tmp_path / "flwr" / "vote-mine"
+    below = list(folder.rglob("*"))
+    names = {path.name for path in below}
+    assert names >= {"reports.json", "features_data.npy", "labels.npy", "predictions.npy", "part-0", "result.json"}
+    assert {path.name for path in (folder, *below) if path.stat().st_mode & 0o077} == set()
 
 
 def test_volunteers_are_asked_in_clear_and_everybody_else_votes(
