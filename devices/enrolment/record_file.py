@@ -23,7 +23,7 @@ import numpy as np
 from ldpsim.devices.atomic_files import read_file
 from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.foreign.strict_json import read_json
+from ldpsim.devices.foreign.strict_json import by_number, number_below, read_json
 
 _FACTS = {"n", "d", "classes", "feature_low", "feature_high", "domains", "class_names"}
 _RECORD = {"features", "neighbours", "label"}
@@ -51,9 +51,7 @@ def read_own_data(path: Path) -> tuple[Population, tuple[int, ...]]:
     facts = read_facts(data["facts"], f"--data {path}")
     if not data["records"]:
         raise ValueError(f"--data {path}: it holds no record")
-    records = {_number(key, facts.n, f"{path.name}: person {key}"): value for key, value in data["records"].items()}
-    if len(records) != len(data["records"]):
-        raise ValueError(f"{path.name}: a person is given twice")
+    records = by_number(data["records"], facts.n, f"{path.name}: person")
     return _population(path, facts, records), tuple(sorted(records))
 
 
@@ -90,11 +88,11 @@ def _population(path: Path, facts: PublicFacts, records: Mapping[int, Any]) -> P
         sizes[person] = len(features)
         if not isinstance(record["neighbours"], list):
             raise ValueError(f"{where}: neighbours must be a list of people")
-        others = {_number(other, facts.n, f"{where}: neighbour {other}") for other in record["neighbours"]} - {person}
+        others = {number_below(other, facts.n, f"{where}: neighbour") for other in record["neighbours"]} - {person}
         neighbours += sorted(others)
         near[person] = len(others)
         if "label" in record:
-            labels[person] = _number(record["label"], facts.classes, f"{where}: label {record['label']}")
+            labels[person] = number_below(record["label"], facts.classes, f"{where}: label")
     checked = build_population(
         path.stem, n=facts.n, d=facts.d, edges=np.zeros((2, 0), np.int64),
         feature_indptr=np.concatenate([[0], np.cumsum(sizes)]), feature_indices=np.array(columns, np.int64),
@@ -111,17 +109,10 @@ def _features(features: Any, d: int, where: str) -> dict[int, float]:
     entries = features.items() if isinstance(features, dict) else [(column, 1.0) for column in features]
     by_column: dict[int, float] = {}
     for column, value in entries:
-        at = _number(column, d, f"{where}: feature column {column}")
+        at = number_below(column, d, f"{where}: feature column")
         if at in by_column:
             raise ValueError(f"{where}: feature column {at} is given twice")
         if type(value) not in (int, float) or abs(value) > _LARGEST:
             raise ValueError(f"{where}: feature column {at} is not a number in the public range")
         by_column[at] = float(value)
     return by_column
-
-
-def _number(value: Any, limit: int, what: str) -> int:
-    text = str(value)
-    if type(value) not in (int, str) or not (text.isascii() and text.isdigit()) or not int(text) < limit:
-        raise ValueError(f"{what}: a whole number below {limit} is wanted")
-    return int(text)

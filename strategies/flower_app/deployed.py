@@ -40,7 +40,7 @@ from ldpsim.devices.curator_key import CuratorKey, SignedTerms, read_public
 from ldpsim.devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
 from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.foreign.packages import nothing_imported
-from ldpsim.devices.foreign.strict_json import read_json
+from ldpsim.devices.foreign.strict_json import by_number, number_below, read_json
 from ldpsim.devices.policy.policy import OnRequery, Policy, policy_for
 from ldpsim.devices.policy.terms import collection_of, facts_of, terms_of
 from ldpsim.devices.query import canonical
@@ -79,6 +79,7 @@ def _read(spec: OptionSpec, entry: Any) -> Any:
 
 _ELSEWHERE = ("seed",)  # read by the app itself
 _OF_DATA = ("dataset", "split", "volunteers")
+_PARTS = ("facts", "labels", "volunteers", "labelled", "nodes")  # of the file of public facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +123,15 @@ class PublicFile:
         """
         try:
             content = read_json(text)
+            for key in content:
+                if key not in _PARTS:
+                    raise ValueError(f"{key} does not belong there; {', '.join(_PARTS)} do")
             facts = PublicFacts.from_dict({"domains": (), "class_names": (), **content["facts"]})
             labels = np.full(facts.n, -1, np.int64)
-            for node, label in content.get("labels", {}).items():
-                if not 0 <= int(node) < facts.n or type(label) is not int or not 0 <= label < facts.classes:
-                    raise ValueError(f"person {node} with label {label} does not fit the facts")
-                labels[int(node)] = label
+            for person, label in by_number(content.get("labels", {}), facts.n, "person").items():
+                if type(label) is not int or not 0 <= label < facts.classes:
+                    raise ValueError(f"person {person} with label {label} does not fit the facts")
+                labels[person] = label
             volunteers = _volunteers(content.get("volunteers"), facts, labels)
             ordinary = _ordinary(content.get("labelled", []), facts, volunteers)
             nodes = _nodes(content["nodes"], facts) if "nodes" in content else None
@@ -181,9 +185,11 @@ def _ordinary(numbers: Any, facts: PublicFacts, volunteers: IntArray | None) -> 
 
 
 def _nodes(entries: Any, facts: PublicFacts) -> dict[int, int]:
-    node_of = {int(person): int(node) for person, node in entries.items()}  # Flower writes an id as text or a number
-    if len(set(node_of.values())) < len(entries) or not all(0 <= person < facts.n for person in node_of):
-        raise ValueError(f"nodes are one each of different people, 0 to {facts.n - 1}")
+    by_person = by_number(entries, facts.n, "nodes: person")
+    # Flower writes an id as text or a number.
+    node_of = {person: number_below(node, 1 << 64, "node") for person, node in by_person.items()}
+    if len(set(node_of.values())) < len(node_of):
+        raise ValueError("nodes: two people have the same node")
     return node_of
 
 

@@ -47,6 +47,7 @@ def test_values_and_disagreeing_neighbours(tmp_path: Path) -> None:
     ({"4": RECORD}, "person 4"),
     ({"-1": RECORD}, "person -1"),
     ({"x": RECORD}, "person x"),
+    ({"9" * 5000: RECORD}, r"person 9{40}\.\.\.: a whole number below 4"),
     ({"1": RECORD, "01": RECORD}, "given twice"),
     ({"1": []}, "a record has features"),
     ({"1": {"features": []}}, "a record has features"),
