@@ -27,8 +27,8 @@ class PublicFacts:
         n: Number of people (nodes).
         d: Number of features a person has.
         classes: Number of classes a label may take, 0 where there are no labels.
-        feature_low: Smallest value a feature may take.
-        feature_high: Largest value a feature may take.
+        feature_low, feature_high: Smallest and largest value a feature may take, kept as floats: a mechanism's bytes
+            tell 0 from 0.0.
         domains: Number of categories of each categorical attribute, empty where
             features are numbers.
         class_names: Names of the classes, or empty.
@@ -54,6 +54,8 @@ class PublicFacts:
             raise ValueError(f"facts need n >= 1, d >= 0, classes >= 0, not {self.n}, {self.d}, {self.classes}")
         if max(self.n, self.d, self.classes) > LARGEST_SIZE:
             raise ValueError(f"facts need sizes up to {LARGEST_SIZE}, not {self.n}, {self.d}, {self.classes}")
+        for name in ("feature_low", "feature_high"):
+            object.__setattr__(self, name, float(getattr(self, name)))
         if not self.feature_low < self.feature_high:
             raise ValueError(f"the feature range [{self.feature_low}, {self.feature_high}] is empty")
         if self.class_names and len(self.class_names) != self.classes:

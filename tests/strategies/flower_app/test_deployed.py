@@ -23,11 +23,13 @@ from ldpsim.curator.methods import find
 from ldpsim.devices.curator_key import CuratorKey, SignedTerms, generate
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.mechanisms import ClearFeatures
 from ldpsim.devices.prediction import DeviceModel
+from ldpsim.devices.query import Query
 from ldpsim.strategies import Refused, simulate
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.flower_app import simulation
-from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, results_folder, signed_config
+from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of, results_folder, signed_config
 from ldpsim.strategies.flower_app.simulation import run_on_grid
 from ldpsim.strategies.results.folder import read_result
 from ldpsim.strategies.setup.option_spec import declared
@@ -434,6 +436,15 @@ def volunteers(tmp_path: Path, population: Population) -> Path:
     path = tmp_path / "volunteers.json"
     path.write_text(json.dumps({"facts": population.facts.to_dict(), "volunteers": VOLUNTEERS[::-1]}))
     return path
+
+
+def test_a_range_in_whole_numbers_is_asked_as_any_other(population: Population) -> None:
+    """Devices compare types: a volunteer would answer UNKNOWN_QUERY."""
+    values = {**population.facts.to_dict(), "feature_low": 0, "feature_high": 1}
+    public = PublicFile.read(json.dumps({"facts": values, "volunteers": VOLUNTEERS}))
+    question, *_ = questions_of(VOTE, public)
+    read = Query.from_bytes(question.query.to_bytes())
+    assert read == question.query and read.asks[0].mechanisms == (ClearFeatures(population.facts.d, 0.0, 1.0),)
 
 
 def test_another_user_reads_nothing_that_a_deployment_writes(
