@@ -25,7 +25,6 @@ from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.foreign.strict_json import by_number, number_below, read_json
 
-_FACTS = {"n", "d", "classes", "feature_low", "feature_high", "domains", "class_names"}
 _RECORD = {"features", "neighbours", "label"}
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -48,28 +47,14 @@ def read_own_data(path: Path) -> tuple[Population, tuple[int, ...]]:
         raise ValueError(f"--data {path}: not a JSON file ({error})") from error
     if not isinstance(data, dict) or set(data) != {"facts", "records"} or not isinstance(data["records"], dict):
         raise ValueError(f'--data {path}: it must hold "facts" and "records" and nothing else')
-    facts = read_facts(data["facts"], f"--data {path}")
+    try:
+        facts = PublicFacts.from_dict(data["facts"])
+    except ValueError as error:
+        raise ValueError(f"--data {path}: the public facts are not as they should be ({error})") from error
     if not data["records"]:
         raise ValueError(f"--data {path}: it holds no record")
     records = by_number(data["records"], facts.n, f"{path.name}: person")
     return _population(path, facts, records), tuple(sorted(records))
-
-
-def read_facts(values: Any, where: str) -> PublicFacts:
-    """Read public facts from JSON values; ``domains`` and ``class_names`` may be left out.
-
-    Raises:
-        ValueError: one line that begins with ``where``.
-    """
-    try:
-        if not isinstance(values, dict) or not set(values) <= _FACTS:
-            raise ValueError(f"only {', '.join(sorted(_FACTS))} belong there")
-        sizes = {name: values[name] for name in ("n", "d", "classes")}
-        if not all(type(value) is int for value in sizes.values()):
-            raise ValueError("n, d and classes are whole numbers")
-        return PublicFacts.from_dict({"domains": (), "class_names": (), **values})
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"{where}: the public facts are not as they should be ({error})") from error
 
 
 def _population(path: Path, facts: PublicFacts, records: Mapping[int, Any]) -> Population:

@@ -126,7 +126,7 @@ class PublicFile:
             for key in content:
                 if key not in _PARTS:
                     raise ValueError(f"{key} does not belong there; {', '.join(_PARTS)} do")
-            facts = PublicFacts.from_dict({"domains": (), "class_names": (), **content["facts"]})
+            facts = PublicFacts.from_dict(content["facts"])
             labels = np.full(facts.n, -1, np.int64)
             for person, label in by_number(content.get("labels", {}), facts.n, "person").items():
                 if type(label) is not int or not 0 <= label < facts.classes:

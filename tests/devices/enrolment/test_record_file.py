@@ -71,6 +71,14 @@ def test_a_bad_record_is_one_line(tmp_path: Path, records: Any, says: str) -> No
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("wrong", [{"d": 8.0}, {"feature_low": "a"}, {"domains": "ab"}, {"people": 4}], ids=str)
+def test_bad_facts_are_one_line(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    path = write(tmp_path, {"1": RECORD}, {**FACTS, **wrong})
+    with pytest.raises(ValueError, match="own.json: the public facts are not as they should be") as caught:
+        read_own_data(path)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_file_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="No such file"):
         read_own_data(tmp_path / "none.json")
