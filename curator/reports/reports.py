@@ -20,6 +20,7 @@ from scipy.sparse import csr_array, issparse
 from ldpsim.curator.reports.decoding import AnswersByDevice, Decoder, answers_to
 from ldpsim.curator.reports.question import Question
 from ldpsim.devices.array_types import BoolArray, IntArray, check_rows, checked_array, checked_numbers
+from ldpsim.devices.atomic_files import private_file, private_folder
 from ldpsim.devices.facts import PublicFacts
 from ldpsim.devices.mechanisms import GRRFS, Mechanism
 from ldpsim.devices.mechanisms.noisy_steps import NoisySteps
@@ -188,11 +189,11 @@ class Reports:
                    decoder.grouping), wrong  # fmt: skip
 
     def save(self, folder: Path) -> None:
-        """Write the reports as plain ``.npy`` files; ``reports.json`` comes last.
+        """Write the reports as plain ``.npy`` files, for their owner alone; ``reports.json`` comes last.
 
-        Each of several parts has a folder of its own in it.
+        Each of several parts has a folder of its own in it. Reports in clear are a volunteer's record.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         head: dict[str, Any] = {"format": FORMAT, "parts": len(self.parts)}
         for number, part in enumerate(self.parts):
             part.save(folder / f"part-{number}")
@@ -207,10 +208,12 @@ class Reports:
                     arrays[name] = array
             people = {f"asked_{attribute}": who for attribute, who in self.recipients.items()}
             for name, array in {**arrays, **people, "answered": self.answered}.items():
-                np.save(folder / f"{name}.npy", array, allow_pickle=False)
+                with private_file(folder / f"{name}.npy", exist_ok=True) as file:
+                    np.save(file, array, allow_pickle=False)
             query = self.query().to_bytes().decode("ascii")
             head = {"format": FORMAT, "facts": self.facts.to_dict(), "query": query, "arrays": sorted(arrays)}
-        (folder / "reports.json").write_text(json.dumps(head, indent=1))
+        with private_file(folder / "reports.json", exist_ok=True) as file:
+            file.write(json.dumps(head, indent=1).encode())
 
     @classmethod
     def load(cls, folder: Path) -> Reports:

@@ -189,7 +189,7 @@ def build_population(
             does not exist, a label outside its classes, arrays of wrong shape.
     """
     facts = PublicFacts(
-        n=n, d=d, classes=classes, feature_low=float(feature_range[0]), feature_high=float(feature_range[1]),
+        n=n, d=d, classes=classes, feature_low=feature_range[0], feature_high=feature_range[1],
         domains=domains, class_names=class_names,
     )  # fmt: skip
     indptr = np.asarray(feature_indptr, dtype=np.int64)

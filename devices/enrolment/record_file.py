@@ -23,9 +23,8 @@ import numpy as np
 from ldpsim.devices.atomic_files import read_file
 from ldpsim.devices.data.population import Population, build_population
 from ldpsim.devices.facts import PublicFacts
-from ldpsim.devices.foreign.strict_json import read_json
+from ldpsim.devices.foreign.strict_json import by_number, number_below, read_json
 
-_FACTS = {"n", "d", "classes", "feature_low", "feature_high", "domains", "class_names"}
 _RECORD = {"features", "neighbours", "label"}
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -48,30 +47,14 @@ def read_own_data(path: Path) -> tuple[Population, tuple[int, ...]]:
         raise ValueError(f"--data {path}: not a JSON file ({error})") from error
     if not isinstance(data, dict) or set(data) != {"facts", "records"} or not isinstance(data["records"], dict):
         raise ValueError(f'--data {path}: it must hold "facts" and "records" and nothing else')
-    facts = read_facts(data["facts"], f"--data {path}")
+    try:
+        facts = PublicFacts.from_dict(data["facts"])
+    except ValueError as error:
+        raise ValueError(f"--data {path}: the public facts are not as they should be ({error})") from error
     if not data["records"]:
         raise ValueError(f"--data {path}: it holds no record")
-    records = {_number(key, facts.n, f"{path.name}: person {key}"): value for key, value in data["records"].items()}
-    if len(records) != len(data["records"]):
-        raise ValueError(f"{path.name}: a person is given twice")
+    records = by_number(data["records"], facts.n, f"{path.name}: person")
     return _population(path, facts, records), tuple(sorted(records))
-
-
-def read_facts(values: Any, where: str) -> PublicFacts:
-    """Read public facts from JSON values; ``domains`` and ``class_names`` may be left out.
-
-    Raises:
-        ValueError: one line that begins with ``where``.
-    """
-    try:
-        if not isinstance(values, dict) or not set(values) <= _FACTS:
-            raise ValueError(f"only {', '.join(sorted(_FACTS))} belong there")
-        sizes = {name: values[name] for name in ("n", "d", "classes")}
-        if not all(type(value) is int for value in sizes.values()):
-            raise ValueError("n, d and classes are whole numbers")
-        return PublicFacts.from_dict({"domains": (), "class_names": (), **values})
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"{where}: the public facts are not as they should be ({error})") from error
 
 
 def _population(path: Path, facts: PublicFacts, records: Mapping[int, Any]) -> Population:
@@ -90,11 +73,11 @@ def _population(path: Path, facts: PublicFacts, records: Mapping[int, Any]) -> P
         sizes[person] = len(features)
         if not isinstance(record["neighbours"], list):
             raise ValueError(f"{where}: neighbours must be a list of people")
-        others = {_number(other, facts.n, f"{where}: neighbour {other}") for other in record["neighbours"]} - {person}
+        others = {number_below(other, facts.n, f"{where}: neighbour") for other in record["neighbours"]} - {person}
         neighbours += sorted(others)
         near[person] = len(others)
         if "label" in record:
-            labels[person] = _number(record["label"], facts.classes, f"{where}: label {record['label']}")
+            labels[person] = number_below(record["label"], facts.classes, f"{where}: label")
     checked = build_population(
         path.stem, n=facts.n, d=facts.d, edges=np.zeros((2, 0), np.int64),
         feature_indptr=np.concatenate([[0], np.cumsum(sizes)]), feature_indices=np.array(columns, np.int64),
@@ -111,17 +94,10 @@ def _features(features: Any, d: int, where: str) -> dict[int, float]:
     entries = features.items() if isinstance(features, dict) else [(column, 1.0) for column in features]
     by_column: dict[int, float] = {}
     for column, value in entries:
-        at = _number(column, d, f"{where}: feature column {column}")
+        at = number_below(column, d, f"{where}: feature column")
         if at in by_column:
             raise ValueError(f"{where}: feature column {at} is given twice")
         if type(value) not in (int, float) or abs(value) > _LARGEST:
             raise ValueError(f"{where}: feature column {at} is not a number in the public range")
         by_column[at] = float(value)
     return by_column
-
-
-def _number(value: Any, limit: int, what: str) -> int:
-    text = str(value)
-    if type(value) not in (int, str) or not (text.isascii() and text.isdigit()) or not int(text) < limit:
-        raise ValueError(f"{what}: a whole number below {limit} is wanted")
-    return int(text)

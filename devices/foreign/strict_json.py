@@ -47,6 +47,42 @@ def are_whole(values: Any) -> bool:
     return isinstance(values, list) and all(type(value) is int for value in values)
 
 
+def number_below(value: Any, limit: int, what: str) -> int:
+    """Return a whole number of 0 to ``limit - 1`` that stands there as a number, or as text of digits alone.
+
+    Raises:
+        ValueError: one line that begins with ``what`` and the value.
+
+    >>> number_below(2, 4, "person"), number_below("03", 4, "person")
+    (2, 3)
+    """
+    text = str(value)
+    is_digits = type(value) in (int, str) and text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
+    if not is_digits or not int(text) < limit:
+        raise ValueError(f"{what} {_short(text)}: a whole number below {limit} is wanted")
+    return int(text)
+
+
+def by_number(values: Any, limit: int, what: str) -> dict[int, Any]:
+    """Return the values of an object whose keys are numbers of 0 to ``limit - 1``, by number.
+
+    Raises:
+        ValueError: one line: it is no object, or a key is no such number, or two keys are the same number.
+
+    >>> by_number({"2": "b", "00": "a"}, 3, "person")
+    {2: 'b', 0: 'a'}
+    """
+    if not isinstance(values, dict):
+        raise ValueError(f"an object is wanted, with the number of each {what} as a key")
+    found: dict[int, Any] = {}
+    for key, value in values.items():
+        number = number_below(key, limit, what)
+        if number in found:
+            raise ValueError(f"{what} {number} is given twice")
+        found[number] = value
+    return found
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in pairs:

@@ -35,12 +35,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpsim.devices.atomic_files import ldpsim_home, read_file
+from ldpsim.devices.atomic_files import ldpsim_home, private_file, private_folder, read_file
 from ldpsim.devices.curator_key import CuratorKey, SignedTerms, read_public
 from ldpsim.devices.data.splits import LEAST_VOLUNTEERS, train_and_validate
 from ldpsim.devices.facts import IntArray, PublicFacts, PublicKnowledge, Split
 from ldpsim.devices.foreign.packages import nothing_imported
-from ldpsim.devices.foreign.strict_json import read_json
+from ldpsim.devices.foreign.strict_json import by_number, number_below, read_json
 from ldpsim.devices.policy.policy import OnRequery, Policy, policy_for
 from ldpsim.devices.policy.terms import collection_of, facts_of, terms_of
 from ldpsim.devices.query import canonical
@@ -79,6 +79,7 @@ def _read(spec: OptionSpec, entry: Any) -> Any:
 
 _ELSEWHERE = ("seed",)  # read by the app itself
 _OF_DATA = ("dataset", "split", "volunteers")
+_PARTS = ("facts", "labels", "volunteers", "labelled", "nodes")  # of the file of public facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +123,15 @@ class PublicFile:
         """
         try:
             content = read_json(text)
-            facts = PublicFacts.from_dict({"domains": (), "class_names": (), **content["facts"]})
+            for key in content:
+                if key not in _PARTS:
+                    raise ValueError(f"{key} does not belong there; {', '.join(_PARTS)} do")
+            facts = PublicFacts.from_dict(content["facts"])
             labels = np.full(facts.n, -1, np.int64)
-            for node, label in content.get("labels", {}).items():
-                if not 0 <= int(node) < facts.n or type(label) is not int or not 0 <= label < facts.classes:
-                    raise ValueError(f"person {node} with label {label} does not fit the facts")
-                labels[int(node)] = label
+            for person, label in by_number(content.get("labels", {}), facts.n, "person").items():
+                if type(label) is not int or not 0 <= label < facts.classes:
+                    raise ValueError(f"person {person} with label {label} does not fit the facts")
+                labels[person] = label
             volunteers = _volunteers(content.get("volunteers"), facts, labels)
             ordinary = _ordinary(content.get("labelled", []), facts, volunteers)
             nodes = _nodes(content["nodes"], facts) if "nodes" in content else None
@@ -181,9 +185,11 @@ def _ordinary(numbers: Any, facts: PublicFacts, volunteers: IntArray | None) -> 
 
 
 def _nodes(entries: Any, facts: PublicFacts) -> dict[int, int]:
-    node_of = {int(person): int(node) for person, node in entries.items()}  # Flower writes an id as text or a number
-    if len(set(node_of.values())) < len(entries) or not all(0 <= person < facts.n for person in node_of):
-        raise ValueError(f"nodes are one each of different people, 0 to {facts.n - 1}")
+    by_person = by_number(entries, facts.n, "nodes: person")
+    # Flower writes an id as text or a number.
+    node_of = {person: number_below(node, 1 << 64, "node") for person, node in by_person.items()}
+    if len(set(node_of.values())) < len(node_of):
+        raise ValueError("nodes: two people have the same node")
     return node_of
 
 
@@ -406,7 +412,7 @@ def run_deployed(
     collected = ask(repeat)
     counts = {name: getattr(collected, name) for name in ("asked", "reported", "replayed", "silent", "failed")}
     print(", ".join(f"{name} {number}" for name, number in counts.items()), dict(collected.refused), flush=True)
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder)  # the reports of volunteers are their records
     outcome = without_truth(kind.work(repeat, collected))
     predictions = outcome.predictions
     assert predictions is not None
@@ -417,7 +423,8 @@ def run_deployed(
     seconds = {"population": 0.0, "total": time.perf_counter() - started, "cpu": cpu_seconds() - cpu}
     record = assemble(setup, [outcome], seconds, *spent(kind, setup, [outcome]))
     run_folder.write_outcome(folder, outcome)
-    np.save(folder / "predictions.npy", predictions, allow_pickle=False)
+    with private_file(folder / "predictions.npy", exist_ok=True) as file:
+        np.save(file, predictions, allow_pickle=False)
     run_folder.write_result(folder, record)
     print(f"result: {folder}/result.json", flush=True)
     return RunResult(record, folder, graph_or_reason(setup, outcome))

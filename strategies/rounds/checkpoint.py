@@ -30,7 +30,7 @@ from flwr.serverapp.strategy import Strategy
 
 from ldpsim.curator import observer
 from ldpsim.devices.array_types import checked_array
-from ldpsim.devices.atomic_files import write_atomically
+from ldpsim.devices.atomic_files import private_file, write_atomically
 from ldpsim.devices.federated.wire import ATTEMPT, WEIGHTS, weights_record
 from ldpsim.devices.network import FloatArray, are_usable, usable
 from ldpsim.strategies.rounds.training_grid import RoundTally, TrainingGrid
@@ -141,7 +141,10 @@ class CheckpointFile:
         data = weights.tobytes()
         self.digest.update(data)
         if self._path is not None:
-            with self._models.open("r+b" if self._models.is_file() else "wb") as file:
+            if not self._models.is_file():
+                with private_file(self._models):
+                    pass
+            with self._models.open("r+b") as file:
                 file.seek(self._hashed)  # overwrites what a killed run wrote after its checkpoint
                 file.write(data)
                 file.flush()

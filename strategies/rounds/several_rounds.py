@@ -21,7 +21,7 @@ import numpy as np
 from ldpsim.curator.methods.base import Budget, LocalMethod, Question
 from ldpsim.curator.reports.question import collection_id, keys_of, number_of_recipients
 from ldpsim.curator.reports.rounds import CollectionRounds, asked_people, following
-from ldpsim.devices.atomic_files import made_once
+from ldpsim.devices.atomic_files import made_once, private_folder
 from ldpsim.devices.facts import PublicKnowledge
 from ldpsim.devices.query import Query
 from ldpsim.strategies.rounds.collect_once import Collected
@@ -58,7 +58,7 @@ def ask_rounds(
     name, n, collection = method.spec.name, public.facts.n, collection_id(planned)
     # The id of a collection is a valid file name: the query checks its characters. Other options, other questions.
     options = hashlib.sha256(repr(keys_of(planned)).encode()).hexdigest()[:12]
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder)
     rounds = CollectionRounds(public.facts, in_batches=method.spec.in_batches)
     steps = method.rounds(public, budget, planned)
     done: list[tuple[Sequence[Question], Collected]] = []

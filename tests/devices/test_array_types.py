@@ -74,7 +74,10 @@ def test_json_and_back() -> None:
 
 @pytest.mark.parametrize("wrong", [
     {"n": 0}, {"d": -1}, {"classes": -1}, {"feature_low": 1.0}, {"feature_high": float("nan")},
-    {"class_names": ("a",)},
+    {"feature_high": float("inf")}, {"feature_low": -1.7e308, "feature_high": 1.7e308}, {"class_names": ("a",)},
+    {"class_names": (1, 2)}, {"class_names": "ab"}, {"domains": (0, 3)}, {"domains": "ab"}, {"domains": (1.5,)},
+    {"n": 4.0}, {"d": 4.5}, {"classes": True}, {"n": "3"}, {"feature_low": "0"}, {"feature_low": False},
+    {"feature_low": None}, {"domains": None},
 ])  # fmt: skip
 def test_impossible_facts(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError):

@@ -230,7 +230,7 @@ class LPGNN(LocalMethod):
     def _features(self, eps_x: float, facts: PublicFacts) -> Mechanism:
         limits = {"d": facts.d, "low": facts.feature_low, "high": facts.feature_high}
         if math.isinf(eps_x):
-            return ClearFeatures(facts.d, float(facts.feature_low), float(facts.feature_high))
+            return ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
         if self.mechanism == "laplace":
             return Laplace.from_epsilon(eps_x, **limits)  # type: ignore[arg-type]
         if self.mechanism == "gaussian":

@@ -54,7 +54,7 @@ class PublicGraphMethod(LocalMethod):
         with option_in_errors("--eps-features", budget.eps_features, budget, epsilon):
             mechanism: Mechanism
             if math.isinf(epsilon):
-                mechanism = ClearFeatures(facts.d, float(facts.feature_low), float(facts.feature_high))
+                mechanism = ClearFeatures(facts.d, facts.feature_low, facts.feature_high)
             else:
                 mechanism = self.mechanism_for(epsilon, facts)
         return with_labels((Ask("features", (mechanism,)),), facts, split, budget, collection, self.spec.name)

@@ -47,6 +47,7 @@ def test_values_and_disagreeing_neighbours(tmp_path: Path) -> None:
     ({"4": RECORD}, "person 4"),
     ({"-1": RECORD}, "person -1"),
     ({"x": RECORD}, "person x"),
+    ({"9" * 5000: RECORD}, r"person 9{40}\.\.\.: a whole number below 4"),
     ({"1": RECORD, "01": RECORD}, "given twice"),
     ({"1": []}, "a record has features"),
     ({"1": {"features": []}}, "a record has features"),
@@ -67,6 +68,14 @@ def test_values_and_disagreeing_neighbours(tmp_path: Path) -> None:
 def test_a_bad_record_is_one_line(tmp_path: Path, records: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says) as caught:
         read_own_data(write(tmp_path, records))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [{"d": 8.0}, {"feature_low": "a"}, {"domains": "ab"}, {"people": 4}], ids=str)
+def test_bad_facts_are_one_line(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    path = write(tmp_path, {"1": RECORD}, {**FACTS, **wrong})
+    with pytest.raises(ValueError, match="own.json: the public facts are not as they should be") as caught:
+        read_own_data(path)
     assert "\n" not in str(caught.value)
 
 

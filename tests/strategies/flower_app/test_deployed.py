@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tomllib
 from collections.abc import Callable, Iterable
@@ -22,11 +23,13 @@ from ldpsim.curator.methods import find
 from ldpsim.devices.curator_key import CuratorKey, SignedTerms, generate
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.enrolment.state import State, enrol
+from ldpsim.devices.mechanisms import ClearFeatures
 from ldpsim.devices.prediction import DeviceModel
+from ldpsim.devices.query import Query
 from ldpsim.strategies import Refused, simulate
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.flower_app import simulation
-from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, results_folder, signed_config
+from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of, results_folder, signed_config
 from ldpsim.strategies.flower_app.simulation import run_on_grid
 from ldpsim.strategies.results.folder import read_result
 from ldpsim.strategies.setup.option_spec import declared
@@ -316,8 +319,18 @@ def test_only_public_labels_are_learned_from(facts: Path) -> None:
         (None, "No such file"),
         ("[]", "not a file of public facts"),
         ('{"facts": {"n": 0}}', "not a file of public facts"),
-        ('{"n": 4}', "'facts' is missing"),
-        ('{"facts": FACTS, "labels": {"40": 0}}', "person 40 with label 0"),
+        ("{}", "'facts' is missing"),
+        ('{"n": 4}', "n does not belong there"),
+        ('{"facts": {"n": 40, "d": 4.5, "classes": 2}}', "d 4.5: must be a whole number"),
+        ('{"facts": {"n": 40, "d": 4, "classes": 2, "feature_low": "a"}}', "feature_low 'a': must be a number"),
+        ('{"facts": {"n": 40, "d": 4, "classes": 2, "range": 1}}', "public facts have n, d, classes, feature_low"),
+        ('{"facts": FACTS, "labels": {"40": 0}}', "person 40: a whole number below 40"),
+        ('{"facts": FACTS, "labels": {" 0": 0}}', "person  0: a whole number below 40"),
+        ('{"facts": FACTS, "labels": {"0": 0, "00": 1}}', "person 0 is given twice"),
+        ('{"facts": FACTS, "labels": [0]}', "an object is wanted"),
+        ('{"facts": FACTS, "node": {"0": 5}}', "node does not belong there; facts, labels, volunteers"),
+        ('{"facts": FACTS, "volunteer": [0, 1, 2]}', "volunteer does not belong there; facts, labels, volunteers"),
+        ('{"facts": FACTS, "labeled": [3]}', "labeled does not belong there; facts, labels, volunteers"),
         ('{"facts": FACTS, "labels": {"0": 99}}', "person 0 with label 99"),
         ('{"facts": FACTS, "volunteers": 3}', "a list of different people, each 0 to 39"),
         ('{"facts": FACTS, "volunteers": [0, 1, "2"]}', "a list of different people, each 0 to 39"),
@@ -331,6 +344,13 @@ def test_only_public_labels_are_learned_from(facts: Path) -> None:
         ('{"facts": FACTS, "volunteers": [0, 1, 2], "labelled": [2, 3]}', "person 2 is labelled and a volunteer"),
         ('{"facts": FACTS, "volunteers": [0, 1, 2], "labelled": [3, 3]}', "labelled are a list of different people"),
         ('{"facts": FACTS, "labelled": [3]}', "labelled people stand beside volunteers alone"),
+        ('{"facts": FACTS, "nodes": {"0": 1.9}}', "node 1.9: a whole number below"),
+        ('{"facts": FACTS, "nodes": {"0": true}}', "node True: a whole number below"),
+        ('{"facts": FACTS, "nodes": {"0": " 5"}}', "node  5: a whole number below"),
+        ('{"facts": FACTS, "nodes": {"0": 5, "00": 6}}', "person 0 is given twice"),
+        ('{"facts": FACTS, "nodes": {"0": 5, "1": "5"}}', "two people have the same node"),
+        ('{"facts": FACTS, "nodes": {"40": 5}}', "person 40: a whole number below 40"),
+        ('{"facts": FACTS, "nodes": null}', "an object is wanted"),
         ('{"facts": FACTS, "nodes": {"0": 5}, "nodes": {"0": 6}}', "nodes is given twice"),
         ("[" * 100_000, "nested too deep"),
     ],
@@ -419,6 +439,34 @@ def volunteers(tmp_path: Path, population: Population) -> Path:
     path = tmp_path / "volunteers.json"
     path.write_text(json.dumps({"facts": population.facts.to_dict(), "volunteers": VOLUNTEERS[::-1]}))
     return path
+
+
+def test_a_range_in_whole_numbers_is_asked_as_any_other(population: Population) -> None:
+    """Devices compare types: a volunteer would answer UNKNOWN_QUERY."""
+    values = {**population.facts.to_dict(), "feature_low": 0, "feature_high": 1}
+    public = PublicFile.read(json.dumps({"facts": values, "volunteers": VOLUNTEERS}))
+    question, *_ = questions_of(VOTE, public)
+    read = Query.from_bytes(question.query.to_bytes())
+    assert read == question.query and read.asks[0].mechanisms == (ClearFeatures(population.facts.d, 0.0, 1.0),)
+
+
+def test_another_user_reads_nothing_that_a_deployment_writes(
+    tmp_path: Path, population: Population, volunteers: Path
+) -> None:
+    """Whatever the umask is: the reports of volunteers are their records."""
+    public = PublicFile.load(volunteers)
+    state = enrol(tmp_path / "state", population, agreed_policy(VOTE, public), seed=5)
+    settings = {**VOTE, "facts": volunteers.read_text(), "settings": "batches=2", "collection": "mine"}
+    before = os.umask(0)
+    try:
+        run_on_grid(LocalGrid(state.folder, 40), context(**settings))
+    finally:
+        os.umask(before)
+    folder = tmp_path / "flwr" / "vote-mine"
+    below = list(folder.rglob("*"))
+    names = {path.name for path in below}
+    assert names >= {"reports.json", "features_data.npy", "labels.npy", "predictions.npy", "part-0", "result.json"}
+    assert {path.name for path in (folder, *below) if path.stat().st_mode & 0o077} == set()
 
 
 def test_volunteers_are_asked_in_clear_and_everybody_else_votes(

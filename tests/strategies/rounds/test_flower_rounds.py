@@ -196,6 +196,7 @@ def test_a_training_is_read_back_as_it_was_kept(tmp_path: Path) -> None:
         random.setstate(found.randomness[0])
         np.random.set_state(found.randomness[1])
         assert (random.random(), np.random.normal(size=3).tolist()) == expected
+    assert not any(path.stat().st_mode & 0o077 for path in tmp_path.iterdir())
     for file in (kept, again):
         file.add_model(wanted.weights + 1)
     assert again.digest.digest() == kept.digest.digest()
