@@ -58,7 +58,9 @@ def chart_file(gathered: Gathered, suffix: str) -> bytes:
 
 def _on_paper(chart: dict[str, Any]) -> dict[str, Any]:
     """Return a chart of the page in points and colours, where its choice of a level is the one that it opens with."""
-    made: dict[str, Any] = json.loads(re.sub(r"var\(--([\w-]+)\)", lambda name: _COLOURS[name[1]], json.dumps(chart)))
+    # A method may be called var(--x).
+    painted = re.sub(r"var\(--([\w-]+)\)", lambda name: _COLOURS.get(name[1], name[0]), json.dumps(chart))
+    made: dict[str, Any] = json.loads(painted)
     (choice,) = made["params"]
     bound = choice.pop("bind")
     level = dict(zip(bound["options"], bound["labels"], strict=True))[choice["value"]]

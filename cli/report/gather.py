@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ldpsim.cli.report.gathered import Gathered, Problem
-from ldpsim.cli.report.page import WHOLE, chart, differently_scored, row_of
+from ldpsim.cli.report.page import WHOLE, as_json, chart, differently_scored, row_of
+from ldpsim.cli.words import plus_minus
 from ldpsim.curator.privacy.levels import level_words
 from ldpsim.devices.atomic_files import read_file
 from ldpsim.strategies.experiments.compare import Comparison
@@ -32,6 +33,7 @@ from ldpsim.strategies.setup.fingerprint import SCHEMA
 
 TABLE = "table.csv"
 _TOO_LARGE = 64 << 20  # bytes of a result.json; a real one has some ten thousand
+_TOO_MUCH = 1 << 63  # no column of whole numbers holds it
 _OF_A_RUN = ("state", "reports")  # folders inside a run's, with no results below
 _OTHERS = {"poison": "poison", "rows": "stress"}  # a part of a result.json that no run has, and its command
 _BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError, StopIteration, RecursionError, OverflowError)
@@ -137,9 +139,12 @@ def _try(record: Mapping[str, Any]) -> None:
         if not isinstance(value, str) or not value.strip():
             raise ValueError("a name that is no text")
     (group,) = groups_of([record])
+    if any(isinstance(figure, int) and abs(figure) >= _TOO_MUCH for figure in group.row.values()):
+        raise ValueError("a whole number that is too large")
     (
+        [plus_minus(null.get("std")) for null in group.nulls.values()],
         row_of(group, shown_cells(group, shown_levels(2))),
-        chart([group], group.data, "privacy", WHOLE),
+        as_json(chart([group], group.data, "privacy", WHOLE)),
         differently_scored([group]),
         finding([group], None),
         finding([group, group], None),

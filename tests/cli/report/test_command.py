@@ -96,6 +96,12 @@ def test_a_figure_has_another_level_than_that_of_a_match_and_names_the_data_set_
     assert "f.svg shows generated alone" in shown.stdout
 
 
+def test_a_method_with_the_name_of_a_colour_is_drawn(tmp_path: Path, write_result: Callable[..., Path]) -> None:
+    write_result(tmp_path, "foreign", {"method": "var(--x)"})
+    shown = report(tmp_path, "--figure", tmp_path / "f.svg")
+    assert shown.exit_code == 0 and ">var(--x)</text>" in (tmp_path / "f.svg").read_text(), shown.output
+
+
 def test_a_figure_of_no_known_format_is_one_line(
     comparison: Path, tmp_path: Path, listing: Callable[[Path], dict[str, str]]
 ) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ldpsim.cli.report.gather import gather, read_record
 from ldpsim.cli.report.page import render
-from tests.cli.conftest import RECORD
+from tests.cli.conftest import RECORD, WITH_NULLS
 
 
 def test_results_are_found_at_any_depth_and_those_of_devices_are_not(
@@ -65,7 +65,7 @@ def _paths(part: Any, before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 @settings(max_examples=60, deadline=None)
 @given(
     path=st.sampled_from(_paths(RECORD)[1:]),
-    value=st.sampled_from(["text", -1, 1e308, True, None, [], {}, [None], "\x1b[31m<b>\u202e"]),
+    value=st.sampled_from(["text", -1, 10**400, 1e308, True, None, [], {}, [None], "\x1b[31m<b>\u202e"]),
 )
 def test_any_field_of_another_kind_is_shown_or_left_out(
     path: tuple[str, ...], value: Any, tmp_path_factory: pytest.TempPathFactory
@@ -82,6 +82,20 @@ def test_any_field_of_another_kind_is_shown_or_left_out(
         (folder / name / "result.json").write_text(json.dumps(content))
     page = render(gather([folder]))
     assert "\x1b" not in page and "\u202e" not in page
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("privacy/collections", 10**400), ("privacy/collections", 1 << 63), ("nulls/graph_alone/std", 10**400),
+     ("nulls/graph_alone/std", "text"), ("nulls/graph_alone/test", 1e308), ("verdict/text", 10**400)],
+)  # fmt: skip
+def test_a_figure_that_no_table_and_no_chart_holds_leaves_its_own_result_out_alone(
+    path: str, value: Any, tmp_path: Path, write_result: Callable[..., Path]
+) -> None:
+    write_result(tmp_path, "own")
+    write_result(tmp_path, "foreign", {**copy.deepcopy(WITH_NULLS), path: value})
+    found = gather([tmp_path])
+    assert [problem.what for problem in found.left_out] == ["foreign"] and "generated" in render(found)
 
 
 def test_an_infinite_number_is_no_figure(tmp_path: Path, write_result: Callable[..., Path]) -> None:
