@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from ldpsim.strategies.flower_app.app_folder import app_folder
 
@@ -43,6 +45,16 @@ def loaded_from(python: Path, bundle: Path) -> set[str]:
     places = {Path(place) for place in json.loads(done.stdout)}
     assert len(places) > 50
     return {place.relative_to(bundle).parts[0] for place in places}
+
+
+def test_the_written_app_admits_the_versions_of_flower_that_the_package_does(tmp_path: Path) -> None:
+    """Both files state them, and the components: the checkout is an app too."""
+    folders = ROOT, app_folder(tmp_path / "app", {})
+    own, written = (tomllib.loads((folder / "pyproject.toml").read_text()) for folder in folders)
+    (admitted,) = (each for each in own["project"]["dependencies"] if Requirement(each).name == "flwr")
+    assert written["project"]["dependencies"] == [admitted]
+    assert written["tool"]["flwr"]["app"]["flwr-version-target"] in Requirement(admitted).specifier
+    assert written["tool"]["flwr"]["app"]["components"] == own["tool"]["flwr"]["app"]["components"]
 
 
 @pytest.mark.slow
