@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Protocol
 
-from flwr.app import Message, MessageType
+from flwr.app import Message
 
 from ldpsim.devices.device import AnswerSteps, Device, Refusal, advance, answering
 from ldpsim.devices.draw import Drawn, DrawTask, draw
@@ -31,6 +31,7 @@ from ldpsim.devices.wire import (
     WHOAMI_TYPE,
     batch_reply,
     introduction,
+    is_of_training,
     read_batch,
     read_query,
     reply,
@@ -40,7 +41,6 @@ BATCH = 512
 # Ledgers, of 1,024 devices each. One has three files and a cache of pages. It forgets the ends of its chains when it
 # closes: a training of more devices reads whole chains in every round.
 MOST_OPEN = 32
-_OTHER_MODE = (MessageType.TRAIN, MessageType.EVALUATE)
 
 
 class DrawPool(Protocol):
@@ -183,8 +183,7 @@ class Fleet:
         kind, device = message.metadata.message_type, self._of(message)
         if kind == WHOAMI_TYPE:
             return introduction(message, device=device, own_state=True)
-        of_another_mode = kind in TRAINING or kind.partition(".")[0] in _OTHER_MODE
-        refusal = Refusal.MODE_REFUSED if of_another_mode else Refusal.UNKNOWN_QUERY
+        refusal = Refusal.MODE_REFUSED if is_of_training(kind) else Refusal.UNKNOWN_QUERY
         return reply(Device(device, self.state).refuse(refusal), message, device=device)
 
     def _keep_open(self, shard: int, busy: Container[int] = ()) -> None:

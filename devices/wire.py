@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MessageType, MetricRecord, RecordDict
 from numpy.typing import NDArray
 
 from ldpsim.devices.array_types import IntArray
@@ -28,6 +28,8 @@ from ldpsim.devices.report import Report, most_bytes
 QUERY_TYPE = "query.report"
 REPORTS_TYPE = "query.reports"
 WHOAMI_TYPE = "query.whoami"
+EXCHANGE_TYPE = "query.exchange"  # of a training, as Flower's own types are
+RECEIVE_TYPE = "query.receive"
 REASONS = {
     Refusal.UNKNOWN_QUERY: "the device does not know this question",
     Refusal.MODE_REFUSED: "the device is enrolled in another mode",
@@ -41,6 +43,16 @@ REASONS = {
 TEXTS = {refusal: f"{refusal.name}: {reason}" for refusal, reason in REASONS.items()}
 _CODES = {refusal.value: refusal for refusal in Refusal}
 _FIRST_CODE = min(_CODES) - 1
+
+
+def is_of_training(kind: str) -> bool:
+    """Return whether a message of this type is one of a federated training.
+
+    >>> [is_of_training(kind) for kind in ("train.fit", "evaluate", EXCHANGE_TYPE, QUERY_TYPE, "training")]
+    [True, True, True, False, False]
+    """
+    flower = (MessageType.TRAIN, MessageType.EVALUATE)
+    return kind in (EXCHANGE_TYPE, RECEIVE_TYPE) or kind.partition(".")[0] in flower
 
 
 def query_content(query: Query, terms: SignedTerms | None = None) -> RecordDict:

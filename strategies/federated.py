@@ -31,9 +31,10 @@ from ldpsim.curator.methods.federated.federated import Federated
 from ldpsim.curator.methods.federated.fednova import FedNova
 from ldpsim.devices.federated.exchange import read_representation
 from ldpsim.devices.federated.messages import QuestionGroup, RoundAnswers, RoundQuestions
-from ldpsim.devices.federated.wire import EXCHANGE_TYPE, STEPS, WEIGHTS, record_of, round_content, weights_record
+from ldpsim.devices.federated.wire import STEPS, WEIGHTS, record_of, round_content, weights_record
 from ldpsim.devices.network import FloatArray, usable
 from ldpsim.devices.training_task import Task
+from ldpsim.devices.wire import EXCHANGE_TYPE
 from ldpsim.strategies.rounds.checkpoint import ServerState, restore_state, state_of
 from ldpsim.strategies.rounds.training_grid import TrainingGrid
 from ldpsim.strategies.seeded import seeded

@@ -31,7 +31,6 @@ from ldpsim.devices.data.population import records_of
 from ldpsim.devices.data.records import Record, Records
 from ldpsim.devices.device import Device, DeviceStore, Refusal
 from ldpsim.devices.draw import data_messages
-from ldpsim.devices.federated import wire
 from ldpsim.devices.federated.attention import AttentionSilo
 from ldpsim.devices.federated.exchange import keep_sums, kept_sums, read_neighbours, read_variate
 from ldpsim.devices.federated.local_steps import Stack, next_variates, variate_size
@@ -46,14 +45,14 @@ from ldpsim.devices.network import usable
 from ldpsim.devices.noise import derive_key
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.training_task import AnswerKind, Task
-from ldpsim.devices.wire import reply
+from ldpsim.devices.wire import EXCHANGE_TYPE, RECEIVE_TYPE, reply
 
 # Messages of a training, and the answer that each wants; None: only keep the values that are sent.
 TRAINING: dict[str, AnswerKind | None] = {
     MessageType.TRAIN: "update",
     MessageType.EVALUATE: "evaluation",
-    wire.EXCHANGE_TYPE: "exchange",
-    wire.RECEIVE_TYPE: None,
+    EXCHANGE_TYPE: "exchange",
+    RECEIVE_TYPE: None,
 }
 
 

@@ -26,8 +26,6 @@ from ldpsim.devices.network import LARGEST, are_usable
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.training_task import Task
 
-EXCHANGE_TYPE = "query.exchange"
-RECEIVE_TYPE = "query.receive"
 WEIGHTS = "weights"
 OTHERS = "others"
 OWN = "own"

@@ -7,14 +7,14 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
-from flwr.app import Context, Message, MessageType
+from flwr.app import Context, Message
 
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.query import MAX_BYTES, InvalidQuery
 from ldpsim.devices.report import Report
 from ldpsim.devices.vault import protocol
 from ldpsim.devices.vault.protocol import FrameError, FrameKind
-from ldpsim.devices.wire import QUERY_TYPE, WHOAMI_TYPE, introduction, read_query, reply
+from ldpsim.devices.wire import QUERY_TYPE, WHOAMI_TYPE, introduction, is_of_training, read_query, reply
 
 SECONDS = 30.0
 _PAUSE = 0.1
@@ -103,6 +103,5 @@ def relay(message: Message, context: Context) -> Message:
         question = b""  # no query is empty, so the device answers as to any malformed question
     if kind == QUERY_TYPE:
         return reply(device.answer(question), message, device=device.index)
-    of_another_mode = kind.partition(".")[0] in (MessageType.TRAIN, MessageType.EVALUATE)
-    refusal = device.refuse(FrameKind.OTHER_MODE if of_another_mode else FrameKind.UNKNOWN)
+    refusal = device.refuse(FrameKind.OTHER_MODE if is_of_training(kind) else FrameKind.UNKNOWN)
     return reply(refusal, message, device=device.index)

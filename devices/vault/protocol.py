@@ -47,12 +47,12 @@ class FrameKind(IntEnum):
 def question_limit(people: int, classes: int, columns: int = 0) -> int:
     """Return the longest question a vault reads, in bytes.
 
-    A grouping grows with the population, by at most 11 digits and a comma a person; a vote's table by 4/3
-    bytes for each person, and each class of its at most 255 rows; its model of features by 16/3 bytes for
-    each column and class. The rest of a query is short, and so are its terms. Bytes that are not read
-    cannot fill the memory.
+    A grouping grows with the population, by at most 11 digits and a comma a person. A vote's table has a byte for each
+    person, and for each of its at most 255 rows two scores of two bytes for each class; its model of features has four
+    bytes for each class and column, and for each class. In base64 that is 4/3 as much. The rest of a query is short,
+    and so are its terms. Bytes that are not read cannot fill the memory.
     """
-    table = 4 * (people + 256 * classes) // 3 + 16 * columns * classes // 3
+    table = 4 * (people + 256 * 4 * classes) // 3 + 4 * 4 * (columns + 1) * classes // 3
     return _QUESTION.size + min(MAX_BYTES, (1 << 17) + 12 * people + table)
 
 

@@ -58,23 +58,24 @@ if TYPE_CHECKING:
 
 
 def options_given(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a run that a configuration gives; empty text and 0 mean not given.
+    """Return the options of a run that a configuration gives, in their own types; empty text and 0 mean not given.
 
     Raises:
-        ValueError: for settings of another form than ``KEY=VALUE,KEY=VALUE``.
+        ValueError: one line, for a value of another type or one that is not allowed, or settings of another form than
+            ``KEY=VALUE,KEY=VALUE``.
     """
-    flower = [spec for spec in declared(RunOptions).values() if spec.flower]
-    return {spec.name: _read(spec, config[spec.key]) for spec in flower if config.get(spec.key)}
+    entries = [(spec, config.get(spec.key)) for spec in declared(RunOptions).values() if spec.flower]
+    return {spec.name: _read(spec, entry) for spec, entry in entries if entry or entry is False}
 
 
 def _read(spec: OptionSpec, entry: Any) -> Any:
-    if spec.is_table:
-        pairs = [text.partition("=") for text in str(entry).split(",")]
-        for key, equals, value in pairs:
-            if not (key.strip() and equals and value.strip()):
-                raise ValueError(f"{spec.key} {entry}: must be KEY=VALUE, with commas between several")
-        return {key.strip(): value.strip() for key, _, value in pairs}
-    return spec.read(str(entry)) if len(spec.types) > 1 else spec.types[0](entry)
+    if not spec.is_table:
+        return spec.value(spec.read(entry))
+    pairs = [text.partition("=") for text in entry.split(",")] if isinstance(entry, str) else [("", "", "")]
+    for key, equals, value in pairs:
+        if not (key.strip() and equals and value.strip()):
+            raise ValueError(f"{spec.key} {entry}: must be KEY=VALUE, with commas between several")
+    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 _ELSEWHERE = ("seed",)  # read by the app itself
@@ -257,7 +258,11 @@ def check_terms(terms: SignedTerms, public: PublicFile) -> None:
 
 
 def _split(config: Mapping[str, Any], public: PublicFile) -> Split:
-    return public.split(Seeds.derive(int(config.get("seed") or 0)).split)
+    return public.split(Seeds.derive(_seed(config)).split)
+
+
+def _seed(config: Mapping[str, Any]) -> int:
+    return int(options_given(config).get("seed", 0))
 
 
 def results_folder(terms: SignedTerms | None) -> Path:
@@ -439,7 +444,7 @@ def _prepare(config: Mapping[str, Any], public: PublicFile, collection: str) -> 
     from ldpsim.strategies.setup.run_setup import DeployedPeople, RepeatPlan, Setup
     from ldpsim.strategies.setup.training_checks import check_gnn
 
-    seeds = Seeds.derive(int(config.get("seed") or 0), noise=None)  # the devices have secrets of their own
+    seeds = Seeds.derive(_seed(config), noise=None)  # the devices have secrets of their own
     settings, budget = _settings_of(config, public)
     check_gnn(settings, public.facts)
     split = public.split(seeds.split)

@@ -44,7 +44,7 @@ from ldpsim.strategies.engines.collect import Connect, Connection
 from ldpsim.strategies.engines.flower_private import errors_in_one_line
 from ldpsim.strategies.flower_app.deployed import PublicFile, check_terms, options_given, run_deployed
 from ldpsim.strategies.runs.errors import Refused, RunFailed
-from ldpsim.strategies.setup.option_spec import declared
+from ldpsim.strategies.setup.option_spec import OptionSpec, declared
 from ldpsim.strategies.setup.options import RunOptions
 
 if TYPE_CHECKING:
@@ -133,6 +133,13 @@ OWN_KEYS: dict[str, str | int | float] = {
 }  # fmt: skip
 
 
+def own_values(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of :data:`OWN_KEYS` in a configuration; ValueError, one line, for a value of another type."""
+    specs = [OptionSpec(help="", panel="", name=key, flag=key, kind=type(default), default=default)
+             for key, default in OWN_KEYS.items()]  # fmt: skip
+    return {spec.name: spec.value(config.get(spec.name, spec.default)) for spec in specs}
+
+
 def run_on_grid(grid: Grid, context: Context) -> RunResult:
     """Run everything on the nodes of a Grid, print one line with the result, and return it with its graph.
 
@@ -152,16 +159,17 @@ def run_on_grid(grid: Grid, context: Context) -> RunResult:
     """
     errors_in_one_line(ValueError, TimeoutError, Refused, RunFailed)
     config = context.run_config
-    timeout = float(config.get("timeout") or 3600.0)
+    own = own_values(config)
+    timeout = own["timeout"] or 3600.0
     state = Path(os.environ[STATE]) if os.environ.get(STATE) else None
-    terms = SignedTerms.from_text(str(config["terms"])) if config.get("terms") else None
-    public = PublicFile.read(str(config["facts"])) if config.get("facts") else None
+    terms = SignedTerms.from_text(own["terms"]) if own["terms"] else None
+    public = PublicFile.read(own["facts"]) if own["facts"] else None
     if terms is not None and public is None:
         raise ValueError("terms are those of a deployment: the facts are missing")
     if terms is not None and public is not None:
         check_terms(terms, public)
     enrolled = len(State(state)) if state is not None and is_enrolled(state) else 0
-    expected = int(config.get("minimum-nodes") or 0) or (public.facts.n if public is not None else enrolled)
+    expected = own["minimum-nodes"] or (public.facts.n if public is not None else enrolled)
     nodes = wait_for_nodes(grid, expected)
     introductions = introduce(grid, nodes, timeout=timeout)
     if not introductions:
@@ -175,7 +183,7 @@ def run_on_grid(grid: Grid, context: Context) -> RunResult:
 
     if public is not None:
         return run_deployed(config, public, terms, connect, roster.refused)
-    if any(own for _, own in introductions.values()) and not enrolled:
+    if any(has_own_state for _, has_own_state in introductions.values()) and not enrolled:
         raise ValueError(
             "the nodes have devices of their own, which a curator does not enrol: the configuration needs the text of "
             f"the public facts (facts), or in a rehearsal the SuperLink's environment their folder ({STATE})"
@@ -197,7 +205,8 @@ def read_config(path: Path) -> dict[str, str | int | float]:
     """Read a file of a run's configuration, as ``flwr run --run-config`` does.
 
     Raises:
-        ValueError: one line, where it is missing or no TOML, or has a key that is not read.
+        ValueError: one line, where it is missing or no TOML, has a key that is not read, or one of :data:`OWN_KEYS`
+            with a value of another type.
     """
     try:
         config: dict[str, str | int | float] = tomllib.loads(read_file(path).decode())
@@ -207,6 +216,10 @@ def read_config(path: Path) -> dict[str, str | int | float]:
     for key, value in config.items():
         if key not in default_config() or not isinstance(value, str | int | float):
             raise ValueError(f"{path}: the Flower app has no key {key} of this kind")
+    try:
+        own_values(config)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     return config
 
 

@@ -12,8 +12,9 @@ from typing import Any
 from flwr.app import Message, MessageType, MetricRecord
 
 from ldpsim.devices.federated.exchange import check_neighbours, read_contribution, read_representation, read_variate
-from ldpsim.devices.federated.wire import EXCHANGE_TYPE, OTHERS, WEIGHTS, read_weights
+from ldpsim.devices.federated.wire import OTHERS, WEIGHTS, read_weights
 from ldpsim.devices.training_task import Task
+from ldpsim.devices.wire import EXCHANGE_TYPE
 
 MOST_FAILED = 0.5  # share of the parties of a round that may fail; one party may always
 NAMED = 3  # parties in the line about a training that stops

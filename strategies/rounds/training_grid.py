@@ -26,14 +26,9 @@ from ldpsim.devices.federated.exchange import Shared, read_contribution, rows_re
 from ldpsim.devices.federated.local_steps import SparseRows
 from ldpsim.devices.federated.messages import AnswerGroup, QuestionGroup, RoundAnswers, RoundQuestions
 from ldpsim.devices.federated.update_adder import UpdateAdder
-from ldpsim.devices.federated.wire import (
-    EXCHANGE_TYPE,
-    RECEIVE_TYPE,
-    WEIGHTS,
-    round_content,
-)
+from ldpsim.devices.federated.wire import WEIGHTS, round_content
 from ldpsim.devices.training_task import Task
-from ldpsim.devices.wire import read_reply
+from ldpsim.devices.wire import EXCHANGE_TYPE, RECEIVE_TYPE, read_reply
 from ldpsim.strategies.progress import warn
 from ldpsim.strategies.rounds.collect_once import Collected
 from ldpsim.strategies.rounds.replies import Replies

@@ -46,11 +46,15 @@ def test_malformed_questions(enrolled: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["train", "evaluate", "train.fit", "evaluate.accuracy", "query", "query.other", "system"]
+    ("kind", "refusal"),
+    [
+        *((kind, Refusal.MODE_REFUSED) for kind in ("train", "evaluate", "train.fit", "evaluate.accuracy")),
+        *((kind, Refusal.MODE_REFUSED) for kind in ("query.exchange", "query.receive")),
+        *((kind, Refusal.UNKNOWN_QUERY) for kind in ("query", "query.other", "system")),
+    ],
 )
-def test_messages_of_another_mode_or_kind(enrolled: Callable[..., Any], kind: str) -> None:
+def test_messages_of_another_mode_or_kind(enrolled: Callable[..., Any], kind: str, refusal: Refusal) -> None:
     devices = enrolled()
-    refusal = Refusal.MODE_REFUSED if kind.startswith(("train", "evaluate")) else Refusal.UNKNOWN_QUERY
     assert devices.in_mode(kind) is refusal
     devices.ask(ask_for())
     before = devices.rows()

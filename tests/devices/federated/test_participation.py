@@ -21,18 +21,11 @@ from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
 from ldpsim.devices.federated.exchange import rows_record
 from ldpsim.devices.federated.local_steps import SparseRows
-from ldpsim.devices.federated.wire import (
-    EXCHANGE_TYPE,
-    OTHERS,
-    RECEIVE_TYPE,
-    WEIGHTS,
-    record_of,
-    round_content,
-    weights_record,
-)
+from ldpsim.devices.federated.wire import OTHERS, WEIGHTS, record_of, round_content, weights_record
 from ldpsim.devices.network import FloatArray
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import STEPS, GaussianUpdate, Task
+from ldpsim.devices.wire import EXCHANGE_TYPE, RECEIVE_TYPE
 from tests.fleets import fleet_of, release_states
 
 PEOPLE = 24

@@ -19,9 +19,10 @@ from ldpsim.devices.device import Refusal
 from ldpsim.devices.federated.exchange import kept_sums
 from ldpsim.devices.federated.members import Members
 from ldpsim.devices.federated.participation import answer_as_silo
-from ldpsim.devices.federated.wire import RECEIVE_TYPE, record_of, round_content, weights_record
+from ldpsim.devices.federated.wire import record_of, round_content, weights_record
 from ldpsim.devices.query import InvalidQuery
 from ldpsim.devices.training_task import Task
+from ldpsim.devices.wire import RECEIVE_TYPE
 
 ROOT = Path(__file__).resolve().parents[3]
 TASK = Task("first", "own", 3, 2, 2, 0.5, 2, scaling="none", seed=1)

@@ -13,12 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.device import Refusal
 from ldpsim.devices.enrolment.state import State, enrol
-from ldpsim.devices.query import Query
+from ldpsim.devices.mechanisms import NeighbourhoodVote
+from ldpsim.devices.mechanisms.feature_model import FeatureModel
+from ldpsim.devices.query import Ask, Query
 from ldpsim.devices.report import Report
 from ldpsim.devices.vault import protocol as framing
 from ldpsim.devices.vault.protocol import FrameError, FrameKind
@@ -36,6 +39,19 @@ def pair() -> Iterator[Pair]:
 
 def soon(seconds: float = 600.0) -> float:
     return time.monotonic() + seconds
+
+
+@pytest.mark.parametrize("columns", [0, 300])
+def test_the_longest_vote_is_read(columns: int) -> None:
+    """It has 255 classes, 255 different rows and a model of all features."""
+    people, classes = 2000, 255
+    table = np.eye(classes)[np.arange(people) % classes]
+    model = FeatureModel(np.full((columns, classes), 1), np.zeros(classes, np.int64)) if columns else None
+    vote = NeighbourhoodVote.from_probabilities(table, 1.0, homophily=0.8, model=model)
+    assert len(vote.score_table.rows) == 255
+    data = Query("c", ((Ask("adjacency", (vote,)),),)).to_bytes()
+    frame = framing.pack_question(FrameKind.REPORT, 7, data)
+    assert len(vote.table) + len(vote.model) < len(frame) <= framing.question_limit(people, classes, columns)
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 65_536, 1_000_003])

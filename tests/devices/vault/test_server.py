@@ -107,7 +107,8 @@ def test_the_clientapp_reaches_its_device_through_the_socket_alone(opened: Open,
     first = wire.read_reply(say(wire.QUERY_TYPE, wire.query_content(ask_for())))
     assert isinstance(first, tuple) and first[0] == 3 and not first[1].replayed
     assert wire.read_reply(say(wire.QUERY_TYPE, wire.query_content(ask_for("other")))) is Refusal.REPORT_COLLECTED
-    for kind, refusal in (("train", Refusal.MODE_REFUSED), ("evaluate", Refusal.MODE_REFUSED),
+    for kind, refusal in (("train", Refusal.MODE_REFUSED), ("evaluate.accuracy", Refusal.MODE_REFUSED),
+                          ("query.exchange", Refusal.MODE_REFUSED), ("query.receive", Refusal.MODE_REFUSED),
                           ("query", Refusal.UNKNOWN_QUERY), ("query.other", Refusal.UNKNOWN_QUERY),
                           ("query.handover", Refusal.UNKNOWN_QUERY),
                           (wire.REPORTS_TYPE, Refusal.UNKNOWN_QUERY)):  # fmt: skip

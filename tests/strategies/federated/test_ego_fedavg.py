@@ -13,9 +13,10 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.enrolment.state import enrol
 from ldpsim.devices.federated.messages import RoundAnswers
-from ldpsim.devices.federated.wire import EXCHANGE_TYPE, record_of, round_reply, weights_record
+from ldpsim.devices.federated.wire import record_of, round_reply, weights_record
 from ldpsim.devices.policy.policy import policy_for_training
 from ldpsim.devices.training_task import Task
+from ldpsim.devices.wire import EXCHANGE_TYPE
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.federated import EgoFedAvg
 from ldpsim.strategies.rounds.checkpoint import TrainingState, run_rounds

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,14 @@ from ldpsim.devices.query import Query
 from ldpsim.strategies import Refused, simulate
 from ldpsim.strategies.engines.grids import LocalGrid
 from ldpsim.strategies.flower_app import simulation
-from ldpsim.strategies.flower_app.deployed import PublicFile, agreed_policy, questions_of, results_folder, signed_config
+from ldpsim.strategies.flower_app.deployed import (
+    PublicFile,
+    agreed_policy,
+    options_given,
+    questions_of,
+    results_folder,
+    signed_config,
+)
 from ldpsim.strategies.flower_app.simulation import run_on_grid
 from ldpsim.strategies.results.folder import read_result
 from ldpsim.strategies.setup.option_spec import declared
@@ -562,9 +570,35 @@ def test_too_few_nodes_are_told_the_option_to_give(
     assert f'--federation-config "num-supernodes={everybody} client-resources-num-cpus=1"' in str(caught.value)
 
 
+@pytest.mark.parametrize(("key_of_run", "value", "says"), [
+    ("epsilon", "abc", "--epsilon abc: must be a number"), ("epsilon", "4", "--epsilon 4: must be a number"),
+    ("epsilon", True, "--epsilon True: must be a number"), ("epsilon", False, "--epsilon False: must be a number"),
+    ("seed", "x", "--seed x: must be a whole number"), ("seed", 3.7, "--seed 3.7: must be a whole number"),
+    ("feature-share", True, "--feature-share True: must be a number or text"),
+    ("reporting", 1, "--reporting 1: must be text"), ("settings", 5, "settings 5: must be KEY=VALUE"),
+])  # fmt: skip
+def test_a_value_of_another_type_is_not_signed(
+    facts: Path, key: CuratorKey, key_of_run: str, value: Any, says: str
+) -> None:
+    """Nor is a part of it read, as the 3 of a seed of 3.7, or 1 for true."""
+    with pytest.raises(ValueError, match=says) as caught:
+        signed_config({key_of_run: value}, facts.read_text(), key)
+    assert "\n" not in str(caught.value)
+
+
+def test_whole_numbers_are_numbers(facts: Path) -> None:
+    """TOML tells 4 from 4.0, people do not."""
+    assert options_given({"epsilon": 4, "seed": 3.0, "feature-share": "0.5", "eps-labels": 0, "gnn": ""}) == {
+        "epsilon": 4.0, "seed": 3, "feature_share": 0.5,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(("text", "says"), [
     (None, "No such file"), ("epsilon = ", "no configuration of a run"),
     ("collector-key = 'key'", "no key collector-key"), ("epsilon = [1]", "no key epsilon of this kind"),
+    ("timeout = 'soon'", "run.toml: timeout soon: must be a number"), ("timeout = true", "timeout True: must be a num"),
+    ("minimum-nodes = 2.5", "minimum-nodes 2.5: must be a whole number"), ("collection = 5", "collection 5: must be"),
+    ("facts = false", "facts False: must be text"),
 ])  # fmt: skip
 def test_a_bad_configuration_is_one_line(tmp_path: Path, text: str | None, says: str) -> None:
     if text is not None:

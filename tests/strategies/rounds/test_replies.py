@@ -15,17 +15,10 @@ from ldpsim.devices.data.records import Record
 from ldpsim.devices.federated.exchange import read_contribution, read_sums, rows_record
 from ldpsim.devices.federated.local_steps import SparseRows
 from ldpsim.devices.federated.members import contribution_of
-from ldpsim.devices.federated.wire import (
-    EXCHANGE_TYPE,
-    OTHERS,
-    WEIGHTS,
-    record_of,
-    round_content,
-    round_reply,
-    weights_record,
-)
+from ldpsim.devices.federated.wire import OTHERS, WEIGHTS, record_of, round_content, round_reply, weights_record
 from ldpsim.devices.network import LARGEST
 from ldpsim.devices.training_task import Task
+from ldpsim.devices.wire import EXCHANGE_TYPE
 from ldpsim.strategies.engines.grids import DirectGrid
 from ldpsim.strategies.rounds.replies import Replies, TooManyFailed
 from ldpsim.strategies.rounds.training_grid import TrainingGrid, exchange_sums

@@ -16,8 +16,9 @@ from flwr.app import Message, MessageType
 
 from ldpsim.curator.methods import table
 from ldpsim.devices.enrolment.state import State
-from ldpsim.devices.federated.wire import EXCHANGE_TYPE, OTHERS, WEIGHTS, record_of, weights_record
+from ldpsim.devices.federated.wire import OTHERS, WEIGHTS, record_of, weights_record
 from ldpsim.devices.network import LARGEST
+from ldpsim.devices.wire import EXCHANGE_TYPE
 from ldpsim.strategies import RunFailed, RunOptions, simulate
 from ldpsim.strategies.engines.grids import DirectGrid, LocalGrid, SiloGrid
 
