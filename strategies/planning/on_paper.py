@@ -3,7 +3,7 @@
 A run is set up for a few hundred made-up people. The losses of a report do not depend on the number of people, or
 grow by the same amount with each further person: of a bit that each one reports about everybody, or that everybody
 reports about one person. So what holds for n people follows exactly from what holds at two small sizes. What an
-owner or a server releases depends on numbers of people alone, and these are given in full.
+owner, a server or a secure sum releases depends on numbers of people alone, and these are given in full.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray, Split
 from ldpsim.devices.mechanisms import round_up
 from ldpsim.devices.query import ATTRIBUTES
-from ldpsim.strategies.estimate.asked import PRIVATE, few_people
+from ldpsim.strategies.estimate.asked import PRIVATE, few_people, split_sizes
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.estimate.traffic import miniature
 from ldpsim.strategies.experiments.match import Accounts, Matched, match_by
@@ -109,7 +109,8 @@ class OnPaper:
     def guarantee(self, setup: Setup) -> Guarantee:
         """Return what holds for everybody, of a set-up of :meth:`prepare`."""
         n = self.facts.n
-        if setup.method.spec.trained_by != "curator":
+        spec = setup.method.spec
+        if spec.trained_by != "curator" or spec.trusted == "sum":
             return guarantee_before(self._in_full(setup))
         small = guarantee_before(setup)
         if self.sizes[0] == n:
@@ -124,15 +125,15 @@ class OnPaper:
 
     def _in_full(self, setup: Setup) -> Setup:
         """Return the set-up with the full numbers of people, for accounts that read numbers alone."""
-        n, split = self.facts.n, setup.plans[0].split
+        n, split, options = self.facts.n, setup.plans[0].split, setup.options
         people = replace(setup.population, facts=replace(setup.population.facts, n=n))
         full: Split
         if isinstance(split, Division):
             public = round((1 - PRIVATE) / 2 * n)
             full = Division(_many(public), _many(0), _many(public), _many(n - 2 * public), split.rule)
         else:
-            share = n / len(setup.population)
-            full = Split(*(_many(round(share * len(part))) for part in (split.train, split.val, split.test)))
+            *parts, ordinary = map(_many, split_sizes(n, options.label_rate, options.volunteers))
+            full = Split(*parts, ordinary=ordinary)
         return replace(setup, people=people, plans=(replace(setup.plans[0], split=full),))
 
 

@@ -181,10 +181,22 @@ def paper() -> OnPaper:
 @pytest.mark.parametrize("method", ["hogs", "sbp", "lpgnn", "rgnn", "blink", "symrr", "ldpgen", "vote", "pate-m"])
 def test_what_holds_on_paper_is_what_holds_with_people(paper: OnPaper, method: str) -> None:
     more = {"settings": {"queries": "40"}} if method == "pate-m" else {}
-    options = RunOptions(method=method, out=None, device="cpu", **more)  # type: ignore[arg-type]
+    _same_with_people(paper, RunOptions(method=method, out=None, device="cpu", **more))  # type: ignore[arg-type]
+
+
+def test_a_secure_sum_has_the_delta_and_the_honest_contributors_of_everybody(paper: OnPaper) -> None:
+    """A share of 0.1037 is 207 volunteers of 2,000 people and 62 of 600: no multiple."""
+    _same_with_people(paper, RunOptions(method="secure-sum", volunteers=0.1037, out=None, device="cpu"))
+    row = _row("secure-sum", TargetLoss(level="all-features", holds=4.0), clients=50_000, volunteers=0.1)
+    assert row.at("vector")["value"] == pytest.approx(4.0, rel=1e-3) and row.at("vector")["delta"] == 1e-5
+    assert "1e-05)-DP" in row.figures["claimed"]["statement"]
+
+
+def _same_with_people(paper: OnPaper, options: RunOptions) -> None:
     found = paper.guarantee(paper.prepare(options))
     people = miniature(FEW, FEW.n, seed=4)
     truth = guarantee_before(prepare(options, population=people))
+    assert found.claimed == truth.claimed
     assert found.to_dict()["holds"] == {
         name: {**entry, "value": entry["value"] if entry["value"] is None else pytest.approx(entry["value"], abs=2e-6)}
         for name, entry in truth.to_dict()["holds"].items()
