@@ -1,9 +1,10 @@
 """Guarantee of a run on paper, for any number of people and without one of them.
 
 A run is set up for a few hundred made-up people. The losses of a report do not depend on the number of people, or
-grow by the same amount with each further person: of a bit that each one reports about everybody, or that everybody
-reports about one person. So what holds for n people follows exactly from what holds at two small sizes. What an
-owner, a server or a secure sum releases depends on numbers of people alone, and these are given in full.
+grow by the same amount with each further person who reports about a list: of a bit that each one reports about
+everybody, or that everybody reports about one person. So what holds for n people follows exactly from what holds at two
+small sizes, and from the numbers of these reports. What an owner, a server or a secure sum releases depends on numbers
+of people alone, and these are given in full.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ldpsim.curator.methods import Method, find
+from ldpsim.curator.methods.base import LocalMethod
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.level import Level
 from ldpsim.devices.data.population import Population
@@ -118,8 +120,12 @@ class OnPaper:
         people = self.people[1]
         split = divide_people(setup.method, setup.options, people, setup.plans[0].seeds)
         plan = replace(setup.plans[0], split=split)
-        large = guarantee_before(replace(setup, people=people, plans=(plan,)))
-        ahead = (n - self.sizes[0]) / (self.sizes[1] - self.sizes[0])
+        larger = replace(setup, people=people, plans=(plan,))
+        large = guarantee_before(larger)
+        if self.sizes[1] == n:
+            return large
+        first, second, last = map(_list_reporters, (setup, larger, self._in_full(setup)))
+        ahead = (last - first) / (second - first)
         holds = {name: _at(small.holds[name], large.holds[name], ahead) for name in small.holds}
         return replace(small, holds=holds)
 
@@ -140,6 +146,13 @@ class OnPaper:
 def fewer_queries(method: Method, public: int) -> dict[str, str]:
     """Return an owner's number of queries where so few public people allow no more; else nothing."""
     return {"queries": str(public)} if getattr(method, "queries", 0) > public else {}
+
+
+def _list_reporters(setup: Setup) -> int:
+    method, facts = setup.method, setup.population.facts
+    if not isinstance(method, LocalMethod):  # a reference asks nobody
+        return facts.n
+    return method.list_reporters(facts, setup.plans[0].split, setup.budget)
 
 
 def _many(count: int) -> IntArray:

@@ -192,6 +192,13 @@ def test_a_secure_sum_has_the_delta_and_the_honest_contributors_of_everybody(pap
     assert "1e-05)-DP" in row.figures["claimed"]["statement"]
 
 
+@pytest.mark.parametrize("epsilon", [8.0, 0.3])
+def test_a_calibration_group_has_its_own_size(paper: OnPaper, epsilon: float) -> None:
+    """101 people at epsilon 8, and at .3 an eighth of 1,293: 48 of 600 and 97 of 1,200 are on no line to either."""
+    run = RunOptions(method="vote", epsilon=epsilon, volunteers=0.1037, private_labels=True, out=None, device="cpu")
+    _same_with_people(paper, run)
+
+
 def _same_with_people(paper: OnPaper, options: RunOptions) -> None:
     found = paper.guarantee(paper.prepare(options))
     people = miniature(FEW, FEW.n, seed=4)
