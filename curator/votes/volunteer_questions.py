@@ -90,8 +90,10 @@ class VolunteerQuestions:
         ordinary = len(split.ordinary)
         if not self.labels or len(split.train) + len(split.val) + ordinary == facts.n:
             return 0
-        wanted = math.ceil((0.5 / (CALIBRATION_ERROR * kept_share(self.epsilon, 2))) ** 2)
-        return min(wanted, int(MOST_CALIBRATION * ordinary))
+        most, kept = int(MOST_CALIBRATION * ordinary), kept_share(self.epsilon, 2)
+        if CALIBRATION_ERROR * kept * math.sqrt(most) <= 0.5:  # at a tiny epsilon the square below has no number
+            return most
+        return min(math.ceil((0.5 / (CALIBRATION_ERROR * kept)) ** 2), most)
 
     def list_reporters(self, facts: PublicFacts, split: Split) -> int:
         """Number of people who report about their list: the calibration group, and everybody who votes."""
