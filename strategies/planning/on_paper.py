@@ -54,7 +54,7 @@ class OnPaper:
         facts: The people.
 
     Raises:
-        ValueError: one line, for more classes or features than small graphs are made with.
+        ValueError: one line, for more classes or features than small graphs are made with, or more classes than people.
     """
 
     facts: GraphFacts
@@ -69,6 +69,8 @@ class OnPaper:
         ):
             if value > most:
                 raise ValueError(f"{round(value):,} {what}: a plan takes up to {most:,}")
+        if facts.n < facts.classes:
+            raise ValueError(f"{facts.n} people of {facts.classes} classes: a plan needs as many people as classes")
         few = few_people(facts.public())
         object.__setattr__(self, "sizes", (few, min(2 * few, self.facts.n)))
 

@@ -16,6 +16,7 @@ from ldpsim.cli.main import app
 from ldpsim.curator.methods import find
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.datasets.npz_file import write_npz_file
+from ldpsim.strategies.estimate.fits import check_fits
 from ldpsim.strategies.estimate.graph_facts import GraphFacts, facts_of_people, facts_without_people
 from ldpsim.strategies.estimate.traffic import miniature
 from ldpsim.strategies.planning.on_paper import OnPaper
@@ -135,6 +136,23 @@ def test_people_are_given_facts_or_those_of_data(tmp_path: Path) -> None:
         ValueError, match="--mean-degree 3 has no effect: the people of .*mine.npz have their own facts"
     ):
         make_plan(["vote"], TargetLoss(), replace(like, mean_degree=3.0))
+
+
+def test_a_few_people_of_own_data_can_be_asked_and_planned_for(tmp_path: Path) -> None:
+    """A generated graph has 20 people or more; a file may have fewer, and its people may know everybody."""
+    write_npz_file(generate(12, 10, 2, seed=5, mean_degree=3.0), tmp_path / "few.npz")
+    few = RunOptions(dataset=str(tmp_path / "few.npz"), out=None)
+    assert len(prepare(few).population) == 12 and len(prepare(replace(few, clients=8)).population) == 8
+    check_fits(RunOptions(dataset="cora", clients=6))
+    (row,) = make_plan(["vote"], TargetLoss(), few).rows
+    assert row.figures["memory"] == "fits"
+    write_npz_file(generate(100, 10, 2, seed=5, mean_degree=59.0), tmp_path / "dense.npz")
+    dense = replace(few, dataset=str(tmp_path / "dense.npz"))
+    assert planned_people(dense).mean_degree > 50 and planned_people(replace(dense, clients=40)).mean_degree == 39
+    with pytest.raises(ValueError, match="^--clients 12: the generated graph has at least 20 nodes$"):
+        make_plan(["vote"], TargetLoss(), RunOptions(clients=12))
+    with pytest.raises(ValueError, match="1 people of 2 classes: a plan needs as many people as classes"):
+        OnPaper(replace(FEW, n=1, classes=2))
 
 
 def test_generated_people_have_the_facts_that_are_given() -> None:
