@@ -156,6 +156,14 @@ class LocalMethod(GraphMethod):
         """Return the graph to train on, from the reports and public knowledge alone."""
         raise NotImplementedError
 
+    def list_reporters(self, facts: PublicFacts, split: Split, budget: Budget) -> int:
+        """Return how many people report about their list.
+
+        What others report about a person grows with this number. It follows from the lengths of the parts of the split
+        alone: a plan for many people has no ids.
+        """
+        return facts.n
+
     def claim(self, budget: Budget) -> Claim:
         """Return the paper's statement, and reasons why it and what holds differ."""
         raise NotImplementedError

@@ -83,12 +83,22 @@ class VolunteerQuestions:
 
     def _calibration_group(self, facts: PublicFacts, split: Split) -> IntArray:
         """int64, sorted: dealt without a look at anything private; nobody without labels that are asked, or voters."""
-        people = split.ordinary
-        if not self.labels or len(self._without_vote(split)) == facts.n:
-            return people[:0]
-        wanted = math.ceil((0.5 / (CALIBRATION_ERROR * kept_share(self.epsilon, 2))) ** 2)
-        number = min(wanted, int(MOST_CALIBRATION * len(people)))
-        return np.sort(np.random.Generator(np.random.PCG64(0)).permutation(people)[:number])
+        number = self._size_of_calibration_group(facts, split)
+        return np.sort(np.random.Generator(np.random.PCG64(0)).permutation(split.ordinary)[:number])
+
+    def _size_of_calibration_group(self, facts: PublicFacts, split: Split) -> int:
+        ordinary = len(split.ordinary)
+        if not self.labels or len(split.train) + len(split.val) + ordinary == facts.n:
+            return 0
+        most, kept = int(MOST_CALIBRATION * ordinary), kept_share(self.epsilon, 2)
+        if CALIBRATION_ERROR * kept * math.sqrt(most) <= 0.5:  # at a tiny epsilon the square below has no number
+            return most
+        return min(math.ceil((0.5 / (CALIBRATION_ERROR * kept)) ** 2), most)
+
+    def list_reporters(self, facts: PublicFacts, split: Split) -> int:
+        """Number of people who report about their list: the calibration group, and everybody who votes."""
+        without_vote = len(split.train) + len(split.val) + (len(split.ordinary) if self.labels else 0)
+        return facts.n - without_vote + self._size_of_calibration_group(facts, split)
 
     def _without_vote(self, split: Split) -> IntArray:
         return np.concatenate([split.labelled, split.ordinary]) if self.labels else split.labelled

@@ -62,11 +62,16 @@ def load(
     maker = GENERATED.get(name_or_path)
     if maker is not None:
         n = maker.CLIENTS if clients is None else clients
-        if n < SMALLEST_GENERATED:
-            raise ValueError(f"--clients {n}: the generated graph has at least {SMALLEST_GENERATED} nodes")
+        check_generated(n)
         return maker.with_facts(n, seed=seed, **facts) if facts else maker.generate(n, seed=seed)
     population = _read(name_or_path, data_dir, option)
     return population if clients is None else induced_sample(population, clients, seed)
+
+
+def check_generated(n: int) -> None:
+    """Refuse a number of people that a generated graph is not made for; ValueError in one line."""
+    if n < SMALLEST_GENERATED:
+        raise ValueError(f"--clients {n}: the generated graph has at least {SMALLEST_GENERATED} nodes")
 
 
 def _read(name_or_path: str, data_dir: Path | None, option: str) -> Population:

@@ -53,21 +53,27 @@ def few_people(facts: PublicFacts) -> int:
     return min(facts.n, max(FEW, FEW_A_CLASS * max(facts.classes, 1)))
 
 
-def random_split(n: int, label_rate: float | None = None, volunteers: float | None = None) -> Split:
-    """Divide n people as ``--split random`` does, in order: half, a quarter, a quarter.
+def split_sizes(n: int, label_rate: float | None = None, volunteers: float | None = None) -> tuple[int, int, int, int]:
+    """Return how many of n people are in each part of a split ``random``: train, val, test and ordinary.
 
     Args:
         n: Number of people.
         label_rate, volunteers: As in :func:`ldpsim.devices.data.splits.make_split`; rounded to a possible number.
     """
-    everybody, half, quarter = np.arange(n), n // 2, (n - n // 2) // 2
-    labels = half if label_rate is None else min(half, max(1, round(label_rate * n)))
+    half, quarter = n // 2, (n - n // 2) // 2
     if volunteers is not None:
         givers = min(half + quarter, max(LEAST_VOLUNTEERS, round(volunteers * n)))
-        trained = givers - givers // 3
-        parts = everybody[:trained], everybody[trained:givers], everybody[half + quarter :]
-        return Split(*parts, ordinary=everybody[givers : half + quarter])
-    return Split(everybody[:labels], everybody[half : half + quarter], everybody[half + quarter :])
+        return givers - givers // 3, givers // 3, n - half - quarter, half + quarter - givers
+    labels = half if label_rate is None else min(half, max(1, round(label_rate * n)))
+    return labels, quarter, n - half - quarter, 0
+
+
+def random_split(n: int, label_rate: float | None = None, volunteers: float | None = None) -> Split:
+    """Divide n people as ``--split random`` does, in order; as :func:`split_sizes`."""
+    train, val, _, ordinary = split_sizes(n, label_rate, volunteers)
+    first = n // 2 if volunteers is None else train  # training people without a label are in no part
+    parts = np.split(np.arange(n), np.cumsum([first, val, ordinary]))
+    return Split(parts[0][:train], parts[1], parts[3], ordinary=parts[2])
 
 
 def questions_on_paper(

@@ -90,8 +90,10 @@ def check_fits(
     Raises:
         ValueError: one line with the numbers.
     """
+    if options.force:
+        return
     facts = facts_without_people(options) if facts is None else facts
-    if options.force or facts is None:
+    if facts is None:
         return
     try:
         parameters = parameters or parameters_of(options)

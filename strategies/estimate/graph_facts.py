@@ -12,8 +12,6 @@ from ldpsim.devices.facts import PublicFacts
 from ldpsim.strategies.setup.options import RunOptions
 from ldpsim.strategies.setup.run_setup import generated_facts
 
-LEAST_PEOPLE = 20  # of a generated graph
-
 
 @dataclass(frozen=True)
 class GraphFacts:
@@ -27,9 +25,6 @@ class GraphFacts:
         homophily: Share of the edges that join two people of one class.
         words: Mean number of features of a person that are not 0.
 
-    Raises:
-        ValueError: one line, for a number outside its range.
-
     >>> GraphFacts(n=50_000, features=600, classes=6).public().d
     600
     """
@@ -40,20 +35,6 @@ class GraphFacts:
     mean_degree: float = generated.MEAN_DEGREE
     homophily: float = generated.HOMOPHILY
     words: float = generated.WORDS
-
-    def __post_init__(self) -> None:
-        for option, value, fine, must in (
-            ("--clients", self.n, self.n >= LEAST_PEOPLE, f"at least {LEAST_PEOPLE} people are needed"),
-            ("--number-of-features", self.features, self.features >= 1, "must be 1 or more"),
-            ("--number-of-classes", self.classes, 2 <= self.classes <= self.n,
-             "must be 2 or more, and at most --clients"),
-            ("--mean-degree", self.mean_degree, 0 < self.mean_degree < self.n, "must be above 0 and below --clients"),
-            ("--homophily", self.homophily, 0 <= self.homophily <= 1, "must be a share, 0 to 1"),
-            ("--feature-rate, as a number of features", self.words, 1 <= self.words <= self.features,
-             "must be 1 or more, and at most --number-of-features"),
-        ):  # fmt: skip
-            if not fine:
-                raise ValueError(f"{option} {value if isinstance(value, int) else f'{value:g}'}: {must}")
 
     @property
     def edges(self) -> float:
@@ -70,17 +51,39 @@ class GraphFacts:
 
 
 def facts_without_people(options: RunOptions) -> GraphFacts | None:
-    """Return the facts that are known before the people are made or read; None for a file that is not read yet."""
+    """Return the facts that are known before the people are made or read; None for a file that is not read yet.
+
+    Raises:
+        ValueError: one line, for an option of generated people outside its range.
+    """
     n = options.clients
     if options.dataset == "generated":
         facts = generated_facts(options)
-        return GraphFacts(n or generated.CLIENTS, features=facts.pop("d"), **facts)
+        made = GraphFacts(n or generated.CLIENTS, features=facts.pop("d"), **facts)
+        _check_options(made)
+        return made
     entry = datasets.TABLE.get(options.dataset)
     if entry is None:
         return None
     people = entry.nodes if n is None else min(n, entry.nodes)
     degree = min(2 * entry.edges / entry.nodes, max(people - 1, 1))
     return GraphFacts(people, max(entry.features, 1), max(2, entry.classes), degree, words=1.0)
+
+
+def _check_options(facts: GraphFacts) -> None:
+    """Name the option of generated people that is outside its range (ValueError)."""
+    datasets.check_generated(facts.n)
+    for option, value, fine, must in (
+        ("--number-of-features", facts.features, facts.features >= 1, "must be 1 or more"),
+        ("--number-of-classes", facts.classes, 2 <= facts.classes <= facts.n,
+         "must be 2 or more, and at most --clients"),
+        ("--mean-degree", facts.mean_degree, 0 < facts.mean_degree < facts.n, "must be above 0 and below --clients"),
+        ("--homophily", facts.homophily, 0 <= facts.homophily <= 1, "must be a share, 0 to 1"),
+        ("--feature-rate, as a number of features", facts.words, 1 <= facts.words <= facts.features,
+         "must be 1 or more, and at most --number-of-features"),
+    ):  # fmt: skip
+        if not fine:
+            raise ValueError(f"{option} {value if isinstance(value, int) else f'{value:g}'}: {must}")
 
 
 def facts_of_people(population: Population) -> GraphFacts:

@@ -1,9 +1,10 @@
 """Guarantee of a run on paper, for any number of people and without one of them.
 
 A run is set up for a few hundred made-up people. The losses of a report do not depend on the number of people, or
-grow by the same amount with each further person: of a bit that each one reports about everybody, or that everybody
-reports about one person. So what holds for n people follows exactly from what holds at two small sizes. What an
-owner or a server releases depends on numbers of people alone, and these are given in full.
+grow by the same amount with each further person who reports about a list: of a bit that each one reports about
+everybody, or that everybody reports about one person. So what holds for n people follows exactly from what holds at two
+small sizes, and from the numbers of these reports. What an owner, a server or a secure sum releases depends on numbers
+of people alone, and these are given in full.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from ldpsim.curator.methods import Method, find
+from ldpsim.curator.methods.base import LocalMethod
 from ldpsim.curator.privacy.guarantee import Guarantee
 from ldpsim.curator.privacy.level import Level
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray, Split
 from ldpsim.devices.mechanisms import round_up
 from ldpsim.devices.query import ATTRIBUTES
-from ldpsim.strategies.estimate.asked import PRIVATE, few_people
+from ldpsim.strategies.estimate.asked import PRIVATE, few_people, split_sizes
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.estimate.traffic import miniature
 from ldpsim.strategies.experiments.match import Accounts, Matched, match_by
@@ -52,7 +54,7 @@ class OnPaper:
         facts: The people.
 
     Raises:
-        ValueError: one line, for more classes or features than small graphs are made with.
+        ValueError: one line, for more classes or features than small graphs are made with, or more classes than people.
     """
 
     facts: GraphFacts
@@ -67,6 +69,8 @@ class OnPaper:
         ):
             if value > most:
                 raise ValueError(f"{round(value):,} {what}: a plan takes up to {most:,}")
+        if facts.n < facts.classes:
+            raise ValueError(f"{facts.n} people of {facts.classes} classes: a plan needs as many people as classes")
         few = few_people(facts.public())
         object.__setattr__(self, "sizes", (few, min(2 * few, self.facts.n)))
 
@@ -109,7 +113,8 @@ class OnPaper:
     def guarantee(self, setup: Setup) -> Guarantee:
         """Return what holds for everybody, of a set-up of :meth:`prepare`."""
         n = self.facts.n
-        if setup.method.spec.trained_by != "curator":
+        spec = setup.method.spec
+        if spec.trained_by != "curator" or spec.trusted == "sum":
             return guarantee_before(self._in_full(setup))
         small = guarantee_before(setup)
         if self.sizes[0] == n:
@@ -117,28 +122,39 @@ class OnPaper:
         people = self.people[1]
         split = divide_people(setup.method, setup.options, people, setup.plans[0].seeds)
         plan = replace(setup.plans[0], split=split)
-        large = guarantee_before(replace(setup, people=people, plans=(plan,)))
-        ahead = (n - self.sizes[0]) / (self.sizes[1] - self.sizes[0])
+        larger = replace(setup, people=people, plans=(plan,))
+        large = guarantee_before(larger)
+        if self.sizes[1] == n:
+            return large
+        first, second, last = map(_list_reporters, (setup, larger, self._in_full(setup)))
+        ahead = (last - first) / (second - first)
         holds = {name: _at(small.holds[name], large.holds[name], ahead) for name in small.holds}
         return replace(small, holds=holds)
 
     def _in_full(self, setup: Setup) -> Setup:
         """Return the set-up with the full numbers of people, for accounts that read numbers alone."""
-        n, split = self.facts.n, setup.plans[0].split
+        n, split, options = self.facts.n, setup.plans[0].split, setup.options
         people = replace(setup.population, facts=replace(setup.population.facts, n=n))
         full: Split
         if isinstance(split, Division):
             public = round((1 - PRIVATE) / 2 * n)
             full = Division(_many(public), _many(0), _many(public), _many(n - 2 * public), split.rule)
         else:
-            share = n / len(setup.population)
-            full = Split(*(_many(round(share * len(part))) for part in (split.train, split.val, split.test)))
+            *parts, ordinary = map(_many, split_sizes(n, options.label_rate, options.volunteers))
+            full = Split(*parts, ordinary=ordinary)
         return replace(setup, people=people, plans=(replace(setup.plans[0], split=full),))
 
 
 def fewer_queries(method: Method, public: int) -> dict[str, str]:
     """Return an owner's number of queries where so few public people allow no more; else nothing."""
     return {"queries": str(public)} if getattr(method, "queries", 0) > public else {}
+
+
+def _list_reporters(setup: Setup) -> int:
+    method, facts = setup.method, setup.population.facts
+    if not isinstance(method, LocalMethod):  # a reference asks nobody
+        return facts.n
+    return method.list_reporters(facts, setup.plans[0].split, setup.budget)
 
 
 def _many(count: int) -> IntArray:

@@ -205,7 +205,8 @@ def planned_people(options: RunOptions) -> GraphFacts:
         assert facts is not None
         return facts
     facts = facts_of_people(datasets.load(options.dataset, data_dir=options.data_dir, option="--like"))
-    return facts if options.clients is None else replace(facts, n=options.clients)
+    n = facts.n if options.clients is None else options.clients
+    return replace(facts, n=n, mean_degree=min(facts.mean_degree, n - 1))
 
 
 def make_plan(

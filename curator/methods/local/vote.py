@@ -165,6 +165,12 @@ class Vote(LocalMethod):
             )  # fmt: skip
             recipients = reports.recipients["adjacency"]
 
+    def list_reporters(self, facts: PublicFacts, split: Split, budget: Budget) -> int:
+        """As :meth:`~ldpsim.curator.methods.base.LocalMethod.list_reporters`; volunteers do not report theirs."""
+        if not budget.volunteers:
+            return facts.n
+        return self._of_volunteers(split, facts, budget, "").list_reporters(facts, split)
+
     def batches_of(self, split: Split, facts: PublicFacts, budget: Budget) -> int:
         """Return the number of batches: 3 where little is known of most people, else 1 (measured)."""
         little = not budget.public_features or len(split.train) < FEW_LABELS * facts.n

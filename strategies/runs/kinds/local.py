@@ -61,7 +61,7 @@ def plan(setup: Setup, draft: RepeatPlan) -> RepeatPlan:
 def guarantee(setup: Setup, released: Sequence[Sequence[Question]]) -> Guarantee:
     """Return the guarantee of the questions of collections, or of one where all ask the same, as often as they do."""
     method, facts, times = setup.method, setup.facts, len(released)
-    if len({keys_of(questions) for questions in released}) == 1:
+    if times == 1 or len({keys_of(questions) for questions in released}) == 1:
         return method.guarantee(facts, released[0], setup.budget, collections=times).over(times)
     together = [question for questions in released for question in questions]
     return method.guarantee(facts, together, setup.budget).over(times)

@@ -353,6 +353,13 @@ def test_the_calibration_group_is_as_large_as_its_noise_asks_for(known: int, eps
     assert all(np.array_equal(half[2].devices, group) for half in halves)  # null models ask the same people
 
 
+@pytest.mark.parametrize("epsilon", [1e-160, 1e-320, 5e-324])
+def test_an_epsilon_whose_square_is_no_number_is_refused_in_words(epsilon: float) -> None:
+    by = replace(ASKED, labels=True, epsilon=epsilon)
+    with pytest.raises(ValueError, match=r"^epsilon \S+ is too small: the report would say nothing$"):
+        by.for_accounts(PEOPLE.facts, SPLIT)
+
+
 def test_the_votes_have_the_homophily_that_the_calibration_group_tells() -> None:
     """Its reports are read without the noise, and the same reports give the same homophily at every batch."""
     by = replace(ASKED, labels=True)

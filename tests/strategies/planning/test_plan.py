@@ -16,6 +16,7 @@ from ldpsim.cli.main import app
 from ldpsim.curator.methods import find
 from ldpsim.devices.datasets.generated import generate
 from ldpsim.devices.datasets.npz_file import write_npz_file
+from ldpsim.strategies.estimate.fits import check_fits
 from ldpsim.strategies.estimate.graph_facts import GraphFacts, facts_of_people, facts_without_people
 from ldpsim.strategies.estimate.traffic import miniature
 from ldpsim.strategies.planning.on_paper import OnPaper
@@ -137,6 +138,23 @@ def test_people_are_given_facts_or_those_of_data(tmp_path: Path) -> None:
         make_plan(["vote"], TargetLoss(), replace(like, mean_degree=3.0))
 
 
+def test_a_few_people_of_own_data_can_be_asked_and_planned_for(tmp_path: Path) -> None:
+    """A generated graph has 20 people or more; a file may have fewer, and its people may know everybody."""
+    write_npz_file(generate(12, 10, 2, seed=5, mean_degree=3.0), tmp_path / "few.npz")
+    few = RunOptions(dataset=str(tmp_path / "few.npz"), out=None)
+    assert len(prepare(few).population) == 12 and len(prepare(replace(few, clients=8)).population) == 8
+    check_fits(RunOptions(dataset="cora", clients=6))
+    (row,) = make_plan(["vote"], TargetLoss(), few).rows
+    assert row.figures["memory"] == "fits"
+    write_npz_file(generate(100, 10, 2, seed=5, mean_degree=59.0), tmp_path / "dense.npz")
+    dense = replace(few, dataset=str(tmp_path / "dense.npz"))
+    assert planned_people(dense).mean_degree > 50 and planned_people(replace(dense, clients=40)).mean_degree == 39
+    with pytest.raises(ValueError, match="^--clients 12: the generated graph has at least 20 nodes$"):
+        make_plan(["vote"], TargetLoss(), RunOptions(clients=12))
+    with pytest.raises(ValueError, match="1 people of 2 classes: a plan needs as many people as classes"):
+        OnPaper(replace(FEW, n=1, classes=2))
+
+
 def test_generated_people_have_the_facts_that_are_given() -> None:
     options = RunOptions(clients=900, mean_degree=9.0, homophily=0.4, classes=4, features=80, feature_rate=0.1)
     people, facts = load_population(options), facts_without_people(options)
@@ -181,10 +199,29 @@ def paper() -> OnPaper:
 @pytest.mark.parametrize("method", ["hogs", "sbp", "lpgnn", "rgnn", "blink", "symrr", "ldpgen", "vote", "pate-m"])
 def test_what_holds_on_paper_is_what_holds_with_people(paper: OnPaper, method: str) -> None:
     more = {"settings": {"queries": "40"}} if method == "pate-m" else {}
-    options = RunOptions(method=method, out=None, device="cpu", **more)  # type: ignore[arg-type]
+    _same_with_people(paper, RunOptions(method=method, out=None, device="cpu", **more))  # type: ignore[arg-type]
+
+
+def test_a_secure_sum_has_the_delta_and_the_honest_contributors_of_everybody(paper: OnPaper) -> None:
+    """A share of 0.1037 is 207 volunteers of 2,000 people and 62 of 600: no multiple."""
+    _same_with_people(paper, RunOptions(method="secure-sum", volunteers=0.1037, out=None, device="cpu"))
+    row = _row("secure-sum", TargetLoss(level="all-features", holds=4.0), clients=50_000, volunteers=0.1)
+    assert row.at("vector")["value"] == pytest.approx(4.0, rel=1e-3) and row.at("vector")["delta"] == 1e-5
+    assert "1e-05)-DP" in row.figures["claimed"]["statement"]
+
+
+@pytest.mark.parametrize("epsilon", [8.0, 0.3])
+def test_a_calibration_group_has_its_own_size(paper: OnPaper, epsilon: float) -> None:
+    """101 people at epsilon 8, and at .3 an eighth of 1,293: 48 of 600 and 97 of 1,200 are on no line to either."""
+    run = RunOptions(method="vote", epsilon=epsilon, volunteers=0.1037, private_labels=True, out=None, device="cpu")
+    _same_with_people(paper, run)
+
+
+def _same_with_people(paper: OnPaper, options: RunOptions) -> None:
     found = paper.guarantee(paper.prepare(options))
     people = miniature(FEW, FEW.n, seed=4)
     truth = guarantee_before(prepare(options, population=people))
+    assert found.claimed == truth.claimed
     assert found.to_dict()["holds"] == {
         name: {**entry, "value": entry["value"] if entry["value"] is None else pytest.approx(entry["value"], abs=2e-6)}
         for name, entry in truth.to_dict()["holds"].items()
