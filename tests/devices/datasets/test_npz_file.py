@@ -232,6 +232,32 @@ def test_classes_and_names(labels: list[Any], stated: tuple[str, ...], classes: 
     assert (made.tolist(), named) == (classes, names)
 
 
+@pytest.mark.parametrize(("labels", "stated", "classes"), [
+    (["-1", "1", "-1", ""], ("-1", "1"), [0, 1, 0, -1]),
+    (["nan", "x", "NaN", "-1"], ("nan", "x"), [0, 1, -1, -1]),
+    ([-1, 1, -1, 1], ("1", "-1"), [1, 0, 1, 0]),
+    ([-1.0, 1.0, np.nan, 1.0], ("-1", "1"), [0, 1, -1, 1]),
+    ([0, 1, -1, 2], ("-1", "0", "1", "2"), [1, 2, 0, 3]),
+])  # fmt: skip
+def test_a_class_that_is_stated_is_one_whatever_it_is_called(
+    labels: list[Any], stated: tuple[str, ...], classes: list[int]
+) -> None:
+    """-1 and nan are no label otherwise; an empty text and the number nan never are one."""
+    made, _ = of_layout("g.npz", {**PYG, "y": np.array(labels)}, class_names=stated)
+    assert made["labels"].tolist() == classes and made["class_names"].tolist() == [*stated]
+
+
+def test_a_row_without_a_1_is_no_label_also_where_the_class_minus_1_is_stated() -> None:
+    coded = {**PYG, "y": np.array([[1, 0], [0, 0], [1, 0], [0, 0]])}
+    assert of_layout("g.npz", coded, class_names=("0", "-1"))[0]["labels"].tolist() == [0, -1, 0, -1]
+
+
+def test_minus_1_in_numbers_is_no_label_where_the_file_alone_has_such_a_class() -> None:
+    """`import` writes class numbers beside the names, and -1 where a person has no label."""
+    written = {**PYG, "y": np.array([-1, 1, 1, -1]), "class_names": np.array(["-1", "1"])}
+    assert of_layout("g.npz", written)[0]["labels"].tolist() == [-1, 1, 1, -1]
+
+
 def test_other_array_for_the_labels_and_arrays_left_out() -> None:
     arrays = {**PYG, "team": np.array([1, 1, 0, 0])}
     assert of_layout("g.npz", arrays, label="team")[0]["labels"].tolist() == [1, 1, 0, 0]
