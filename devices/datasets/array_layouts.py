@@ -281,10 +281,16 @@ def _labels(
     if labels.dtype.kind in "biuf":
         labels = labels.astype(np.int64)
         kinds, place = np.unique(labels, return_inverse=True)
+        if stated and np.ndim(array) == 2 and np.shape(array)[1] > 1:  # columns are numbers of classes, no names
+            stated, size = False, len(names)
         if not (stated and "-1" in names):
             empty |= labels == -1
-            if kinds[:1].tolist() < [-1] or np.array_equal(kinds[kinds >= 0], np.arange(np.sum(kinds >= 0))):
-                return labels, names  # a label below -1 is told with its person
+        if not stated and (
+            kinds[:1].tolist() < [-1]  # a label below -1 is told with its person
+            or np.array_equal(kinds[kinds >= 0], np.arange(np.sum(kinds >= 0)))
+            or (size is not None and kinds[-1] < size)  # a file that states the number of classes has their numbers
+        ):
+            return labels, names
     else:
         texts = [text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in labels.tolist()]
         kinds, place = np.unique(np.array(texts, str), return_inverse=True)
@@ -297,7 +303,7 @@ def _labels(
 
 
 def _one_a_person(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return labels that stand in one column, or are coded by a 1 in the column of their class, as a list; nan: no 1."""
+    """Return labels as a list: those of one column, or the columns that hold a 1, nan where none does."""
     if labels.ndim == 2 and labels.shape[1] == 1:
         return labels[:, 0]
     if labels.ndim == 2 and labels.dtype.kind in "buif" and np.isin(labels, (0, 1)).all():

@@ -258,6 +258,35 @@ def test_minus_1_in_numbers_is_no_label_where_the_file_alone_has_such_a_class() 
     assert of_layout("g.npz", written)[0]["labels"].tolist() == [-1, 1, 1, -1]
 
 
+@pytest.mark.parametrize(("labels", "stated", "classes"), [
+    ([0, 1, 0, 1], ("1", "0"), [1, 0, 1, 0]),
+    ([0.0, 1.0, np.nan, 0.0], ("1", "0"), [1, 0, -1, 1]),
+    ([0, 1, 0, -1], ("a", "b"), [0, 1, 0, -1]),
+    ([1, 1, 0, 0], ("0", "a"), [1, 1, 0, 0]),
+    ([-2, 1, -2, 1], ("-2", "1"), [0, 1, 0, 1]),
+])  # fmt: skip
+def test_stated_names_mean_the_same_for_numbers_and_for_texts(
+    labels: list[Any], stated: tuple[str, ...], classes: list[int]
+) -> None:
+    """Numbers that are all among the stated names are names; else they are places in that list."""
+    made, _ = of_layout("g.npz", {**PYG, "y": np.array(labels)}, class_names=stated)
+    assert made["labels"].tolist() == classes
+    texts = ["" if label == -1 or label != label else f"{label:.0f}" for label in labels]
+    assert of_layout("g.npz", {**PYG, "y": np.array(texts)}, class_names=stated)[0]["labels"].tolist() == classes
+
+
+def test_columns_of_coded_labels_are_places_in_the_stated_list() -> None:
+    coded = np.array([[1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 1]])
+    for stated in (("2", "1", "0"), ("a", "b", "c")):
+        assert of_layout("g.npz", {**PYG, "y": coded}, class_names=stated)[0]["labels"].tolist() == [0, 2, -1, 2]
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2, 1], [-2, 0, 1, 0]])
+def test_numbers_that_are_neither_names_nor_places_are_one_line(labels: list[int]) -> None:
+    with pytest.raises(ValueError, match=f"row 0, labels: '{labels[0]}' is none of the classes a, b; --class-names"):
+        of_layout("g.npz", {**PYG, "y": np.array(labels)}, class_names=("a", "b"))
+
+
 def test_other_array_for_the_labels_and_arrays_left_out() -> None:
     arrays = {**PYG, "team": np.array([1, 1, 0, 0])}
     assert of_layout("g.npz", arrays, label="team")[0]["labels"].tolist() == [1, 1, 0, 0]

@@ -93,6 +93,15 @@ def test_round_trip(tmp_path: Path, form: str) -> None:
     json.dumps(found, allow_nan=False)
 
 
+@pytest.mark.parametrize("stated", [("1", "2", "3", "4"), ("4", "3", "2")])
+def test_numbers_as_names_of_classes_come_back_from_the_file(tmp_path: Path, stated: tuple[str, ...]) -> None:
+    """Nobody has the first class, so that the written numbers of classes look like the names of others."""
+    people = "id,age,label\na,0,2\nb,1,3\nc,0,2\nd,0,\n"
+    import_graph(_files(tmp_path, people=people), tmp_path / "mine.npz", ImportOptions(class_names=stated))
+    found = load(str(tmp_path / "mine.npz"))
+    assert [found.facts.class_names[label] if label >= 0 else "" for label in found.labels] == ["2", "3", "2", ""]
+
+
 def test_names_are_in_no_file_unless_asked(tmp_path: Path) -> None:
     files = _files(tmp_path, people=CSV["people.csv"].replace("\na,", "\nannabelle,"), edges="source,target\nb,c\n")
     import_graph(files, tmp_path / "mine.npz")
