@@ -63,7 +63,10 @@ def import_graph(
     target, side, folder = (Path(name).expanduser() if name is not None else None for name in (out, ids, vaults))
     if target is not None and target.suffix != ".npz":
         raise ValueError(f"--out {target}: the name of the file must end with .npz")
+    taken: dict[Path, str] = {}
     for option, file in (("--out", target), ("--ids", side), ("--vaults", folder)):
+        if file is not None and (other := taken.setdefault(file.parent.resolve() / file.name, option)) != option:
+            raise ValueError(f"{option} {file}: {other} has the same name; give each its own")
         if file is not None and file.exists() and (option == "--vaults" or not force):
             remedy = "give the name of a new folder" if option == "--vaults" else "--force replaces it"
             raise ValueError(f"{option} {file}: it is there already; {remedy}")

@@ -123,6 +123,16 @@ def test_files_that_are_there_stay(tmp_path: Path) -> None:
     assert len(load(str(out))) == 4
 
 
+@pytest.mark.parametrize(("ids", "vaults"), [("mine.npz", None), ("a/../mine.npz", None), ("w", "w")])
+def test_two_outputs_of_one_name_are_refused(tmp_path: Path, ids: str, vaults: str | None) -> None:
+    """The second one would replace the first one."""
+    (tmp_path / "a").mkdir()
+    folder = tmp_path / vaults if vaults else None
+    with pytest.raises(ValueError, match="has the same name; give each its own"):
+        import_graph(_files(tmp_path), tmp_path / "mine.npz", ids=tmp_path / ids, vaults=folder)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "edges.csv", "people.csv"]
+
+
 def test_a_value_outside_the_range_names_row_column_and_remedy(tmp_path: Path) -> None:
     files = _files(tmp_path, people=CSV["people.csv"].replace("b,1,", "b,38,"))
     with pytest.raises(ValueError) as caught:
