@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,15 +63,7 @@ def import_graph(
     target, side, folder = (Path(name).expanduser() if name is not None else None for name in (out, ids, vaults))
     if target is not None and target.suffix != ".npz":
         raise ValueError(f"--out {target}: the name of the file must end with .npz")
-    taken: dict[Path, str] = {}
-    for option, file in (("--out", target), ("--ids", side), ("--vaults", folder)):
-        if file is not None and (other := taken.setdefault(file.parent.resolve() / file.name, option)) != option:
-            raise ValueError(f"{option} {file}: {other} has the same name; give each its own")
-        if file is not None and file.exists() and (option == "--vaults" or not force):
-            remedy = "give the name of a new folder" if option == "--vaults" else "--force replaces it"
-            raise ValueError(f"{option} {file}: it is there already; {remedy}")
-        if file is not None and not file.parent.is_dir():
-            raise ValueError(f"{option} {file}: no such folder: {file.parent}")
+    _check_outputs({"--out": target, "--ids": side, "--vaults": folder}, force)
     faults: list[str] = []
     notes: list[str] = []
     graph = read_graph(paths, options, faults, notes)
@@ -90,13 +82,35 @@ def import_graph(
         **summary(population, graph, options, range_from, notes),
         "next": next_command(target, population),
     }
-    if folder is not None:
-        document["vaults"] = write_vaults(population, folder, graph.ids)
     if side is not None:
         write_atomically(side, names_of_people(graph.ids or ()))
     if target is not None:
         write_npz_file(population, target)
+    if folder is not None:  # the last one: records of a command that failed would lie about unseen
+        document["vaults"] = write_vaults(population, folder, graph.ids)
     return document
+
+
+def _check_outputs(outputs: Mapping[str, Path | None], force: bool) -> None:
+    """Check what is to be written, by option, before anything is.
+
+    Raises:
+        ValueError: one line: two of one name, a file or a folder that is there, or no folder to write in.
+    """
+    taken: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if (other := taken.setdefault(path.parent.resolve() / path.name, option)) != option:
+            raise ValueError(f"{option} {path}: {other} has the same name; give each its own")
+        if option == "--vaults" and path.exists():
+            raise ValueError(f"{option} {path}: it is there already; give the name of a new folder")
+        if path.is_dir():
+            raise ValueError(f"{option} {path}: a folder has this name; give the name of a file")
+        if path.exists() and not force:
+            raise ValueError(f"{option} {path}: it is there already; --force replaces it")
+        if not path.parent.is_dir():
+            raise ValueError(f"{option} {path}: no such folder: {path.parent}")
 
 
 def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str], notes: list[str]) -> ImportedGraph:

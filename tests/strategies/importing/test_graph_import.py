@@ -21,6 +21,7 @@ from torch_geometric.utils import to_networkx
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import load
 from ldpsim.devices.enrolment.record_file import read_own_data
+from ldpsim.strategies.importing import graph_import
 from ldpsim.strategies.importing.graph_import import import_graph, rescaled
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 
@@ -326,6 +327,25 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "rename", full)
     with pytest.raises(OSError, match="No space left"):
         _with_vaults(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "people.csv"]
+
+
+@pytest.mark.parametrize("option", ["out", "ids"])
+def test_a_folder_in_the_place_of_a_file_is_told_before_anything_is_written(tmp_path: Path, option: str) -> None:
+    folder = tmp_path / "there.npz"
+    folder.mkdir()
+    with pytest.raises(ValueError, match=rf"--{option} .*there\.npz: a folder has this name; give the name of a file"):
+        import_graph(_files(tmp_path), vaults=tmp_path / "v", force=True, **{option: folder})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "people.csv", "there.npz"]
+
+
+def test_no_record_is_left_where_another_output_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(graph_import, "write_npz_file", full)
+    with pytest.raises(OSError, match="No space left"):
+        import_graph(_files(tmp_path), tmp_path / "mine.npz", vaults=tmp_path / "v")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "people.csv"]
 
 
