@@ -23,10 +23,12 @@ from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 from ldpsim.strategies.importing.people import ImportedGraph, check_table_cells, join
 from ldpsim.strategies.importing.summary import summary
 from ldpsim.strategies.importing.vaults import names_of_people, write_vaults
+from ldpsim.strategies.setup.option_spec import declared
 
 _TEXTS = (*EDGE_LISTS, ".adjlist", ".csv", *GRAPHS)
 _ARRAYS = (".npz", ".pt", ".pth")
 _SHEETS = (".xlsx", ".xls", ".ods")
+_OF_ARRAYS = ("label", "ignore", "class_names", "feature_range", "scale", "masks")  # options that arrays read
 _PICKLES = (".gpickle", ".pickle", ".pkl", ".p")
 
 
@@ -157,7 +159,16 @@ def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str],
 
 
 def _of_arrays(path: Path, options: ImportOptions, notes: list[str]) -> ImportedGraph:
-    """Return the graph of a ``.npz`` or ``.pt``; Python objects in a ``.npz`` stay unread: reading them runs code."""
+    """Return the graph of a ``.npz`` or ``.pt``; Python objects in a ``.npz`` stay unread: reading them runs code.
+
+    Raises:
+        ValueError: one line: options that are for text alone, or a file that cannot be read.
+    """
+    specs = declared(ImportOptions)
+    given = [spec.option for name, spec in specs.items() if spec.is_given(getattr(options, name))]
+    read = [specs[name].option for name in _OF_ARRAYS]
+    if of_text := [option for option in given if option not in read]:
+        raise ValueError(f"{', '.join(of_text)}: for files of text alone; {path.name} is read with {', '.join(read)}")
     if path.suffix.lower() == ".npz":
         arrays, objects = load_arrays(path)
         if not arrays and objects:

@@ -152,6 +152,26 @@ def test_a_value_outside_the_range_names_row_column_and_remedy(tmp_path: Path) -
             import_graph(files, options=options)
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("source", "a"), ("target", "b"), ("id", "c"), ("one_hot", ("z",)), ("decimal", ","), ("missing", "zero"),
+        ("duplicates", "last"), ("without_row", "keep"), ("ignore_case", True),
+    ],
+)  # fmt: skip
+def test_arrays_refuse_the_options_of_text(tmp_path: Path, option: str, value: Any) -> None:
+    """They were ignored without a word."""
+    np.savez(tmp_path / "g.npz", x=np.eye(3), edge_index=np.array([[0, 1], [1, 2]]), y=np.array([0, 1, 0]))
+    read = {"label": "y", "class_names": ("a", "b"), "feature_range": (0, 2), "scale": "clip", "masks": "drop"}
+    assert import_graph([tmp_path / "g.npz"], options=ImportOptions(**read))["people"] == 3
+    with pytest.raises(ValueError) as caught:
+        import_graph([tmp_path / "g.npz"], options=ImportOptions(**read, **{option: value}))
+    assert str(caught.value) == (
+        f"--{option.replace('_', '-')}: for files of text alone; g.npz is read with --label, --ignore, --class-names, "
+        "--feature-range, --scale, --masks"
+    )
+
+
 def test_masks(tmp_path: Path) -> None:
     people = "id,a,label,train_mask,val_mask,test_mask\na,1,x,1,0,0\nb,1,y,0,1,0\nc,1,,0,0,{}\nd,1,x,0,0,1\n"
     files = _files(tmp_path, people=people.format(0))
