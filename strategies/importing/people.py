@@ -93,7 +93,9 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
                 faults.append(_no_such_column(option, name, headings))
     there = [name for table in listed for name in table.cells]
     options = with_headings(options, there)
-    choices = {"--label": [options.label], "--ignore": options.ignore, "--one-hot": options.categories}
+    of_edges = [name for table in edges for name in table.unread]  # they are left out in any case
+    of_people = [name for name in options.ignore if column_of(name, of_edges) is None]
+    choices = {"--label": [options.label], "--ignore": of_people, "--one-hot": options.categories}
     faults += [_no_such_column(option, name, there)
                for option, names in choices.items() for name in names if name not in (None, *there)]  # fmt: skip
     for table in listed:
