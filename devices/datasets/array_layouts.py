@@ -83,6 +83,8 @@ def of_layout(
         if name is None:
             continue
         array = np.asarray(left[name])
+        if array.ndim == 2 and 0 in array.shape:
+            raise ValueError(f"{file}: {name} has the shape {array.shape}, no split; --ignore {name} leaves it out")
         if array.ndim == 2:
             notes.append(f"{file}: {name} has {min(array.shape)} splits; the first is read")
             array = array[0] if array.shape[1] == n else array[:, 0]

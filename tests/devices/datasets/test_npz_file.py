@@ -287,6 +287,14 @@ def test_numbers_that_are_neither_names_nor_places_are_one_line(labels: list[int
         of_layout("g.npz", {**PYG, "y": np.array(labels)}, class_names=("a", "b"))
 
 
+@pytest.mark.parametrize("shape", [(4, 0), (0, 4), (0, 0)])
+def test_a_mask_of_no_split_is_one_line(shape: tuple[int, int]) -> None:
+    arrays = {**PYG, "val_mask": np.zeros(shape, bool)}
+    with pytest.raises(ValueError, match=r"g\.npz: val_mask has the shape \(\d, \d\), no split; --ignore val_mask"):
+        of_layout("g.npz", arrays)
+    assert "val" not in of_layout("g.npz", arrays, ignore=("val_mask",))[0]
+
+
 def test_other_array_for_the_labels_and_arrays_left_out() -> None:
     arrays = {**PYG, "team": np.array([1, 1, 0, 0])}
     assert of_layout("g.npz", arrays, label="team")[0]["labels"].tolist() == [1, 1, 0, 0]
