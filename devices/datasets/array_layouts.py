@@ -195,7 +195,10 @@ def _of_scipy(file: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not {"format", "shape", "data"} <= set(arrays):
         return dict(arrays)
-    text = np.asarray(arrays["format"]).item()
+    stated = np.asarray(arrays["format"])
+    if stated.size != 1:
+        raise ValueError(f"{file}: format must be one text, such as csr, not an array of the shape {stated.shape}")
+    text = stated.item()
     form = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
     if form not in ("csr", "csc", "coo"):
         raise ValueError(f"{file}: a scipy matrix of the form {form[:20]!r}; save_npz(file, matrix.tocsr()) writes one")
@@ -308,7 +311,7 @@ def _one_a_person(labels: NDArray[Any]) -> NDArray[Any]:
     """Return labels as a list: those of one column, or the columns that hold a 1, nan where none does."""
     if labels.ndim == 2 and labels.shape[1] == 1:
         return labels[:, 0]
-    if labels.ndim == 2 and labels.dtype.kind in "buif" and np.isin(labels, (0, 1)).all():
+    if labels.ndim == 2 and labels.shape[1] and labels.dtype.kind in "buif" and np.isin(labels, (0, 1)).all():
         if (labels.sum(axis=1) <= 1).all():
             return np.where(labels.any(axis=1), labels.argmax(axis=1), np.nan)
     return labels

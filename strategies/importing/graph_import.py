@@ -15,7 +15,7 @@ from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population, WrongFeature
 from ldpsim.devices.datasets import FORMS
 from ldpsim.devices.datasets.array_layouts import PARTS, classes_stated, of_layout
-from ldpsim.devices.datasets.npz_file import load_arrays, population_of, split_of, write_npz_file
+from ldpsim.devices.datasets.npz_file import load_arrays, population_of, range_of, split_of, write_npz_file
 from ldpsim.devices.datasets.pyg_file import arrays_of, load_plain
 from ldpsim.strategies.importing.files import EDGE_LISTS, GRAPHS, Table, read_tables
 from ldpsim.strategies.importing.forms import form_of
@@ -196,6 +196,8 @@ def checked_graph(name: str, graph: ImportedGraph, options: ImportOptions) -> tu
     range_from = "stated" if options.feature_range or "feature_range" in arrays else "default"
     if options.feature_range is not None:
         arrays["feature_range"] = np.array(options.feature_range)
+    if options.scale == "clip":  # the other scales have a range of their own
+        range_of(graph.file, arrays)
     if options.scale is not None and len(arrays["values"]) and np.isfinite(arrays["values"]).all():
         arrays = rescaled(arrays, options.scale)
         range_from = {"minmax": "data", "binary": "stated"}.get(options.scale, range_from)

@@ -295,6 +295,17 @@ def test_a_mask_of_no_split_is_one_line(shape: tuple[int, int]) -> None:
     assert "val" not in of_layout("g.npz", arrays, ignore=("val_mask",))[0]
 
 
+@pytest.mark.parametrize(("arrays", "message"), [
+    ({"format": np.array(["csr", "csr"]), "shape": [4, 4], "data": [1.0]}, r"format must be one text.*shape \(2,\)"),
+    ({"format": np.array([], str), "shape": [4, 4], "data": [1.0]}, r"format must be one text.*shape \(0,\)"),
+    ({**PYG, "y": np.zeros((4, 0))}, r"labels must be 4 whole numbers or texts, not float64 \(4, 0\)"),
+])  # fmt: skip
+def test_an_array_that_is_no_form_and_no_label_is_told_with_its_file(arrays: dict[str, Any], message: str) -> None:
+    """numpy's own words name neither."""
+    with pytest.raises(ValueError, match=rf"g\.npz: {message}"):
+        of_layout("g.npz", arrays)
+
+
 def test_other_array_for_the_labels_and_arrays_left_out() -> None:
     arrays = {**PYG, "team": np.array([1, 1, 0, 0])}
     assert of_layout("g.npz", arrays, label="team")[0]["labels"].tolist() == [1, 1, 0, 0]

@@ -172,6 +172,17 @@ def test_arrays_refuse_the_options_of_text(tmp_path: Path, option: str, value: A
     )
 
 
+@pytest.mark.parametrize("span", [["low", "high"], [0.0], [1.0, 0.0], 3.0, [[0.0, 1.0]]])
+def test_a_range_that_is_none_is_told_before_values_are_clipped(tmp_path: Path, span: Any) -> None:
+    arrays = {"x": np.eye(3), "edge_index": np.array([[0, 1], [1, 2]]), "y": np.array([0, 1, 0])}
+    np.savez(tmp_path / "g.npz", **arrays, feature_range=np.array(span))
+    for scale in (None, "clip"):
+        with pytest.raises(
+            ValueError, match=r"g\.npz: feature_range must be two finite numbers, the smaller one first"
+        ):
+            import_graph([tmp_path / "g.npz"], options=ImportOptions(scale=scale))
+
+
 def test_masks(tmp_path: Path) -> None:
     people = "id,a,label,train_mask,val_mask,test_mask\na,1,x,1,0,0\nb,1,y,0,1,0\nc,1,,0,0,{}\nd,1,x,0,0,1\n"
     files = _files(tmp_path, people=people.format(0))
