@@ -93,6 +93,8 @@ def population_of(name: str, file: str, arrays: Mapping[str, NDArray[Any]]) -> P
         ValueError: one line that names ``file`` and the first fault.
     """
     labels, indptr = arrays["labels"], arrays["indptr"]
+    if len(indptr) < 2:
+        raise ValueError(f"{file}: there are no people: no edge, label or row of features has one")
     class_names = tuple(str(text) for text in np.atleast_1d(arrays.get("class_names", ())))
     counted = len(class_names) or int(labels.max(initial=-1)) + 1
     population = build_population(

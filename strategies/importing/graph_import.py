@@ -201,6 +201,9 @@ def checked_graph(name: str, graph: ImportedGraph, options: ImportOptions) -> tu
     if options.scale is not None and len(arrays["values"]) and np.isfinite(arrays["values"]).all():
         arrays = rescaled(arrays, options.scale)
         range_from = {"minmax": "data", "binary": "stated"}.get(options.scale, range_from)
+    dropping = {"--missing drop": options.missing, "--without-row drop": options.without_row}
+    if len(arrays["indptr"]) < 2 and (drops := [option for option, value in dropping.items() if value == "drop"]):
+        raise ValueError(f"{graph.file}: nobody is left; {' and '.join(drops)} left out all who were there")
     try:
         population = population_of(name, graph.file, {key: arrays[key] for key in arrays if key not in PARTS})
     except WrongFeature as wrong:

@@ -183,6 +183,33 @@ def test_a_range_that_is_none_is_told_before_values_are_clipped(tmp_path: Path, 
             import_graph([tmp_path / "g.npz"], options=ImportOptions(scale=scale))
 
 
+@pytest.mark.parametrize(
+    ("edges", "people", "options", "line"),
+    [
+        ("source,target\n", None, {}, "edges.csv: there are no people: no edge, label or row of features has one"),
+        ("source,target\n", "id,x\n", {}, "people.csv: there are no people: no edge, label or row of features has one"),
+        ("source,target\na,b\n", "id,x\na,\nb,\n", {"missing": "drop"},
+         "people.csv: nobody is left; --missing drop left out all who were there"),
+        ("source,target\na,b\n", "id,x\n", {"without_row": "drop"},
+         "people.csv: nobody is left; --without-row drop left out all who were there"),
+    ],
+)  # fmt: skip
+def test_a_graph_of_nobody_is_told_with_its_file(
+    tmp_path: Path, edges: str, people: str | None, options: dict[str, str], line: str
+) -> None:
+    files = _files(tmp_path, edges=edges, **({"people": people} if people else {}))[: 2 if people else 1]
+    with pytest.raises(WrongFiles) as caught:
+        import_graph(files, options=ImportOptions(**options))
+    assert caught.value.faults == (line,)
+
+
+def test_an_array_of_nobody_is_told_with_its_file(tmp_path: Path) -> None:
+    np.savez(tmp_path / "g.npz", x=np.zeros((0, 2)), edge_index=np.zeros((2, 0), int), y=np.zeros(0, int))
+    for read in (load, lambda path: import_graph([path])):
+        with pytest.raises(ValueError, match=r"g\.npz: there are no people"):
+            read(str(tmp_path / "g.npz"))
+
+
 def test_masks(tmp_path: Path) -> None:
     people = "id,a,label,train_mask,val_mask,test_mask\na,1,x,1,0,0\nb,1,y,0,1,0\nc,1,,0,0,{}\nd,1,x,0,0,1\n"
     files = _files(tmp_path, people=people.format(0))
