@@ -73,7 +73,7 @@ def of_layout(
     names = tuple(class_names) or tuple(str(name) for name in np.atleast_1d(_first(_CLASS_NAMES, left, ())))
     if class_names:
         made.pop("num_classes", None)
-    made["labels"], names = _labels(file, own_labels, n, names, made.get("num_classes"))
+    made["labels"], names = _labels(file, own_labels, n, names, made.get("num_classes"), bool(class_names))
     if names:
         made["class_names"] = text_array(f"{file}: class_names", names)
     unread = [name for name in left if name not in _KNOWN]
@@ -83,6 +83,8 @@ def of_layout(
         if name is None:
             continue
         array = np.asarray(left[name])
+        if array.ndim == 2 and 0 in array.shape:
+            raise ValueError(f"{file}: {name} has the shape {array.shape}, no split; --ignore {name} leaves it out")
         if array.ndim == 2:
             notes.append(f"{file}: {name} has {min(array.shape)} splits; the first is read")
             array = array[0] if array.shape[1] == n else array[:, 0]
@@ -100,8 +102,8 @@ def numbered(
 ) -> tuple[IntArray, tuple[str, ...]]:
     """Return int64 classes (n,), -1 where a person has none, and the names of the classes.
 
-    Empty, -1 and nan are no label. Whole numbers 0 to k - 1 stay as they are, and have no names unless they are
-    stated. Other labels are numbered in order and keep their text as name.
+    Empty, -1 and nan are no label; -1 and nan are one where they are stated. Whole numbers 0 to k - 1 stay as they are,
+    and have no names unless they are stated. Other labels are numbered in order and keep their text as name.
 
     Args:
         labels: One a person: text or numbers; None is no label.
@@ -115,8 +117,10 @@ def numbered(
     (array([ 1,  0, -1,  1]), ('None', 'b'))
     >>> numbered([1, 2, 3.0])[1], numbered([0, 2, 1])[1]
     (('1', '2', '3'), ())
+    >>> numbered(["-1", "1", ""], stated=("-1", "1"))[0]
+    array([ 0,  1, -1])
     """
-    texts = [_text(label) for label in labels]
+    texts = [_text(label, stated) for label in labels]
     here = dict.fromkeys(text for text in texts if text)
     whole = all(map(is_whole, here))
     if whole and not (stated and here.keys() <= set(stated)):
@@ -152,12 +156,15 @@ def text_array(what: str, texts: Sequence[str]) -> NDArray[np.str_]:
     return np.array(texts, str)
 
 
-def _text(label: Any) -> str:
-    """Return a label's text, empty for none; a whole number that was written as ``2.0`` is ``2``."""
+def _text(label: Any, stated: Sequence[str]) -> str:
+    """Return a label's text, empty for none; a whole number that was written as ``2.0`` is ``2``.
+
+    A text that is stated as a class is a label, whatever it says.
+    """
     text = "" if label is None else str(label).strip()
     if text.endswith(".0") and text[:-2].lstrip("-").isdecimal():
         text = text[:-2]
-    return "" if text.lower() in NO_LABEL else text
+    return "" if text.lower() in NO_LABEL and text not in stated else text
 
 
 def _first(names: Sequence[str], arrays: Mapping[str, Any], otherwise: Any = None) -> Any:
@@ -188,7 +195,10 @@ def _of_scipy(file: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not {"format", "shape", "data"} <= set(arrays):
         return dict(arrays)
-    text = np.asarray(arrays["format"]).item()
+    stated = np.asarray(arrays["format"])
+    if stated.size != 1:
+        raise ValueError(f"{file}: format must be one text, such as csr, not an array of the shape {stated.shape}")
+    text = stated.item()
     form = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
     if form not in ("csr", "csc", "coo"):
         raise ValueError(f"{file}: a scipy matrix of the form {form[:20]!r}; save_npz(file, matrix.tocsr()) writes one")
@@ -250,22 +260,42 @@ def _people(arrays: Mapping[str, Any], labels: Any, edges: IntArray) -> int:
     return int(edges.max(initial=-1)) + 1 if shape is None else int(shape[0])
 
 
-def _labels(file: str, array: Any, n: int, names: tuple[str, ...], size: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return the classes (n,), -1 for none, and their names."""
+def _labels(
+    file: str, array: Any, n: int, names: tuple[str, ...], size: Any, stated: bool
+) -> tuple[Any, tuple[str, ...]]:
+    """Return the classes (n,), -1 for none, and their names.
+
+    Args:
+        file: Name of the file.
+        array: Its labels; None: nobody has one.
+        n: Number of people.
+        names: Names of the classes; empty: none are known.
+        size: Number of classes that the file states, or None.
+        stated: Whether an option states the names.
+    """
     if array is None:
         return np.full(n, -1, np.int64), names
     labels = _one_a_person(np.asarray(array))
     if labels.shape != (n,) or labels.dtype.kind not in "biufUS":
         raise ValueError(f"{file}: labels must be {n} whole numbers or texts, not {labels.dtype} {labels.shape}")
+    empty = np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(n, bool)
     if labels.dtype.kind == "f":
-        if not (np.isnan(labels) | (labels == labels.round())).all():
+        if not (empty | (labels == labels.round())).all():
             raise ValueError(f"{file}: labels must be {n} whole numbers or texts, not fractions")
-        labels = np.where(np.isnan(labels), -1, labels)
+        labels = np.where(empty, -1, labels)
     if labels.dtype.kind in "biuf":
         labels = labels.astype(np.int64)
         kinds, place = np.unique(labels, return_inverse=True)
-        if kinds[:1].tolist() < [-1] or np.array_equal(kinds[kinds >= 0], np.arange(np.sum(kinds >= 0))):
-            return labels, names  # a label below -1 is told with its person
+        if stated and np.ndim(array) == 2 and np.shape(array)[1] > 1:  # columns are numbers of classes, no names
+            stated, size = False, len(names)
+        if not (stated and "-1" in names):
+            empty |= labels == -1
+        if not stated and (
+            kinds[:1].tolist() < [-1]  # a label below -1 is told with its person
+            or np.array_equal(kinds[kinds >= 0], np.arange(np.sum(kinds >= 0)))
+            or (size is not None and kinds[-1] < size)  # a file that states the number of classes has their numbers
+        ):
+            return labels, names
     else:
         texts = [text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in labels.tolist()]
         kinds, place = np.unique(np.array(texts, str), return_inverse=True)
@@ -274,16 +304,16 @@ def _labels(file: str, array: Any, n: int, names: tuple[str, ...], size: Any) ->
     except ValueError as error:
         row = int((place == error.args[1]).argmax())
         raise ValueError(f"{file}: row {row}, labels: {error.args[0]}; --class-names states all") from None
-    return classes[place], names
+    return np.where(empty, -1, classes[place]), names
 
 
 def _one_a_person(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return labels that stand in one column, or are coded by a 1 in the column of their class, as a list."""
+    """Return labels as a list: those of one column, or the columns that hold a 1, nan where none does."""
     if labels.ndim == 2 and labels.shape[1] == 1:
         return labels[:, 0]
-    if labels.ndim == 2 and labels.dtype.kind in "buif" and np.isin(labels, (0, 1)).all():
+    if labels.ndim == 2 and labels.shape[1] and labels.dtype.kind in "buif" and np.isin(labels, (0, 1)).all():
         if (labels.sum(axis=1) <= 1).all():
-            return np.where(labels.any(axis=1), labels.argmax(axis=1), -1)
+            return np.where(labels.any(axis=1), labels.argmax(axis=1), np.nan)
     return labels
 
 

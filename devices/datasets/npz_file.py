@@ -93,21 +93,32 @@ def population_of(name: str, file: str, arrays: Mapping[str, NDArray[Any]]) -> P
         ValueError: one line that names ``file`` and the first fault.
     """
     labels, indptr = arrays["labels"], arrays["indptr"]
+    if len(indptr) < 2:
+        raise ValueError(f"{file}: there are no people: no edge, label or row of features has one")
     class_names = tuple(str(text) for text in np.atleast_1d(arrays.get("class_names", ())))
     counted = len(class_names) or int(labels.max(initial=-1)) + 1
-    span = np.asarray(arrays.get("feature_range", (0.0, 1.0)))
-    if span.shape != (2,) or span.dtype.kind not in "iuf" or not np.isfinite(span).all() or not span[0] < span[1]:
-        raise ValueError(f"{file}: feature_range must be two finite numbers, the smaller one first")
     population = build_population(
         name, n=len(indptr) - 1, d=int(arrays["num_features"]), edges=arrays["edge_index"], feature_indptr=indptr,
         feature_indices=arrays["indices"], feature_values=arrays.get("values"), labels=labels,
-        classes=int(arrays.get("num_classes", counted)), feature_range=(float(span[0]), float(span[1])),
+        classes=int(arrays.get("num_classes", counted)), feature_range=range_of(file, arrays),
         class_names=class_names,
     )  # fmt: skip
     parts = {part: arrays[part] for part in PARTS if part in arrays}
     if parts and len(parts) < len(PARTS):
         raise ValueError(f"{file}: a split has the arrays {', '.join(PARTS)}; found {', '.join(parts)} alone")
     return split_of(file, population, parts) if parts else population
+
+
+def range_of(file: str, arrays: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the public range of features, 0 and 1 where the arrays have none.
+
+    Raises:
+        ValueError: one line that names ``file``: no two finite numbers, the smaller one first.
+    """
+    span = np.asarray(arrays.get("feature_range", (0.0, 1.0)))
+    if span.shape != (2,) or span.dtype.kind not in "iuf" or not np.isfinite(span).all() or not span[0] < span[1]:
+        raise ValueError(f"{file}: feature_range must be two finite numbers, the smaller one first")
+    return float(span[0]), float(span[1])
 
 
 def write_npz_file(population: Population, path: Path) -> None:

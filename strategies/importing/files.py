@@ -57,6 +57,7 @@ class Table:
         keys: Columns of the names: the two ends of an edge, or the name of a person.
         label: Column of the class; None where the table has none.
         directed: Whether the file says that direction counts; None: it does not say.
+        unread: Headings of the columns that are not in ``cells``: those of an edge beside its ends.
     """
 
     file: str
@@ -64,6 +65,7 @@ class Table:
     keys: tuple[str, ...]
     label: str | None = None
     directed: bool | None = None
+    unread: tuple[str, ...] = ()
 
     @property
     def of_edges(self) -> bool:
@@ -193,7 +195,7 @@ def _read_table(path: Path, options: ImportOptions, faults: list[str], notes: li
         notes.append(
             f"{path.name}: not read: {', '.join(name or repr(name) for name in unread)} (an edge has no attributes)"
         )
-    return [Table(path.name, cells[[*keys]], keys)]
+    return [Table(path.name, cells[[*keys]], keys, unread=tuple(unread))]
 
 
 def _is_list(column: Any) -> bool:

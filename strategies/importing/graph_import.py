@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population, WrongFeature
 from ldpsim.devices.datasets import FORMS
 from ldpsim.devices.datasets.array_layouts import PARTS, classes_stated, of_layout
-from ldpsim.devices.datasets.npz_file import load_arrays, population_of, split_of, write_npz_file
+from ldpsim.devices.datasets.npz_file import load_arrays, population_of, range_of, split_of, write_npz_file
 from ldpsim.devices.datasets.pyg_file import arrays_of, load_plain
 from ldpsim.strategies.importing.files import EDGE_LISTS, GRAPHS, Table, read_tables
 from ldpsim.strategies.importing.forms import form_of
@@ -23,10 +23,12 @@ from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 from ldpsim.strategies.importing.people import ImportedGraph, check_table_cells, join
 from ldpsim.strategies.importing.summary import summary
 from ldpsim.strategies.importing.vaults import names_of_people, write_vaults
+from ldpsim.strategies.setup.option_spec import declared
 
 _TEXTS = (*EDGE_LISTS, ".adjlist", ".csv", *GRAPHS)
 _ARRAYS = (".npz", ".pt", ".pth")
 _SHEETS = (".xlsx", ".xls", ".ods")
+_OF_ARRAYS = ("label", "ignore", "class_names", "feature_range", "scale", "masks")  # options that arrays read
 _PICKLES = (".gpickle", ".pickle", ".pkl", ".p")
 
 
@@ -63,12 +65,7 @@ def import_graph(
     target, side, folder = (Path(name).expanduser() if name is not None else None for name in (out, ids, vaults))
     if target is not None and target.suffix != ".npz":
         raise ValueError(f"--out {target}: the name of the file must end with .npz")
-    for option, file in (("--out", target), ("--ids", side), ("--vaults", folder)):
-        if file is not None and file.exists() and (option == "--vaults" or not force):
-            remedy = "give the name of a new folder" if option == "--vaults" else "--force replaces it"
-            raise ValueError(f"{option} {file}: it is there already; {remedy}")
-        if file is not None and not file.parent.is_dir():
-            raise ValueError(f"{option} {file}: no such folder: {file.parent}")
+    _check_outputs({"--out": target, "--ids": side, "--vaults": folder}, force)
     faults: list[str] = []
     notes: list[str] = []
     graph = read_graph(paths, options, faults, notes)
@@ -87,13 +84,35 @@ def import_graph(
         **summary(population, graph, options, range_from, notes),
         "next": next_command(target, population),
     }
-    if folder is not None:
-        document["vaults"] = write_vaults(population, folder, graph.ids)
     if side is not None:
         write_atomically(side, names_of_people(graph.ids or ()))
     if target is not None:
         write_npz_file(population, target)
+    if folder is not None:  # the last one: records of a command that failed would lie about unseen
+        document["vaults"] = write_vaults(population, folder, graph.ids)
     return document
+
+
+def _check_outputs(outputs: Mapping[str, Path | None], force: bool) -> None:
+    """Check what is to be written, by option, before anything is.
+
+    Raises:
+        ValueError: one line: two of one name, a file or a folder that is there, or no folder to write in.
+    """
+    taken: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if (other := taken.setdefault(path.parent.resolve() / path.name, option)) != option:
+            raise ValueError(f"{option} {path}: {other} has the same name; give each its own")
+        if option == "--vaults" and path.exists():
+            raise ValueError(f"{option} {path}: it is there already; give the name of a new folder")
+        if path.is_dir():
+            raise ValueError(f"{option} {path}: a folder has this name; give the name of a file")
+        if path.exists() and not force:
+            raise ValueError(f"{option} {path}: it is there already; --force replaces it")
+        if not path.parent.is_dir():
+            raise ValueError(f"{option} {path}: no such folder: {path.parent}")
 
 
 def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str], notes: list[str]) -> ImportedGraph:
@@ -140,7 +159,16 @@ def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str],
 
 
 def _of_arrays(path: Path, options: ImportOptions, notes: list[str]) -> ImportedGraph:
-    """Return the graph of a ``.npz`` or ``.pt``; Python objects in a ``.npz`` stay unread: reading them runs code."""
+    """Return the graph of a ``.npz`` or ``.pt``; Python objects in a ``.npz`` stay unread: reading them runs code.
+
+    Raises:
+        ValueError: one line: options that are for text alone, or a file that cannot be read.
+    """
+    specs = declared(ImportOptions)
+    given = [spec.option for name, spec in specs.items() if spec.is_given(getattr(options, name))]
+    read = [specs[name].option for name in _OF_ARRAYS]
+    if of_text := [option for option in given if option not in read]:
+        raise ValueError(f"{', '.join(of_text)}: for files of text alone; {path.name} is read with {', '.join(read)}")
     if path.suffix.lower() == ".npz":
         arrays, objects = load_arrays(path)
         if not arrays and objects:
@@ -168,9 +196,14 @@ def checked_graph(name: str, graph: ImportedGraph, options: ImportOptions) -> tu
     range_from = "stated" if options.feature_range or "feature_range" in arrays else "default"
     if options.feature_range is not None:
         arrays["feature_range"] = np.array(options.feature_range)
+    if options.scale == "clip":  # the other scales have a range of their own
+        range_of(graph.file, arrays)
     if options.scale is not None and len(arrays["values"]) and np.isfinite(arrays["values"]).all():
         arrays = rescaled(arrays, options.scale)
         range_from = {"minmax": "data", "binary": "stated"}.get(options.scale, range_from)
+    dropping = {"--missing drop": options.missing, "--without-row drop": options.without_row}
+    if len(arrays["indptr"]) < 2 and (drops := [option for option, value in dropping.items() if value == "drop"]):
+        raise ValueError(f"{graph.file}: nobody is left; {' and '.join(drops)} left out all who were there")
     try:
         population = population_of(name, graph.file, {key: arrays[key] for key in arrays if key not in PARTS})
     except WrongFeature as wrong:

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, hstack
 from ldpsim.devices.array_types import check_growth
 from ldpsim.devices.datasets.array_layouts import PARTS, is_whole, numbered, text_array
 from ldpsim.strategies.importing.files import Table
-from ldpsim.strategies.importing.headings import with_headings
+from ldpsim.strategies.importing.headings import column_of, key_columns, with_headings
 from ldpsim.strategies.importing.options import REFUSE, UNKNOWN, ImportOptions, and_more, in_commas, short
 from ldpsim.strategies.importing.spellings import (
     cases,
@@ -86,10 +86,17 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
     if not edges:
         files = f": {', '.join(table.file for table in listed)} lists people" if listed else ""
         faults.append(f"no edges{files}; add an edge list, or a CSV with the columns source and target")
+    headings = list(dict.fromkeys(name for table in tables for name in (*table.cells, *table.unread)))
+    if all(key_columns([*table.cells, *table.unread], options) for table in tables):  # else the file's fault says it
+        for option, name in (("--source", options.source), ("--target", options.target), ("--id", options.id)):
+            if name is not None and column_of(name, headings) is None:
+                faults.append(_no_such_column(option, name, headings))
     there = [name for table in listed for name in table.cells]
     options = with_headings(options, there)
-    choices = {"--label": [options.label], "--ignore": options.ignore, "--one-hot": options.categories}
-    faults += [f"{option} {name}: no such column; there are {', '.join(there) or 'none'}"
+    of_edges = [name for table in edges for name in table.unread]  # they are left out in any case
+    of_people = [name for name in options.ignore if column_of(name, of_edges) is None]
+    choices = {"--label": [options.label], "--ignore": of_people, "--one-hot": options.categories}
+    faults += [_no_such_column(option, name, there)
                for option, names in choices.items() for name in names if name not in (None, *there)]  # fmt: skip
     for table in listed:
         if ignored := [name for name in table.cells if name in options.ignore]:
@@ -138,6 +145,10 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
         tuple(options.categories), place,
         any(table.directed for table in edges),
     )  # fmt: skip
+
+
+def _no_such_column(option: str, name: str, there: Sequence[str]) -> str:
+    return f"{option} {name}: no such column; there are {', '.join(there) or 'none'}"
 
 
 def _one_form(tables: Sequence[Table], notes: list[str]) -> list[Table]:

@@ -232,6 +232,80 @@ def test_classes_and_names(labels: list[Any], stated: tuple[str, ...], classes: 
     assert (made.tolist(), named) == (classes, names)
 
 
+@pytest.mark.parametrize(("labels", "stated", "classes"), [
+    (["-1", "1", "-1", ""], ("-1", "1"), [0, 1, 0, -1]),
+    (["nan", "x", "NaN", "-1"], ("nan", "x"), [0, 1, -1, -1]),
+    ([-1, 1, -1, 1], ("1", "-1"), [1, 0, 1, 0]),
+    ([-1.0, 1.0, np.nan, 1.0], ("-1", "1"), [0, 1, -1, 1]),
+    ([0, 1, -1, 2], ("-1", "0", "1", "2"), [1, 2, 0, 3]),
+])  # fmt: skip
+def test_a_class_that_is_stated_is_one_whatever_it_is_called(
+    labels: list[Any], stated: tuple[str, ...], classes: list[int]
+) -> None:
+    """-1 and nan are no label otherwise; an empty text and the number nan never are one."""
+    made, _ = of_layout("g.npz", {**PYG, "y": np.array(labels)}, class_names=stated)
+    assert made["labels"].tolist() == classes and made["class_names"].tolist() == [*stated]
+
+
+def test_a_row_without_a_1_is_no_label_also_where_the_class_minus_1_is_stated() -> None:
+    coded = {**PYG, "y": np.array([[1, 0], [0, 0], [1, 0], [0, 0]])}
+    assert of_layout("g.npz", coded, class_names=("0", "-1"))[0]["labels"].tolist() == [0, -1, 0, -1]
+
+
+def test_minus_1_in_numbers_is_no_label_where_the_file_alone_has_such_a_class() -> None:
+    """`import` writes class numbers beside the names, and -1 where a person has no label."""
+    written = {**PYG, "y": np.array([-1, 1, 1, -1]), "class_names": np.array(["-1", "1"])}
+    assert of_layout("g.npz", written)[0]["labels"].tolist() == [-1, 1, 1, -1]
+
+
+@pytest.mark.parametrize(("labels", "stated", "classes"), [
+    ([0, 1, 0, 1], ("1", "0"), [1, 0, 1, 0]),
+    ([0.0, 1.0, np.nan, 0.0], ("1", "0"), [1, 0, -1, 1]),
+    ([0, 1, 0, -1], ("a", "b"), [0, 1, 0, -1]),
+    ([1, 1, 0, 0], ("0", "a"), [1, 1, 0, 0]),
+    ([-2, 1, -2, 1], ("-2", "1"), [0, 1, 0, 1]),
+])  # fmt: skip
+def test_stated_names_mean_the_same_for_numbers_and_for_texts(
+    labels: list[Any], stated: tuple[str, ...], classes: list[int]
+) -> None:
+    """Numbers that are all among the stated names are names; else they are places in that list."""
+    made, _ = of_layout("g.npz", {**PYG, "y": np.array(labels)}, class_names=stated)
+    assert made["labels"].tolist() == classes
+    texts = ["" if label == -1 or label != label else f"{label:.0f}" for label in labels]
+    assert of_layout("g.npz", {**PYG, "y": np.array(texts)}, class_names=stated)[0]["labels"].tolist() == classes
+
+
+def test_columns_of_coded_labels_are_places_in_the_stated_list() -> None:
+    coded = np.array([[1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 1]])
+    for stated in (("2", "1", "0"), ("a", "b", "c")):
+        assert of_layout("g.npz", {**PYG, "y": coded}, class_names=stated)[0]["labels"].tolist() == [0, 2, -1, 2]
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2, 1], [-2, 0, 1, 0]])
+def test_numbers_that_are_neither_names_nor_places_are_one_line(labels: list[int]) -> None:
+    with pytest.raises(ValueError, match=f"row 0, labels: '{labels[0]}' is none of the classes a, b; --class-names"):
+        of_layout("g.npz", {**PYG, "y": np.array(labels)}, class_names=("a", "b"))
+
+
+@pytest.mark.parametrize("shape", [(4, 0), (0, 4), (0, 0)])
+def test_a_mask_of_no_split_is_one_line(shape: tuple[int, int]) -> None:
+    arrays = {**PYG, "val_mask": np.zeros(shape, bool)}
+    with pytest.raises(ValueError, match=r"g\.npz: val_mask has the shape \(\d, \d\), no split; --ignore val_mask"):
+        of_layout("g.npz", arrays)
+    assert "val" not in of_layout("g.npz", arrays, ignore=("val_mask",))[0]
+
+
+@pytest.mark.parametrize(("arrays", "message"), [
+    ({"format": np.array(["csr", "csr"]), "shape": [4, 4], "data": [1.0]}, r"format must be one text.*shape \(2,\)"),
+    ({"format": np.array([], str), "shape": [4, 4], "data": [1.0]}, r"format must be one text.*shape \(0,\)"),
+    ({**PYG, "y": np.zeros((4, 0))}, r"labels must be 4 whole numbers or texts, not float64 \(4, 0\)"),
+])  # fmt: skip
+def test_an_array_that_is_no_form_and_no_label_is_told_with_its_file(arrays: dict[str, Any], message: str) -> None:
+    """numpy's own words name neither."""
+    with pytest.raises(ValueError, match=rf"g\.npz: {message}"):
+        of_layout("g.npz", arrays)
+
+
 def test_other_array_for_the_labels_and_arrays_left_out() -> None:
     arrays = {**PYG, "team": np.array([1, 1, 0, 0])}
     assert of_layout("g.npz", arrays, label="team")[0]["labels"].tolist() == [1, 1, 0, 0]

@@ -21,6 +21,7 @@ from torch_geometric.utils import to_networkx
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.datasets import load
 from ldpsim.devices.enrolment.record_file import read_own_data
+from ldpsim.strategies.importing import graph_import
 from ldpsim.strategies.importing.graph_import import import_graph, rescaled
 from ldpsim.strategies.importing.options import ImportOptions, WrongFiles
 
@@ -93,6 +94,15 @@ def test_round_trip(tmp_path: Path, form: str) -> None:
     json.dumps(found, allow_nan=False)
 
 
+@pytest.mark.parametrize("stated", [("1", "2", "3", "4"), ("4", "3", "2")])
+def test_numbers_as_names_of_classes_come_back_from_the_file(tmp_path: Path, stated: tuple[str, ...]) -> None:
+    """Nobody has the first class, so that the written numbers of classes look like the names of others."""
+    people = "id,age,label\na,0,2\nb,1,3\nc,0,2\nd,0,\n"
+    import_graph(_files(tmp_path, people=people), tmp_path / "mine.npz", ImportOptions(class_names=stated))
+    found = load(str(tmp_path / "mine.npz"))
+    assert [found.facts.class_names[label] if label >= 0 else "" for label in found.labels] == ["2", "3", "2", ""]
+
+
 def test_names_are_in_no_file_unless_asked(tmp_path: Path) -> None:
     files = _files(tmp_path, people=CSV["people.csv"].replace("\na,", "\nannabelle,"), edges="source,target\nb,c\n")
     import_graph(files, tmp_path / "mine.npz")
@@ -114,6 +124,16 @@ def test_files_that_are_there_stay(tmp_path: Path) -> None:
     assert len(load(str(out))) == 4
 
 
+@pytest.mark.parametrize(("ids", "vaults"), [("mine.npz", None), ("a/../mine.npz", None), ("w", "w")])
+def test_two_outputs_of_one_name_are_refused(tmp_path: Path, ids: str, vaults: str | None) -> None:
+    """The second one would replace the first one."""
+    (tmp_path / "a").mkdir()
+    folder = tmp_path / vaults if vaults else None
+    with pytest.raises(ValueError, match="has the same name; give each its own"):
+        import_graph(_files(tmp_path), tmp_path / "mine.npz", ids=tmp_path / ids, vaults=folder)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "edges.csv", "people.csv"]
+
+
 def test_a_value_outside_the_range_names_row_column_and_remedy(tmp_path: Path) -> None:
     files = _files(tmp_path, people=CSV["people.csv"].replace("b,1,", "b,38,"))
     with pytest.raises(ValueError) as caught:
@@ -130,6 +150,64 @@ def test_a_value_outside_the_range_names_row_column_and_remedy(tmp_path: Path) -
         options = ImportOptions(scale=scale)
         with pytest.raises(ValueError, match="row 2, column age: feature that is not a finite number; .*"):
             import_graph(files, options=options)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("source", "a"), ("target", "b"), ("id", "c"), ("one_hot", ("z",)), ("decimal", ","), ("missing", "zero"),
+        ("duplicates", "last"), ("without_row", "keep"), ("ignore_case", True),
+    ],
+)  # fmt: skip
+def test_arrays_refuse_the_options_of_text(tmp_path: Path, option: str, value: Any) -> None:
+    """They were ignored without a word."""
+    np.savez(tmp_path / "g.npz", x=np.eye(3), edge_index=np.array([[0, 1], [1, 2]]), y=np.array([0, 1, 0]))
+    read = {"label": "y", "class_names": ("a", "b"), "feature_range": (0, 2), "scale": "clip", "masks": "drop"}
+    assert import_graph([tmp_path / "g.npz"], options=ImportOptions(**read))["people"] == 3
+    with pytest.raises(ValueError) as caught:
+        import_graph([tmp_path / "g.npz"], options=ImportOptions(**read, **{option: value}))
+    assert str(caught.value) == (
+        f"--{option.replace('_', '-')}: for files of text alone; g.npz is read with --label, --ignore, --class-names, "
+        "--feature-range, --scale, --masks"
+    )
+
+
+@pytest.mark.parametrize("span", [["low", "high"], [0.0], [1.0, 0.0], 3.0, [[0.0, 1.0]]])
+def test_a_range_that_is_none_is_told_before_values_are_clipped(tmp_path: Path, span: Any) -> None:
+    arrays = {"x": np.eye(3), "edge_index": np.array([[0, 1], [1, 2]]), "y": np.array([0, 1, 0])}
+    np.savez(tmp_path / "g.npz", **arrays, feature_range=np.array(span))
+    for scale in (None, "clip"):
+        with pytest.raises(
+            ValueError, match=r"g\.npz: feature_range must be two finite numbers, the smaller one first"
+        ):
+            import_graph([tmp_path / "g.npz"], options=ImportOptions(scale=scale))
+
+
+@pytest.mark.parametrize(
+    ("edges", "people", "options", "line"),
+    [
+        ("source,target\n", None, {}, "edges.csv: there are no people: no edge, label or row of features has one"),
+        ("source,target\n", "id,x\n", {}, "people.csv: there are no people: no edge, label or row of features has one"),
+        ("source,target\na,b\n", "id,x\na,\nb,\n", {"missing": "drop"},
+         "people.csv: nobody is left; --missing drop left out all who were there"),
+        ("source,target\na,b\n", "id,x\n", {"without_row": "drop"},
+         "people.csv: nobody is left; --without-row drop left out all who were there"),
+    ],
+)  # fmt: skip
+def test_a_graph_of_nobody_is_told_with_its_file(
+    tmp_path: Path, edges: str, people: str | None, options: dict[str, str], line: str
+) -> None:
+    files = _files(tmp_path, edges=edges, **({"people": people} if people else {}))[: 2 if people else 1]
+    with pytest.raises(WrongFiles) as caught:
+        import_graph(files, options=ImportOptions(**options))
+    assert caught.value.faults == (line,)
+
+
+def test_an_array_of_nobody_is_told_with_its_file(tmp_path: Path) -> None:
+    np.savez(tmp_path / "g.npz", x=np.zeros((0, 2)), edge_index=np.zeros((2, 0), int), y=np.zeros(0, int))
+    for read in (load, lambda path: import_graph([path])):
+        with pytest.raises(ValueError, match=r"g\.npz: there are no people"):
+            read(str(tmp_path / "g.npz"))
 
 
 def test_masks(tmp_path: Path) -> None:
@@ -307,6 +385,25 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "rename", full)
     with pytest.raises(OSError, match="No space left"):
         _with_vaults(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "people.csv"]
+
+
+@pytest.mark.parametrize("option", ["out", "ids"])
+def test_a_folder_in_the_place_of_a_file_is_told_before_anything_is_written(tmp_path: Path, option: str) -> None:
+    folder = tmp_path / "there.npz"
+    folder.mkdir()
+    with pytest.raises(ValueError, match=rf"--{option} .*there\.npz: a folder has this name; give the name of a file"):
+        import_graph(_files(tmp_path), vaults=tmp_path / "v", force=True, **{option: folder})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "people.csv", "there.npz"]
+
+
+def test_no_record_is_left_where_another_output_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(graph_import, "write_npz_file", full)
+    with pytest.raises(OSError, match="No space left"):
+        import_graph(_files(tmp_path), tmp_path / "mine.npz", vaults=tmp_path / "v")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "people.csv"]
 
 

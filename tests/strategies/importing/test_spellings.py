@@ -70,6 +70,13 @@ def test_a_word_that_is_stated_is_a_value(tmp_path: Path) -> None:
     assert _dense(graph) == [[1, 0], [0, 1], [0, 0], [0, 1]] and graph.arrays["labels"].tolist() == [1, 0, 1, 0]
 
 
+@pytest.mark.parametrize("word", ["-1", "nan"])
+def test_a_stated_class_may_be_called_as_no_label_is(tmp_path: Path, word: str) -> None:
+    texts = {"e.csv": EDGES, "p.csv": f"id,label\na,{word}\nb,1\nc,{word}\nd,\n"}
+    graph, _ = read(tmp_path, texts, class_names=(word, "1"))
+    assert graph.arrays["labels"].tolist() == [0, 1, 0, -1]
+
+
 def test_a_word_for_no_label_is_no_class(tmp_path: Path) -> None:
     people = "id,label\na,red\nb,n/a\nc,-\nd,None\n"
     (line,) = _faults(tmp_path, {"e.csv": EDGES, "p.csv": people})

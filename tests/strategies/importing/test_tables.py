@@ -146,6 +146,32 @@ def test_each_fault_is_one_line(tmp_path: Path, texts: tuple[str, ...], options:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("option", ["source", "target", "id"])
+def test_a_stated_name_that_no_heading_has(tmp_path: Path, option: str) -> None:
+    """Usual names are read where the stated one is in another file, and a name that is in none is told."""
+    (line,) = _faults(tmp_path, "source,target,since\na,b,1\n", FEATURES, **{option: "nobody"})
+    assert line == f"--{option} nobody: no such column; there are source, target, since, id, x, y"
+    names = {"source": "giver", "target": "taker", "id": "SINCE"}
+    second = "giver,taker,since\nc,a,1\n"
+    assert _csv(tmp_path, EDGES, FEATURES, second, **names)[0].arrays["edge_index"].shape == (2, 3)
+
+
+@pytest.mark.parametrize("ignore", ["weight", "Weight"])
+def test_a_column_of_edges_may_be_ignored(tmp_path: Path, ignore: str) -> None:
+    """It is never read; the names of an edge's ends cannot be left out."""
+    edges = "source,target,weight\nc,a,2\na,b,1\n"
+    graph, notes = _csv(tmp_path, edges, FEATURES, ignore=(ignore, "y"))
+    assert graph.columns == ("x",) and len(_pairs(graph)) == 2
+    assert "one.csv: not read: weight (an edge has no attributes)" in notes
+    (line,) = _faults(tmp_path, edges, FEATURES, ignore=("target",))
+    assert line.startswith("--ignore target: no such column; there are id, x, y")
+
+
+def test_names_of_ends_that_a_file_lacks_are_told_once(tmp_path: Path) -> None:
+    (line,) = _faults(tmp_path, "giver,taker\na,b\n", FEATURES, source="given", target="taker")
+    assert line.startswith("one.csv: row 1 must name the columns given and taker (edges)")
+
+
 @pytest.mark.parametrize(("duplicates", "ids", "row", "label"), [
     ("first", ["b", "a", "c"], [1, 0], "red"), ("last", ["a", "c", "b"], [0, 6], "blue"),
 ])  # fmt: skip
