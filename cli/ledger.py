@@ -202,7 +202,7 @@ def view(state: State, parts: Parts, lifetime: Lifetime, device: int | None) -> 
         shown.add_row(escape(name), began, *counts, size, escape(collection))
     life = text_table("lifetime loss when this changes", *((">epsilon",) if one else (">largest", ">mean")))
     for level, values in lifetime.items():
-        delta, bounds = values.get("delta"), [values["max"]] if one else [values["max"], values["mean"]]
-        if values["max"] != 0 or delta:
-            life.add_row(level_spec(level).words, *(loss_at_delta(value, delta) for value in bounds))
+        at, bounds = values.get("delta"), [values["max"]] if one else [values["max"], values["mean"]]
+        if values["max"] != 0 or at:
+            life.add_row(level_spec(level).words, *(loss_at_delta(value, at) for value in bounds))
     return Group(*lines, shown, "", life)
