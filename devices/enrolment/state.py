@@ -177,8 +177,9 @@ def _damage_told(folder: Path) -> Iterator[None]:
     """Turn what goes wrong with a file of another form into one line."""
     try:
         yield
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{folder}: the enrolment is damaged ({type(error).__name__}: {error})") from error
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise ValueError(f"{folder}: the enrolment is damaged ({kind}{error})") from error
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import stat
 import threading
@@ -281,6 +282,9 @@ def test_a_file_of_another_form_is_damage_in_one_line(
             Vault(state), state.population, state.policy
         told = str(error.value)
         assert str(tmp_path / "s") in told and ("damaged" in told or "version" in told) and "\n" not in told, edited
+    path.write_text(json.dumps(head)[:-1])
+    with pytest.raises(ValueError, match=re.escape(str(tmp_path / "s"))):
+        len(State(tmp_path / "s").population)
 
 
 def test_people_who_are_soon_gone_wait_for_no_disk(
