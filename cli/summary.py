@@ -22,6 +22,7 @@ from ldpsim.cli.screen import NARROW, FittingTable, TitledRows
 from ldpsim.cli.words import GUESS, IN_CLEAR, TONES, best_guess, count, epsilon, loss_at_delta, word_of
 from ldpsim.curator.methods.spec import NO_NETWORK
 from ldpsim.curator.privacy.levels import level_spec
+from ldpsim.curator.shown import shown_delta
 from ldpsim.strategies.outputs.groups import ABOVE, Group, table_of
 from ldpsim.strategies.outputs.result_view import ACCURACY, COST, SEEDED, ViewRow, cost_of, view_of
 from ldpsim.strategies.outputs.sums import AskedInAll, really_asked
@@ -194,7 +195,7 @@ def _holds(holds: Mapping[str, Mapping[str, Any]]) -> RenderableType:
         if bounded:
             delta = one["delta"] or 0.0
             loss, guess = f"[bold]{epsilon(one['value'])}[/bold]", best_guess(one["value"], delta)
-            notes += [f"delta {delta:.0e}"] if delta else []
+            notes += [f"delta {shown_delta(delta)}"] if delta else []
         else:
             loss = f"[{'yellow' if entry['status'] == 'unprotected' else 'dim'}]{word_of(entry['status'])}[/]"
             rest, guess = one.get("private_value") if one is entry else one["value"], ""

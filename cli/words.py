@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ldpsim.curator.shown import shown_delta
 from ldpsim.strategies.results.numbers import IN_CLEAR as IN_CLEAR
 from ldpsim.strategies.results.numbers import NONE as NONE
 from ldpsim.strategies.results.numbers import bytes_ as bytes_
@@ -54,7 +55,7 @@ def loss_at_delta(value: float | None, delta: float | None) -> str:
     """
     if value is None:
         return IN_CLEAR
-    return epsilon(value) + (f" (δ {delta:.0e})".replace("e-0", "e-") if delta else "")
+    return epsilon(value) + (f" (δ {shown_delta(delta)})" if delta else "")
 
 
 def best_guess(value: float, delta: float = 0.0) -> str:

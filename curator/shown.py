@@ -30,6 +30,16 @@ def rounded_up(value: float, digits: int = 4) -> str:
     return _rounded(value, digits, ROUND_CEILING)
 
 
+def shown_delta(value: float) -> str:
+    """Return a delta as people read it: two digits, rounded up.
+
+    >>> [shown_delta(value) for value in (1e-5, 1.41e-5, 0.01)]
+    ['1e-5', '1.5e-5', '1e-2']
+    """
+    exact = Decimal(value) - 8 * Decimal(math.ulp(value))  # the noise of a float sum is no excess
+    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), rounding=ROUND_CEILING).normalize():e}"
+
+
 def loss_in_table(value: float) -> str:
     """Return a loss as :func:`shown_loss`, but as a number that programs read too: without commas.
 

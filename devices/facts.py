@@ -94,13 +94,13 @@ class PublicFacts:
 
 
 def _whole(name: str, value: Any) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise ValueError(f"{name} {value!r}: must be a whole number")
     return int(value)
 
 
 def _real(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"{name} {value!r}: must be a number")
     return float(value)
 

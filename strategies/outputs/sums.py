@@ -13,6 +13,7 @@ from typing import Any
 
 from ldpsim.curator.privacy.level import Level
 from ldpsim.curator.privacy.levels import compared_levels, level_term
+from ldpsim.curator.shown import shown_delta
 from ldpsim.devices.datasets import GENERATED
 from ldpsim.devices.mechanisms import round_up
 from ldpsim.strategies.results.levels_of_results import held, worst_guarantee
@@ -139,6 +140,6 @@ def _figure(entry: Mapping[str, Any]) -> str:
     """Return the loss, or that of what is not public; empty without one."""
     for value, delta, rest in (("value", "delta", ""), ("private_value", "private_delta", " for the rest")):
         if entry.get(value) is not None:
-            at = f" (delta {entry[delta]:.0e})" if entry[delta] else ""
+            at = f" (delta {shown_delta(entry[delta])})" if entry[delta] else ""
             return f"{epsilon(entry[value])}{at}{rest}"
     return ""

@@ -20,6 +20,7 @@ from typing import Any
 
 from ldpsim.curator.privacy.level import VOLUNTEERS
 from ldpsim.curator.privacy.levels import LEVELS, PUBLIC_PARTS, LevelSpec
+from ldpsim.curator.shown import shown_delta
 from ldpsim.strategies.results.numbers import IN_CLEAR, guessed, percent
 from ldpsim.strategies.results.numbers import epsilon as shown
 
@@ -246,7 +247,7 @@ def protected(record: Mapping[str, Any], level: str) -> Protected:
     elif status == "bounded":
         grade, left_out = protection(loss, delta), _not_counted(record, entry, spec)
         details = [_NOT_COUNTED + " and ".join(left_out)] if left_out and grade is not PROTECTIONS[-1] else []
-        details += [f"delta {delta:.0e}"] if delta else []
+        details += [f"delta {shown_delta(delta)}"] if delta else []
         found = Protected(shown(loss), guessed(guess(loss, delta)), grade.word, grade.tone, "; ".join(details))
     else:
         raise ValueError(f"privacy.holds.{level}: {status!r} is no status")

@@ -192,7 +192,7 @@ def test_a_reason_that_all_levels_share_is_said_once(record: dict[str, Any]) -> 
     record["privacy"]["holds"] = dict.fromkeys(LEVELS, clear)
     assert "everything in clear handed to the owner Claimed:" in said(record)
     record["privacy"]["holds"] = {**record["privacy"]["holds"], "central_node": Level("bounded", 2.0, 1e-4).to_dict()}
-    assert "a person in owned data 2 88.1 % delta 1e-04 everything else in clear handed to the owner" in said(record)
+    assert "a person in owned data 2 88.1 % delta 1e-4 everything else in clear handed to the owner" in said(record)
 
 
 def test_text_of_a_record_is_no_markup(record: dict[str, Any]) -> None:
