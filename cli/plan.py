@@ -14,17 +14,13 @@ from ldpsim.cli.imports import large_imports
 from ldpsim.cli.output import console, echo, print_json, text_table, working
 from ldpsim.cli.screen import NARROW
 from ldpsim.cli.words import NONE, bytes_, epsilon, guessed, planned_loss
-from ldpsim.curator import options as of_methods
 from ldpsim.strategies.setup.option_spec import BUDGET, POPULATION, declared
-from ldpsim.strategies.setup.options import FACTS, RunOptions
+from ldpsim.strategies.setup.options import PLANNED, RunOptions
 
 if TYPE_CHECKING:
     from ldpsim.strategies.planning.plan import Plan, PlanRow
 
 _SHARED = ("nothing", "some labels", "part of all", "all records")  # in clear of an ordinary person
-# Options of a run that a plan reads; `--like` is its data set.
-_READ = (of_methods.BUDGET | of_methods.NETWORK | {"label_rate", "volunteers", "clients", "data_dir", "settings", "out",
-         *FACTS})  # fmt: skip
 _LIKE = o.in_panel(POPULATION, "--like", "Facts of a data set or your .npz", "NAME|FILE",
                    autocompletion=completion.datasets)  # fmt: skip
 _LEVEL = o.in_panel(BUDGET, "--level", "Level that the plan is about", "LEVEL", autocompletion=completion.levels)
@@ -32,7 +28,7 @@ _HOLDS = o.in_panel(BUDGET, "--holds", "Solve for budgets at which X holds there
 _ATTACK = o.in_panel(BUDGET, "--max-attack", "The same: the chance of a right guess is P", "P")
 
 
-@o.with_run_options(leave_out=[name for name in declared(RunOptions) if name not in _READ])
+@o.with_run_options(leave_out=[name for name in declared(RunOptions) if name not in PLANNED - {"dataset"}])
 def plan(
     methods: Annotated[
         list[str] | None,

@@ -22,11 +22,11 @@ from ldpsim.devices.mechanisms import Mechanism
 from ldpsim.devices.query import Query
 from ldpsim.devices.raw_record import hand_over
 from ldpsim.strategies.estimate.row_sizes import expected_ones
+from ldpsim.strategies.people.division import PRIVATE
 from ldpsim.strategies.setup.options import RunOptions
 
 FEW = 600  # people for whom questions are made
 FEW_A_CLASS = 60  # and at least so many a class: the vote's first batch depends on it
-PRIVATE = 0.4  # share of the people whose records an owner has
 COLLECTION = "0" * 32  # an id as long as that of a run
 _USUAL = RunOptions()
 

@@ -12,17 +12,15 @@ from dataclasses import replace
 from typing import Any
 
 from ldpsim.curator.methods.spec import SIMULATED_ONLY
-from ldpsim.curator.options import BUDGET, NETWORK
 from ldpsim.curator.privacy.levels import level_term
 from ldpsim.strategies.results.levels_of_results import held, loss_in_column
 from ldpsim.strategies.results.numbers import percent
 from ldpsim.strategies.setup.option_spec import declared
-from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.options import SETTING, RunOptions
 from ldpsim.strategies.setup.read_options import read_alone
 from ldpsim.strategies.setup.run_setup import Setup
 
 DEPLOYMENT = "deployment.toml"
-SETTING = BUDGET | NETWORK | {"label_rate", "volunteers"}  # options that make a method's setting, beside `--set`
 _BY_FACTS = ("private_labels", "label_rate", "volunteers")  # the public labels or volunteers in the facts say so
 _CARRIED = {"settings", *_BY_FACTS, *(spec.name for spec in declared(RunOptions).values() if spec.flower)}
 _LEVELS = ("relationship", "user")

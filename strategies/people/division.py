@@ -26,6 +26,7 @@ import numpy as np
 from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray, Split
 
+PRIVATE, PUBLIC = 0.4, 0.3  # shares of all people, by the rule of others: private, and each public part
 _BY_CLASS = {
     "computers": (250, 3000),
     "reddit": (300, 15000),
@@ -90,8 +91,9 @@ def divide(population: Population, seed: int) -> Division:
         years = population.own_split
         return _division(years.train, years.val, years.test, "papers up to 2017 private, of 2018 and since 2019")
     order = rng.permutation(labelled)
-    first, second = round(0.4 * len(order)), round(0.7 * len(order))
-    return _division(order[:first], order[first:second], order[second:], "40% private, 30% and 30%")
+    first, second = round(PRIVATE * len(order)), round((PRIVATE + PUBLIC) * len(order))
+    rule = f"{PRIVATE:.0%} private, {PUBLIC:.0%} and {PUBLIC:.0%}"
+    return _division(order[:first], order[first:second], order[second:], rule)
 
 
 def _division(private: IntArray, candidates: IntArray, scored: IntArray, rule: str) -> Division:

@@ -24,11 +24,11 @@ from ldpsim.devices.data.population import Population
 from ldpsim.devices.facts import IntArray, Split
 from ldpsim.devices.mechanisms import round_up
 from ldpsim.devices.query import ATTRIBUTES
-from ldpsim.strategies.estimate.asked import PRIVATE, few_people, split_sizes
+from ldpsim.strategies.estimate.asked import few_people, split_sizes
 from ldpsim.strategies.estimate.graph_facts import GraphFacts
 from ldpsim.strategies.estimate.traffic import miniature
 from ldpsim.strategies.experiments.match import Accounts, Matched, match_by
-from ldpsim.strategies.people.division import Division
+from ldpsim.strategies.people.division import PUBLIC, Division
 from ldpsim.strategies.runs.prepare import divide_people, prepare
 from ldpsim.strategies.runs.spent import guarantee_before
 from ldpsim.strategies.setup.feature_share import CHOSEN, divided
@@ -137,7 +137,7 @@ class OnPaper:
         people = replace(setup.population, facts=replace(setup.population.facts, n=n))
         full: Split
         if isinstance(split, Division):
-            public = round((1 - PRIVATE) / 2 * n)
+            public = round(PUBLIC * n)
             full = Division(_many(public), _many(0), _many(public), _many(n - 2 * public), split.rule)
         else:
             *parts, ordinary = map(_many, split_sizes(n, options.label_rate, options.volunteers))

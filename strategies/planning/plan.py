@@ -28,8 +28,9 @@ from ldpsim.strategies.estimate.fits import class_of_memory, memory_bytes
 from ldpsim.strategies.estimate.graph_facts import GraphFacts, facts_of_people, facts_without_people
 from ldpsim.strategies.estimate.traffic import expected_traffic, training_traffic
 from ldpsim.strategies.experiments.compare import cells_of
-from ldpsim.strategies.outputs.deployment import SETTING, given_settings
+from ldpsim.strategies.outputs.deployment import given_settings
 from ldpsim.strategies.outputs.shell import comparison
+from ldpsim.strategies.people.division import PUBLIC
 from ldpsim.strategies.planning.on_paper import OnPaper, fewer_queries
 from ldpsim.strategies.planning.planned_methods import METHODS, asks_of
 from ldpsim.strategies.progress import Progress, quiet
@@ -39,13 +40,11 @@ from ldpsim.strategies.results.levels_of_results import held
 from ldpsim.strategies.results.numbers import planned_loss, size
 from ldpsim.strategies.setup.fingerprint import config_hash, hashed_options
 from ldpsim.strategies.setup.option_spec import declared, set_python_values
-from ldpsim.strategies.setup.options import FACTS, RunOptions
+from ldpsim.strategies.setup.options import PLANNED, RunOptions
 
 _PRINTED = 6  # rows
 PEOPLE = 2000  # of the comparison that measures
 LEAST_BUDGET = 1e-15  # probabilities are 64-bit numbers: a smaller budget does not move them
-# Options of a run that a plan reads; `--like` is its data set.
-READ = SETTING | {"dataset", "clients", "data_dir", "settings", "out", *FACTS}
 _OPTIONS = declared(RunOptions)
 
 
@@ -226,7 +225,7 @@ def make_plan(
     """
     for name, spec in _OPTIONS.items():
         value = getattr(options, name)
-        if name not in READ and spec.is_given(value):
+        if name not in PLANNED and spec.is_given(value):
             raise ValueError(f"nothing runs in a plan: it takes no {spec.option}")
         if name in ("epsilon", "feature_share", *PARTS) and isinstance(value, float) and 0 < value < LEAST_BUDGET:
             raise ValueError(f"{spec.words(value)}: no report says anything with less than {LEAST_BUDGET:g}")
@@ -262,7 +261,7 @@ def _command(rows: Sequence[PlanRow], facts: GraphFacts, target: TargetLoss, opt
         people = min(people, there)
     fewer: dict[str, str] = {}
     for name in compared:
-        fewer |= fewer_queries(find(name)(), max(1, int(0.3 * people)))
+        fewer |= fewer_queries(find(name)(), max(1, int(PUBLIC * people)))
     runs = replace(options, clients=people, settings={**fewer, **options.settings},
                    epsilon=options.epsilon if target.loss is None else None)  # fmt: skip
     return comparison(compared, runs, None if target.loss is None else (target.level, target.loss))
@@ -271,7 +270,7 @@ def _command(rows: Sequence[PlanRow], facts: GraphFacts, target: TargetLoss, opt
 def _row(paper: OnPaper, options: RunOptions, target: TargetLoss) -> PlanRow:
     """Return the row of a method: with its own budget, or with the one at which the loss of the target holds."""
     facts, spec, why = paper.facts, find(options.method).spec, list[str]()
-    fewer = fewer_queries(find(options.method)(), max(1, int(0.3 * facts.n)))
+    fewer = fewer_queries(find(options.method)(), max(1, int(PUBLIC * facts.n)))
     options = replace(options, settings={**fewer, **options.settings})  # as many as these people allow
     level = _level_of(options.method, target.level)
     if target.loss is not None:

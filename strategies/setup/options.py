@@ -81,6 +81,9 @@ def _fact(run: RunOptions, method: Method) -> str:
 
 _FACT: dict[str, Any] = {"hashed": "in force", "unread": _fact}
 FACTS = ("mean_degree", "homophily", "classes", "features", "feature_rate")  # of generated people
+SETTING = o.BUDGET | o.NETWORK | {"label_rate", "volunteers"}  # options that make a method's setting, beside `--set`
+# Options of a run that a plan reads; `--like` is its data set.
+PLANNED = SETTING | {"dataset", "clients", "data_dir", "settings", "out", *FACTS}
 
 
 def _of_clear_features(run: RunOptions, method: Method) -> str:
