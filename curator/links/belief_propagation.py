@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import softmax
 
 from ldpsim.devices.array_types import FloatArray, IntArray
 
@@ -106,7 +107,7 @@ def propagate_beliefs(
     live = np.flatnonzero(~from_source & ~to_source)
     live_links, live_reverse = links.among(live)
     live_messages = messages[live]
-    beliefs, step, change = _softmax(log_probability + source_sums + label_log_likelihood), 0, np.inf
+    beliefs, step, change = softmax(log_probability + source_sums + label_log_likelihood, axis=1), 0, np.inf
     mean, field_of = None, np.zeros_like(source_sums)
     while step < steps and change > tolerance:
         linear = np.maximum(beliefs, _LEAST).astype(np.float32)
@@ -118,7 +119,7 @@ def propagate_beliefs(
         mean = new_mean if mean is None else _DAMPING * mean + (1 - _DAMPING) * new_mean
         field_of = -np.outer(absent, affinity @ mean)
         live_sums = live_links.sums(np.log(live_messages))
-        new_beliefs = _softmax(log_probability + source_sums + live_sums + field_of + label_log_likelihood)
+        new_beliefs = softmax(log_probability + source_sums + live_sums + field_of + label_log_likelihood, axis=1)
         change = float(np.abs(new_beliefs - beliefs)[~sources].sum(axis=1).mean()) if not sources.all() else 0.0
         beliefs, step = new_beliefs, step + 1
     messages[live] = live_messages
@@ -142,7 +143,7 @@ def _through(cavity: Float32, affinity: Float32) -> Float32:
 
 
 def _cavities(links: _Directed, messages: Float32, total: FloatArray) -> tuple[Float32, Float32]:
-    linear = np.maximum(_softmax(total), _LEAST).astype(np.float32)
+    linear = np.maximum(softmax(total, axis=1), _LEAST).astype(np.float32)
     count = len(links.source) // 2
     left_to_right, right_to_left = (
         linear[links.source[entries]] / messages[links.reverse[entries]]
@@ -200,11 +201,6 @@ class _Directed:
         rows = csr_array((np.ones(len(values), np.float32), np.arange(len(values)), starts),
                          shape=(self.n, len(values)))  # fmt: skip
         return np.asarray(rows @ values, np.float64)
-
-
-def _softmax(scores: FloatArray) -> NDArray[np.float64]:
-    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True), np.float64)
 
 
 def _blocks(places: IntArray) -> Iterator[IntArray]:

@@ -61,9 +61,7 @@ def labelled_counts(
     """
     edges, noise = labelled_edges(likelihood, classes_of)
     weighted = activity[:, None] * classes_of
-    reported_share = likelihood.partners[:, 1:].sum() / max(1, likelihood.n * (likelihood.n - 1))
-    expected = reported_share * density * (np.outer(weighted.sum(axis=0), weighted.sum(axis=0)) - weighted.T @ weighted)
-    return ClassCounts(edges, noise, expected)
+    return ClassCounts(edges, noise, _expected(likelihood, weighted, density))
 
 
 def labelled_edges(likelihood: LinkLikelihood, classes_of: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -111,9 +109,14 @@ def believed_counts(
     share = beliefs.total + label_log_likelihood
     share = np.exp(share - share.max(axis=1, keepdims=True))
     share *= (activity / share.sum(axis=1))[:, None]
+    return ClassCounts(edges, np.zeros_like(edges), np.maximum(_expected(likelihood, share, density), 1e-9))
+
+
+def _expected(likelihood: LinkLikelihood, weighted: FloatArray, density: float) -> FloatArray:
+    """Return M of classes that are weighted by the people's activities, float64 (n, classes)."""
     reported_share = likelihood.partners[:, 1:].sum() / max(1, likelihood.n * (likelihood.n - 1))
-    expected = reported_share * density * (np.outer(share.sum(axis=0), share.sum(axis=0)) - share.T @ share)
-    return ClassCounts(edges, np.zeros_like(edges), np.maximum(expected, 1e-9))
+    of_class = weighted.sum(axis=0)
+    return reported_share * density * (np.outer(of_class, of_class) - weighted.T @ weighted)
 
 
 def edge_probability(

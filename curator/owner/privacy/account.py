@@ -146,7 +146,11 @@ class Account:
             f"the labels of {{queries}} queries, composed {self.composition}; "
             "the noisy vectors would lose {vectors}, one edge instead of a person {edge}"
         )
-        figures = {"queries": release.queries, "vectors": _up(self.vector), "edge": _up(self.label_edge)}
+        figures = {
+            "queries": release.queries,
+            "vectors": four_decimals(self.vector),
+            "edge": four_decimals(self.label_edge),
+        }
         if many:
             reason = f"{{releases}} releases, whose losses and deltas add up: {reason}"
             figures = {"releases": releases, **figures}
@@ -216,6 +220,6 @@ def small_delta(people: int) -> float:
     return float(10.0 ** (math.ceil(math.log10(1 / people)) - 1))
 
 
-def _up(value: float) -> float:
+def four_decimals(value: float) -> float:
     """Return a figure of the text, rounded up at the fourth decimal."""
-    return math.ceil(value * 1e4) / 1e4
+    return math.ceil(value * 1e4) / 1e4 if math.isfinite(value) else value

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ldpsim.curator.owner.privacy.account import four_decimals
 from ldpsim.curator.owner.privacy.aggregation import (
     ARC,
     UNDIRECTED,
@@ -119,7 +120,7 @@ class GraphRelease:
             reason=f"to readers of the network and of the predictions about others; the person sends to {{degree}} "
             f"people at most, and {others}; the own prediction reads the own row without noise, and nothing bounds it; "
             "where the record is replaced: {replaced}",
-            figures={"degree": self.degree, "replaced": _up(self.replaced or 0.0)},
+            figures={"degree": self.degree, "replaced": four_decimals(self.replaced or 0.0)},
         )  # fmt: skip
 
     def guarantee(self, trust: str) -> Guarantee:
@@ -128,7 +129,7 @@ class GraphRelease:
         edge = Level(
             "unprotected",
             reason=f"{_CLEAR}; readers learn {{published}} of an edge, delta {{delta}}",
-            figures={"published": _up(self.relationship), "delta": self.training.delta},
+            figures={"published": four_decimals(self.relationship), "delta": self.training.delta},
         )
         holds = {**dict.fromkeys(OF_LDPSIM, to_owner), "relationship": edge, "central_node": self.central_node()}
         about = "one arc" if self.level == EDGE else "a person"
@@ -171,8 +172,3 @@ class GraphRelease:
             "published": {"relationship": self.relationship, "person_joins": self.joins,
                           "person_replaced": self.replaced},
         }  # fmt: skip
-
-
-def _up(value: float) -> float:
-    """Return a figure of the text, rounded up at the fourth decimal."""
-    return math.ceil(value * 1e4) / 1e4 if math.isfinite(value) else value
