@@ -109,7 +109,6 @@ def made(make: Callable[[], _Network], generator: torch.Generator) -> _Network:
             inputs, outputs = layer.weight.shape
             bound = max(1, inputs) ** -0.5
             assert layer.bias is not None
-            assert layer.bias is not None
             for weight, shape in ((layer.weight.data.T, (outputs, inputs)), (layer.bias.data, (outputs,))):
                 weight.copy_(torch.empty(shape).uniform_(-bound, bound, generator=generator))
     return network
