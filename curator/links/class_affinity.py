@@ -9,7 +9,7 @@ prior, to the mean of its own kind, the diagonal or the rest:
 where k follows from the spread of the rates beyond the noise. Then Om is divided by pi' Om pi, with pi the class shares
 of an edge's end. Otherwise its scale and that of the edge probabilities would not be determined.
 
-N and M come from the labelled people alone, by the unbiased count of :mod:`ldpsim.curator.links.edge_prior`,
+N and M come from the labelled people alone, by the unbiased count of :mod:`ldpsim.curator.links.degree_estimates`,
 
     N_cc' = (number of labelled pairs in S - their false hits) / (1 - 2 p),
 

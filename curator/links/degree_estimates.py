@@ -1,6 +1,6 @@
 """Number of edges and degrees from the pairs that every report calls an edge.
 
-With S, p, r and the resolution 1 - 2 p of :mod:`ldpsim.curator.links.edge_prior`, the unbiased estimates are
+With S, p, r and the resolution 1 - 2 p of :mod:`ldpsim.curator.links.link_likelihood`, the unbiased estimates are
 
     E^ = (|S| - sum over pairs of false_hit) / (1 - 2 p),
     d^_i = (number of pairs of i in S - sum over pairs of i of false_hit) / (1 - 2 p).

@@ -6,8 +6,8 @@ H_ab the sum over the members of a, i in group a has a link to each j in group b
     p_ij = min(1, h_ib (H_b / |b|) / (H_b + H_ab)).
 
 Apart from its group, j does not enter. With one group, p_ij = h_i / 2n: the number of links of i
-is kept, and their targets are random. Chung and Lu's model (:mod:`ldpsim.curator.links.blink`) uses
-the degrees of both ends.
+is kept, and their targets are random. Chung and Lu's model (:mod:`ldpsim.curator.links.block_model`)
+uses the degrees of both ends.
 
 The degrees are the reported ones, rounded to 0..n - 1, carried over to the new groups:
 

@@ -48,8 +48,8 @@ def load(
         name_or_path: A name of :func:`names`, or the path of a ``.npz`` (``npz_file.py``)
             or ``.pt`` (``pyg_file.py``).
         data_dir: Folder of the data sets; None: ``LDPSIM_DATA``, else the user's cache.
-        clients: Number of people: the size of the generated graph, or of an induced_population
-            sample; None: all (generated: 3,000).
+        clients: Number of people: the size of the generated graph, or of an induced sample
+            (``sampling.py``); None: all (generated: 3,000).
         seed: Seed of the generated graph or the sample (the population seed).
         facts: Arguments of :func:`generated.with_facts` for generated people; None or empty: the usual ones.
         option: Option that messages name.
