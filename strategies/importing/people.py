@@ -95,9 +95,10 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
     options = with_headings(options, there)
     of_edges = [name for table in edges for name in table.unread]  # they are left out in any case
     of_people = [name for name in options.ignore if column_of(name, of_edges) is None]
-    choices = {"--label": [options.label], "--ignore": of_people, "--one-hot": options.categories}
+    choices = [("--label", options.label), *(("--ignore", name) for name in of_people)]
+    choices += [("--one-hot", name) for name in options.categories]
     faults += [_no_such_column(option, name, there)
-               for option, names in choices.items() for name in names if name not in (None, *there)]  # fmt: skip
+               for option, name in choices if name is not None and name not in there]  # fmt: skip
     for table in listed:
         if ignored := [name for name in table.cells if name in options.ignore]:
             notes.append(f"{table.file}: not read: {', '.join(name or repr(name) for name in ignored)} (--ignore)")
