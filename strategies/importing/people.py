@@ -86,9 +86,11 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
     if not edges:
         files = f": {', '.join(table.file for table in listed)} lists people" if listed else ""
         faults.append(f"no edges{files}; add an edge list, or a CSV with the columns source and target")
-    headings = list(dict.fromkeys(name for table in tables for name in (*table.cells, *table.unread)))
     if all(key_columns([*table.cells, *table.unread], options) for table in tables):  # else the file's fault says it
-        for option, name in (("--source", options.source), ("--target", options.target), ("--id", options.id)):
+        for option, name, those in (
+            ("--source", options.source, edges), ("--target", options.target, edges), ("--id", options.id, listed),
+        ):  # fmt: skip
+            headings = list(dict.fromkeys(column for table in those for column in (*table.cells, *table.unread)))
             if name is not None and column_of(name, headings) is None:
                 faults.append(_no_such_column(option, name, headings))
     there = [name for table in listed for name in table.cells]
