@@ -48,9 +48,9 @@ def read_data(path: Path) -> tuple[Population, tuple[int, ...] | None]:
     from ldpsim.devices.datasets.npz_file import read_npz_file
     from ldpsim.devices.enrolment.record_file import read_own_data
 
-    if path.suffix == ".json":
+    if path.suffix.lower() == ".json":
         return read_own_data(path)
-    if path.suffix == ".npz":
+    if path.suffix.lower() == ".npz":
         return read_npz_file(path.stem, path), None
     raise ValueError(f"--data {path}: a .json of records or a .npz of everybody is needed")
 

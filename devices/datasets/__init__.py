@@ -21,6 +21,7 @@ from ldpsim.devices.datasets.sampling import induced_sample
 
 GENERATED = {"generated": generated}
 SMALLEST_GENERATED = 20
+ARRAY_FORMS = (".npz", ".pt", ".pth")  # ends of the names of files that load() reads, in small letters
 FORMS = "edge list (.txt, .edges, .edgelist, .tsv), .adjlist, .csv, .gml, .graphml, .gexf, .net, .mtx, .npz, .pt"
 IMPORT = f"`ldpsim import` makes one of an {FORMS}"
 RANGE = (
@@ -78,14 +79,15 @@ def _read(name_or_path: str, data_dir: Path | None, option: str) -> Population:
     entry = TABLE.get(name_or_path)
     if entry is None:
         path = Path(name_or_path).expanduser()
-        if path.suffix in (".npz", ".pt", ".pth"):
+        end = path.suffix.lower()
+        if end in ARRAY_FORMS:
             try:
-                return (read_npz_file if path.suffix == ".npz" else read_pyg_file)(path.stem, path)
+                return (read_npz_file if end == ".npz" else read_pyg_file)(path.stem, path)
             except WrongFeature as wrong:
                 raise ValueError(f"{wrong}; {RANGE}" if wrong.outside_range else str(wrong)) from None
         near = difflib.get_close_matches(name_or_path.lower(), names(), n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(names())};"
-        if path.suffix.lower() in (".txt", ".edges", ".edgelist", ".tsv", ".csv", ".gml", ".graphml") or path.exists():
+        if end in (".txt", ".edges", ".edgelist", ".tsv", ".csv", ".gml", ".graphml") or path.exists():
             raise ValueError(f"{option} {name_or_path}: the path of a data set is a .npz or a PyG .pt; {IMPORT}")
         raise ValueError(
             f"{option} {name_or_path}: no such data set; {hint} or give the path of a .npz or .pt; {IMPORT}"

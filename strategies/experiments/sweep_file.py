@@ -193,7 +193,8 @@ def _options(where: str, fixed: Mapping[str, Any], own: Mapping[str, Any]) -> Ru
     try:
         options = RunOptions(**values)
         find(options.method)
-        if options.dataset not in datasets.names() and Path(options.dataset).suffix not in (".npz", ".pt", ".pth"):
+        end = Path(options.dataset).suffix.lower()
+        if options.dataset not in datasets.names() and end not in datasets.ARRAY_FORMS:
             raise ValueError(f"unknown dataset {options.dataset!r}{nearest(options.dataset, datasets.names())}")
     except ValueError as error:
         raise ValueError(f"{_label(own) or where}: {error}") from None

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from ldpsim.devices.array_types import check_growth
 from ldpsim.devices.atomic_files import write_atomically
 from ldpsim.devices.data.population import Population, WrongFeature
-from ldpsim.devices.datasets import FORMS
+from ldpsim.devices.datasets import ARRAY_FORMS, FORMS
 from ldpsim.devices.datasets.array_layouts import PARTS, classes_stated, of_layout
 from ldpsim.devices.datasets.npz_file import load_arrays, population_of, range_of, split_of, write_npz_file
 from ldpsim.devices.datasets.pyg_file import arrays_of, load_plain
@@ -26,7 +26,6 @@ from ldpsim.strategies.importing.vaults import names_of_people, write_vaults
 from ldpsim.strategies.setup.option_spec import declared
 
 _TEXTS = (*EDGE_LISTS, ".adjlist", ".csv", *GRAPHS)
-_ARRAYS = (".npz", ".pt", ".pth")
 _SHEETS = (".xlsx", ".xls", ".ods")
 _OF_ARRAYS = ("label", "ignore", "class_names", "feature_range", "scale", "masks")  # options that arrays read
 _PICKLES = (".gpickle", ".pickle", ".pkl", ".p")
@@ -131,15 +130,15 @@ def read_graph(paths: Sequence[Path], options: ImportOptions, faults: list[str],
             unread.append(f"{path}: a pickle runs code when it is opened, so it is not read; {remedy}")
         elif end in _SHEETS:
             unread.append(f"{path}: a spreadsheet is not read; save each sheet as CSV in UTF-8")
-        elif end not in (*_TEXTS, *_ARRAYS):
+        elif end not in (*_TEXTS, *ARRAY_FORMS):
             unread.append(f"{path}: the form of this file is not known; accepted are {FORMS}")
         elif not path.is_file():
             unread.append(f"no such file: {path}")
-        elif end in _ARRAYS and path.suffix.lower() == ".gz":
+        elif end in ARRAY_FORMS and path.suffix.lower() == ".gz":
             unread.append(f"{path}: a packed {end} is not read; unpack it: gunzip {shlex.quote(path.name)}")
-        elif end in _ARRAYS and len(paths) > 1:
+        elif end in ARRAY_FORMS and len(paths) > 1:
             unread.append(f"{path}: a .npz or .pt holds a whole graph; give it alone")
-        elif end in _ARRAYS:
+        elif end in ARRAY_FORMS:
             return _of_arrays(path, options, notes)
         else:
             try:

@@ -86,18 +86,21 @@ def join(tables: Sequence[Table], options: ImportOptions, faults: list[str], not
     if not edges:
         files = f": {', '.join(table.file for table in listed)} lists people" if listed else ""
         faults.append(f"no edges{files}; add an edge list, or a CSV with the columns source and target")
-    headings = list(dict.fromkeys(name for table in tables for name in (*table.cells, *table.unread)))
     if all(key_columns([*table.cells, *table.unread], options) for table in tables):  # else the file's fault says it
-        for option, name in (("--source", options.source), ("--target", options.target), ("--id", options.id)):
+        for option, name, those in (
+            ("--source", options.source, edges), ("--target", options.target, edges), ("--id", options.id, listed),
+        ):  # fmt: skip
+            headings = list(dict.fromkeys(column for table in those for column in (*table.cells, *table.unread)))
             if name is not None and column_of(name, headings) is None:
                 faults.append(_no_such_column(option, name, headings))
     there = [name for table in listed for name in table.cells]
     options = with_headings(options, there)
     of_edges = [name for table in edges for name in table.unread]  # they are left out in any case
     of_people = [name for name in options.ignore if column_of(name, of_edges) is None]
-    choices = {"--label": [options.label], "--ignore": of_people, "--one-hot": options.categories}
+    choices = [("--label", options.label), *(("--ignore", name) for name in of_people)]
+    choices += [("--one-hot", name) for name in options.categories]
     faults += [_no_such_column(option, name, there)
-               for option, names in choices.items() for name in names if name not in (None, *there)]  # fmt: skip
+               for option, name in choices if name is not None and name not in there]  # fmt: skip
     for table in listed:
         if ignored := [name for name in table.cells if name in options.ignore]:
             notes.append(f"{table.file}: not read: {', '.join(name or repr(name) for name in ignored)} (--ignore)")

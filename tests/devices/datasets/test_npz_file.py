@@ -37,6 +37,12 @@ def test_what_is_written_reads_as_the_same_population(tmp_path: Path) -> None:
         assert "values" not in stored.files
 
 
+@pytest.mark.parametrize("end", ["NPZ", "Pt", "PTH"])
+def test_the_end_of_a_name_is_read_in_any_case(tmp_path: Path, end: str) -> None:
+    path = Path(_write(tmp_path)) if end == "NPZ" else _save(tmp_path, {key: torch.tensor(GOOD[key]) for key in GOOD})
+    assert load(str(Path(path).rename(tmp_path / f"MINE.{end}"))).facts.n == 4
+
+
 def _adjacency() -> dict[str, Any]:
     dense = np.zeros((4, 4))
     dense[EDGES[0], EDGES[1]] = 1

@@ -62,6 +62,12 @@ def test_cells_come_in_the_order_of_the_options_whatever_the_file_says(tmp_path:
     assert all(cell.options.out is None and cell.options.engine == "local" for cell in cells)
 
 
+def test_the_end_of_a_data_sets_name_is_read_in_any_case() -> None:
+    assert [cell.options.dataset for cell in read_sweep(None, {"dataset": ["a.NPZ", "b.pt"]})] == ["a.NPZ", "b.pt"]
+    with pytest.raises(ValueError, match="unknown dataset 'a.csv'"):
+        read_sweep(None, {"dataset": ["a.csv"]})
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

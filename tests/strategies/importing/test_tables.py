@@ -146,14 +146,19 @@ def test_each_fault_is_one_line(tmp_path: Path, texts: tuple[str, ...], options:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("option", ["source", "target", "id"])
-def test_a_stated_name_that_no_heading_has(tmp_path: Path, option: str) -> None:
-    """Usual names are read where the stated one is in another file, and a name that is in none is told."""
-    (line,) = _faults(tmp_path, "source,target,since\na,b,1\n", FEATURES, **{option: "nobody"})
-    assert line == f"--{option} nobody: no such column; there are source, target, since, id, x, y"
-    names = {"source": "giver", "target": "taker", "id": "SINCE"}
-    second = "giver,taker,since\nc,a,1\n"
-    assert _csv(tmp_path, EDGES, FEATURES, second, **names)[0].arrays["edge_index"].shape == (2, 3)
+@pytest.mark.parametrize(
+    ("option", "others", "there"),
+    [("source", "x", "source, target, since"), ("target", "id", "source, target, since"), ("id", "since", "id, x, y")],
+)
+def test_a_stated_name_that_no_heading_has(tmp_path: Path, option: str, others: str, there: str) -> None:
+    """Usual names are read where another file has the stated one; a name in no file of that kind is told."""
+    for name in ("nobody", others):
+        (line,) = _faults(tmp_path, "source,target,since\na,b,1\n", FEATURES, **{option: name})
+        assert line == f"--{option} {name}: no such column; there are {there}"
+    names = {"source": "giver", "target": "taker", "id": "NAME"}
+    texts = (EDGES, FEATURES, "giver,taker\nc,a\n", "name,z\na,1\nb,1\nc,1\n")
+    graph, _ = read(tmp_path, {f"{place}.csv": text for place, text in enumerate(texts)}, **names)
+    assert len(_pairs(graph)) == 3 and graph.columns == ("x", "y", "z")
 
 
 @pytest.mark.parametrize("ignore", ["weight", "Weight"])
