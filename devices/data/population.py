@@ -136,7 +136,11 @@ class Population:
         arrays: dict[str, Any] = {
             name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)) for name in _ARRAYS
         }
-        population = cls(name=head["name"], facts=PublicFacts.from_dict(head["facts"]), **arrays)
+        try:
+            facts = PublicFacts.from_dict(head["facts"])
+        except ValueError as error:
+            raise ValueError(f"{folder} is damaged: {error}") from error
+        population = cls(name=head["name"], facts=facts, **arrays)
         population._check_sizes(folder)
         population.__dict__["digest"] = head["digest"]
         return population

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from ldpsim.curator.methods.spec import SIMULATED_ONLY
 from ldpsim.curator.privacy.levels import level_term
+from ldpsim.devices.facts import PublicFacts
 from ldpsim.strategies.results.levels_of_results import held, loss_in_column
 from ldpsim.strategies.results.numbers import percent
 from ldpsim.strategies.setup.option_spec import declared
@@ -24,6 +25,7 @@ DEPLOYMENT = "deployment.toml"
 _BY_FACTS = ("private_labels", "label_rate", "volunteers")  # the public labels or volunteers in the facts say so
 _CARRIED = {"settings", *_BY_FACTS, *(spec.name for spec in declared(RunOptions).values() if spec.flower)}
 _LEVELS = ("relationship", "user")
+_UNSTATED = {entry.name: entry.default for entry in fields(PublicFacts)}  # what a file of public facts may leave out
 
 
 def given_settings(options: RunOptions) -> dict[str, Any]:
@@ -81,7 +83,8 @@ def deployment(setup: Setup, record: Mapping[str, Any]) -> str | None:
     options, facts = _in_force(setup), setup.population.facts
     names = [name for name in given_settings(options) if name not in _BY_FACTS]
     values: dict[str, Any] = {"method": options.method, "facts": "facts.json", **as_config(options, names)}
-    public = json.dumps({"facts": {"n": facts.n, "d": facts.d, "classes": facts.classes}})
+    named = {entry.name: getattr(facts, entry.name) for entry in fields(facts)}
+    public = json.dumps({"facts": {name: named[name] for name in named if named[name] != _UNSTATED.get(name)}})
     losses = ((level_term(level), held(record["privacy"]["holds"], level)) for level in _LEVELS)
     holds = ", ".join(f"{term} {loss_in_column(entry)}" for term, entry in losses)
     lines = [

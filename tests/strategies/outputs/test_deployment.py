@@ -53,10 +53,25 @@ def test_a_deployment_asks_the_question_that_was_measured(tmp_path: Path) -> Non
     assert keys_of(asked) == keys_of(method.questions(facts, split, setup.budget, "c"))
     held = result.record["privacy"]["holds"]["relationship"]["value"]
     assert text.startswith("# hogs, measured on 60 people of generated: ") and f"a friendship {held:g}" in text
+    assert _facts_told(text) == {"facts": {"n": 60, "d": facts.d, "classes": facts.classes}}
+
+
+def _facts_told(text: str) -> Any:
     (line,) = (line for line in text.splitlines() if "facts.json:" in line)
-    assert json.loads(line.partition(": ")[2].partition(", with")[0]) == {
-        "facts": {"n": 60, "d": facts.d, "classes": facts.classes}
-    }
+    return json.loads(line.partition(": ")[2].rpartition(", with")[0])
+
+
+def test_the_public_range_is_told_where_it_is_not_that_of_bits(tmp_path: Path) -> None:
+    """One bit of a feature is asked over the range, so a deployment without it would ask another question."""
+    people = prepare(RUN).population
+    names = tuple(f"class, with {number}" for number in range(people.facts.classes))
+    facts = replace(people.facts, feature_low=-1.0, feature_high=2.0, class_names=names)
+    result = simulate(replace(RUN, out=tmp_path), population=replace(people, facts=facts))
+    assert result.folder is not None
+    told = _facts_told(_written(result.folder)[0])
+    assert PublicFile.read(json.dumps(told)).facts == facts and set(told["facts"]) == {
+        "n", "d", "classes", "feature_low", "feature_high", "class_names",
+    }  # fmt: skip
 
 
 def test_the_budget_and_the_share_that_were_in_force_are_written(tmp_path: Path) -> None:
