@@ -76,7 +76,8 @@ def test_names_of_a_list_are_repeated_or_between_commas() -> None:
 
 
 def test_every_option_of_a_run_is_a_parameter() -> None:
-    fielded = as_parameters({name: {} if spec.is_table else 1 for name, spec in declared(RunOptions).items()}, Path())
+    given = {name: spec.default for name, spec in declared(RunOptions).items()}
+    fielded = as_parameters({**given, "method": "hogs"}, Path())
     assert set(fielded) <= set(inspect.signature(run).parameters)
 
 
