@@ -286,7 +286,7 @@ class GAT(Network):
         weight = (torch.cat([self.spread.weight, self.weight]) if self.learned else self.weight)[:, None]
         strength = weight * torch.exp(score - largest.index_select(0, self.target))
         total = torch.zeros_like(largest).index_add(0, self.target, strength)
-        share = strength / total.index_select(0, self.target)
+        share = strength / torch.where(total > 0, total, 1).index_select(0, self.target)
         if self.twice:
             share = share * weight
         sent = share[:, :, None] * heads.index_select(0, self.source)

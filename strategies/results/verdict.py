@@ -74,7 +74,7 @@ NULLS = {
     ),
     FEATURES_ALONE: NullSpec(
         "features alone",
-        "a network without a graph, on the features that the curator has",
+        "the best of regressions, a perceptron and their pool, on the features that the curator has",
         ("features", "label"),
         "no graph",
     ),

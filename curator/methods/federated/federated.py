@@ -108,6 +108,11 @@ class Federated(Method):
         return False
 
     @property
+    def turns(self) -> int:
+        """Number of groups of devices, where they take turns."""
+        return round(1 / self.fraction)
+
+    @property
     def answers(self) -> int:
         """Number of updates that a device agrees to."""
         return math.ceil(self.rounds * self.fraction)

@@ -39,11 +39,6 @@ class PrivateFedAvg(FedAvgMLP):
             raise SettingError(f"fraction={self.fraction:g}", "devices take turns; it must be 1 / a whole number")
 
     @property
-    def turns(self) -> int:
-        """Number of groups of devices that take turns."""
-        return round(1 / self.fraction)
-
-    @property
     def answers(self) -> int:
         """As :attr:`~ldpsim.curator.methods.federated.federated.Federated.answers`."""
         return math.ceil(self.rounds / self.turns) if self.takes_turns else super().answers

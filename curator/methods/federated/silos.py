@@ -29,7 +29,6 @@ class Silos(Federated):
     Each silo trains on the subgraph of its members.
 
     Args:
-        silos: Number of silos.
         server_optimiser: Also ``sgd``, FedOpt's server with plain steps, x+ = x + server_lr (mean - x), and ``none``:
             every silo trains alone and keeps its own weights.
         silos: Number of silos; 1: all people together.

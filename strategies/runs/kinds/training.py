@@ -141,7 +141,7 @@ class Training:
     def sample(self, number: int) -> Sequence[int]:
         """Return the parties that train in a round: drawn without replacement, or in turns."""
         if self.method.takes_turns:
-            turns = round(1 / self.method.fraction)
+            turns = self.method.turns
             order = np.random.default_rng(self.seeds.training).permutation(self.learners)
             return sorted(order[(number - 1) % turns :: turns].tolist())
         if self._private is None:

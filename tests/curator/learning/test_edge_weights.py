@@ -187,3 +187,12 @@ def test_a_person_whose_edges_have_weight_0_moves_them_by_a_mean_of_1() -> None:
     found = edges @ torch.tensor([[0.0], [2.0], [3.0]])
     found.sum().backward()
     assert not found.any() and edges.weight.grad is not None and edges.weight.grad.tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("gnn", ["gcn", "sage", "gat"])
+def test_a_person_whose_edges_have_weight_0_is_a_person_without_edges(gnn: str) -> None:
+    graph = _graph()
+    edges = Edges(graph.edge_index, N, gnn, CPU)
+    network = make_network(gnn, graph, hidden=4, classes=CLASSES, device=CPU, loops=False, edges=edges)
+    edges.weight.data.masked_fill_(torch.from_numpy(graph.edge_index[1] == 3), 0.0)
+    assert network().isfinite().all()
