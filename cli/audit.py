@@ -256,6 +256,8 @@ def audit(
             raise ValueError(f"{extras[0]}: not with --gaussian or --laplace, which are about noise alone")
         if gaussian is not None and laplace is not None:
             raise ValueError("--laplace: not with --gaussian; give one noise")
+        if gaussian is not None and not delta:
+            raise ValueError("--gaussian: needs --delta, for example --delta 1e-5; no epsilon holds at delta 0")
         _curve(gaussian, laplace, sensitivity, rounds, delta, claims, as_json=as_json, quiet=quiet)
         return
     if sensitivity is not None or rounds is not None:

@@ -50,8 +50,8 @@ def show_curve(
 
 
 def _show(noise: AdditiveNoise, delta: float, curve: list[tuple[float, float]]) -> None:
-    norm = {"gaussian": "L2", "laplace": "L1"}[noise.distribution]
-    words = (f"{noise.distribution} noise of scale {noise.scale:g}, sensitivity {noise.sensitivity:g} ({norm}), "
+    name, norm = {"gaussian": ("Gaussian", "L2"), "laplace": ("Laplace", "L1")}[noise.distribution]
+    words = (f"{name} noise of scale {noise.scale:g}, sensitivity {noise.sensitivity:g} ({norm}), "
              f"{count(noise.rounds, 'round')}")  # fmt: skip
     holds = f"Epsilon {shown_loss(dict(curve)[delta])} holds at delta {delta:g}: {words}."
     shown = text_table(">delta", ">epsilon", "", gap=2)

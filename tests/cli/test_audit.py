@@ -179,7 +179,7 @@ def test_the_curve_of_noise_of_ones_own() -> None:
 
 @pytest.mark.parametrize("options, code, said", [
     ("--gaussian 4 --delta 1e-5 --claims .9", 1, "--claims 0.9: epsilon 0.9264 holds at delta 1e-05"),
-    ("--gaussian 4", 2, "--delta 0: must lie between"), ("--gaussian 0 --delta .1", 2, "--gaussian 0: must lie"),
+    ("--gaussian 4", 2, "--gaussian: needs --delta"), ("--gaussian 0 --delta .1", 2, "--gaussian 0: must lie"),
     ("grr --rounds 4", 2, "--rounds: only with"), ("grr --laplace 4", 2, "NAME: not with"),
     ("--laplace 4 --gaussian 4", 2, "--laplace: not with"), ("--laplace 4 --epsilon 1", 2, "--epsilon: not with"),
 ])  # fmt: skip

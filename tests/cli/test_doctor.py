@@ -69,6 +69,12 @@ def test_little_room_is_seen(tmp_path: Path, free: int, status: str | None) -> N
     assert found is None or (str(tmp_path) in found.text and "not there yet" in found.text and found.remedy)
 
 
+def test_a_file_in_the_place_of_a_folder_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    found = checks.room("results", tmp_path / "file")
+    assert found is not None and (found.status, found.text) == ("problem", f"{tmp_path / 'file'}: is a file")
+
+
 def test_locks_work_here_and_nothing_is_left(tmp_path: Path) -> None:
     found = checks.locks(tmp_path / "state")
     assert found is None or "locks work" in found.text  # on a slow disk

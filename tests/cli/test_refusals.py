@@ -249,7 +249,7 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
     ],
     "stress": [
         ("--asks one", "--asks"),
-        ("--asks 0", "--asks"),
+        ("--asks 0", "--asks 0: must be numbers of 1 to 65,535"),
         ("--protection vault", "--protection"),
         ("--adversary nobody", "--adversary"),
         ("--epsilon-bit -1", "--epsilon-bit"),

@@ -88,8 +88,9 @@ class StressOptions:
         ):  # fmt: skip
             for name in names:
                 check_known(option, name, allowed)
-        if not self.asks or min(self.asks) < 1 or max(self.asks) > 65535:
-            raise ValueError("--asks: one or more numbers of 1..65535, joined by commas")
+        for asked in self.asks or (0,):
+            if not 1 <= asked <= 65535:
+                raise ValueError(f"--asks {asked}: must be numbers of 1 to 65,535, joined by commas")
         object.__setattr__(self, "asks", tuple(sorted(set(self.asks))))
         if not (math.isfinite(self.epsilon_bit) and self.epsilon_bit > 0):
             raise ValueError(f"--epsilon-bit {self.epsilon_bit:g}: a budget must be a finite number above 0")
