@@ -204,12 +204,17 @@ class DPFedAvg(PrivateFedAvg):
         statement = f"({printed:.4g}, {training.delta:g})-DP for a device, central (dp-accounting)"
         return Guarantee(self.spec.trust, Claim(statement, printed), levels, reasons)
 
-    def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int]:
-        """(shift, sigma, times): how far a replaced device moves a round's mean, its noise, and the rounds."""
+    def gaussian_composition(self, facts: PublicFacts, budget: Budget) -> tuple[float, float, int] | None:
+        """(shift, sigma, times): how far a replaced device moves a round's mean, its noise, and the rounds.
+
+        None where the server draws some of the devices: the rounds are then no Gaussian mechanism.
+        """
         people = max(2, facts.n // 2)
         if self.distributed:
             return 2.0, self.multiplier(people, budget), self.answers
         sample = self.rounds_of(people).sample
+        if sample < people:
+            return None
         return 2 * self.clip / sample, self.multiplier(people, budget) * self.clip / sample, self.rounds
 
     def guarantee(

@@ -16,6 +16,7 @@ from ldpsim.curator.attacks.mechanism_audit import Effort
 from ldpsim.curator.attacks.method_audit import audit_method
 from ldpsim.curator.methods import LPGNN, Budget, HoGS, Method, Noisy, Question, Raw, Vote, find
 from ldpsim.curator.methods.base import collection_id
+from ldpsim.curator.methods.federated.dp_fedavg import DPFedAvg
 from ldpsim.curator.privacy.guarantee import Claim, Guarantee, Level
 from ldpsim.curator.privacy.levels import LEVELS
 from ldpsim.curator.reports.rounds import RoundSteps
@@ -165,6 +166,16 @@ def test_methods_that_are_trained_in_rounds() -> None:
     for wrong in (InRounds, NoiseForOne):
         (row,) = audit_method(wrong, QUICK, stream=Noise)
         assert not row.passed
+
+
+@pytest.mark.parametrize(("fraction", "passed"), [(1.0, True), (0.5, None)])
+def test_a_claim_about_drawn_devices_is_not_judged_without_the_draw(fraction: float, passed: bool | None) -> None:
+    """One of two devices is drawn: epsilon 2 holds with the draw, and the same noise without it loses 2.32."""
+    of_run = (DPFedAvg(fraction=fraction, rounds=1, delta=1e-5), Budget(epsilon=2.0))
+    rows = audit_method(DPFedAvg, QUICK, stream=Noise, of_run=of_run)
+    assert rows and {row.passed for row in rows} == {passed}
+    assert all(row.claimed == pytest.approx(2.0, abs=1e-3) for row in rows)
+    assert all((row.exact is None) == (passed is None) for row in rows)
 
 
 TOO_GOOD = [

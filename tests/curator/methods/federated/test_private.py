@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -62,8 +63,9 @@ def test_the_guarantee_of_the_models(fraction: float) -> None:
 
 def test_shift_and_noise_of_a_round_and_of_an_update() -> None:
     facts, budget = PublicFacts(400, 5, 2), Budget(epsilon=6.0)
-    method = DPFedAvg(rounds=5, fraction=0.1, clip=0.5, noise_multiplier=2.0)
-    assert method.gaussian_composition(facts, budget) == (2 * 0.5 / 20, 2.0 * 0.5 / 20, 5)
+    method = DPFedAvg(rounds=5, clip=0.5, noise_multiplier=2.0)
+    assert method.gaussian_composition(facts, budget) == (2 * 0.5 / 200, 2.0 * 0.5 / 200, 5)
+    assert replace(method, fraction=0.1).gaussian_composition(facts, budget) is None  # devices are drawn
     local = LDPFedAvg(rounds=10, fraction=0.2, clip=0.5)
     assert local.answers == 2 and local.each(facts, budget) == (3.0, 1e-3 / 2)
     assert LDPFedAvg(rounds=10, fraction=0.2, delta=1e-6).each(facts, budget) == (3.0, 5e-7)
