@@ -89,7 +89,7 @@ def _reason_of_method(name: str, method: Method) -> str:
         why = f"collects {'updates' if spec.in_rounds else 'records'}, not reports"
     elif name == "public_features":
         why = "has public features in any case" if spec.public_features else "needs private features"
-    elif unasked := asked - {*spec.private}:
+    elif unasked := asked - {*method.effective_spec().private}:
         why = f"does not ask for {_WORDS[unasked.pop()]}"
     else:
         why = _WHY.get(name, UNREAD)

@@ -131,6 +131,7 @@ REFUSALS: dict[str, list[tuple[str, ...]]] = {
         ("fedavg-mlp --defence all", "fedavg-mlp collects updates, not reports: it takes no --defence"),
         ("rr --public-features", "rr has public features in any case: it takes no --public-features"),
         ("rgnn --eps-adjacency 2", "rgnn does not ask for friendships: it takes no --eps-adjacency"),
+        ("sbp --set asks=lpgnn --eps-adjacency 2", "sbp does not ask for friendships: it takes no --eps-adjacency"),
         ("lpgnn --eps-adjacency 2", "lpgnn takes no --eps-adjacency without --set adjacency=private"),
         ("hogs --epsilon 4 --eps-adjacency 3 --eps-features 1",
          "error: --epsilon 4 has no effect: --eps-adjacency and --eps-features set every part\n"),

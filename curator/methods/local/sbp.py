@@ -110,8 +110,8 @@ class SBP(LocalMethod):
         other = self.asked_method.effective_spec()
         features = {"public_features"} if other.public_features else set()
         return replace(
-            self.spec, options=other.options | o.NETWORK | features, finer=other.finer, public_graph=other.public_graph,
-            asks_labels=other.asks_labels,
+            self.spec, private=other.private, options=other.options | o.NETWORK | features, finer=other.finer,
+            public_graph=other.public_graph, asks_labels=other.asks_labels,
         )  # fmt: skip
 
     @property

@@ -29,7 +29,18 @@ def test_the_question_of_any_method_is_asked_as_it_is(name: str) -> None:
     assert SBP(asks=name).guarantee(FACTS, own, budget) == other.guarantee(FACTS, theirs, budget)
     assert SBP(asks=name).effective_spec().public_graph == other.effective_spec().public_graph
     assert SBP(asks=name).effective_spec().asks_labels == other.effective_spec().asks_labels
+    assert SBP(asks=name).effective_spec().private == other.effective_spec().private
     assert SBP(asks=name).features_optional == (name == "hogs")
+
+
+@pytest.mark.parametrize("name", ASKED_METHODS)
+def test_people_without_features_are_refused_where_the_question_asks_for_features(name: str) -> None:
+    nobody_has_any = PublicFacts(N, 0, CLASSES)
+    if name in ("rgnn", "lpgnn", "solitude", "fp-solitude"):
+        with pytest.raises(ValueError, match="sbp needs features, and these people have none"):
+            SBP(asks=name).check_people(nobody_has_any)
+    else:
+        SBP(asks=name).check_people(nobody_has_any)
 
 
 def test_scrambled_test_labels_change_nothing() -> None:
