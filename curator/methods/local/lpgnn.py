@@ -47,7 +47,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator import options as o
 from ldpsim.curator.knowledge.knowledge import Knowledge
 from ldpsim.curator.linear.propagation import adjacency_matrix, kprop_matrix
-from ldpsim.curator.methods.base import BOTH_ENDS, Budget, Graph, LocalMethod, Question, option_in_errors
+from ldpsim.curator.methods.base import Budget, Graph, LocalMethod, Question, of_an_edge, option_in_errors
 from ldpsim.curator.methods.local.graphs import PUBLIC_GRAPH, reported_edges
 from ldpsim.curator.methods.local.label_questions import ask_labels, label_mechanism
 from ldpsim.curator.methods.local.sampled_features import SAMPLED, sampled_number
@@ -213,7 +213,11 @@ class LPGNN(LocalMethod):
         reasons = ["losses are computed from the report's probabilities: multi-bit spends eps_x on the whole vector"]
         if self.mechanism == "gaussian":
             reasons.append(f"Gaussian noise holds at delta = {GAUSSIAN_DELTA:g}")
-        reasons.append(PUBLIC_GRAPH if self.adjacency == "public" else BOTH_ENDS)
+        if self.adjacency == "public":
+            reasons.append(PUBLIC_GRAPH)
+        else:
+            reasons += ["the list is not part of what is claimed: each bit of it loses eps_adjacency more",
+                        of_an_edge(budget)]  # fmt: skip
         return Claim(
             f"epsilon-LDP of {what}, epsilon = {shown_loss(total)}", total if math.isfinite(total) else None,
             tuple(reasons),

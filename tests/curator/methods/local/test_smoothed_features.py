@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from ldpsim.curator.learning.training import TrainingSettings
 from ldpsim.curator.linear.propagation import adjacency_matrix
 from ldpsim.curator.methods import LPGNN, Budget, PrivGE, Solitude, UPGNet
+from ldpsim.curator.methods.base import BOTH_ENDS, ONE_END
 from ldpsim.curator.methods.local.public_graph import deviation_of
 from ldpsim.curator.methods.local.upgnet import shrunk_mean, soft_threshold
 from ldpsim.curator.reports.reports import Reports
@@ -106,6 +107,17 @@ def test_labels_are_asked_of_labelled_people_alone() -> None:
     labelled, others = LPGNN().questions(FACTS, SPLIT, BOTH, "c")
     assert labelled.devices.tolist() == [0, 1, 2] and others.devices.tolist() == [3, 4, 5]
     assert labelled.query.attributes == ("features", "label") and others.query.attributes == ("features",)
+
+
+@pytest.mark.parametrize(("reporting", "ends", "edge"), [("both", BOTH_ENDS, 8.0), ("one-end", ONE_END, 4.0)])
+def test_the_reasons_about_a_private_list_are_those_of_its_figures(reporting: Any, ends: str, edge: float) -> None:
+    method, budget = LPGNN(adjacency="private"), dataclasses.replace(BOTH, eps_adjacency=4.0, reporting=reporting)
+    guarantee = method.guarantee(FACTS, method.questions(FACTS, SPLIT, budget, "c"), budget)
+    assert guarantee.holds["relationship"].value == pytest.approx(edge)
+    assert {ends} == {BOTH_ENDS, ONE_END} & {*guarantee.why_they_differ}
+    on_top = "the list is not part of what is claimed: each bit of it loses eps_adjacency more"
+    assert guarantee.claimed.value == 3 and on_top in guarantee.why_they_differ
+    assert on_top not in LPGNN().claim(BOTH).reasons
 
 
 def test_how_many_features_are_sampled() -> None:
