@@ -58,10 +58,10 @@ class PoisonCell:
 
     @property
     def name(self) -> str:
-        """Name of the cell in its folder."""
-        epsilon = NONE if self.options.epsilon is None else f"{self.options.epsilon:g}"
-        parts = (self.options.method, epsilon, self.attack, f"{self.share:g}", self.options.defence, str(self.number))
-        return "_".join(parts)
+        """Name of the cell in its folder: numbers with all digits, so that no two cells share a name."""
+        epsilon = NONE if self.options.epsilon is None else _all_digits(self.options.epsilon)
+        share = _all_digits(self.share)
+        return "_".join((self.options.method, epsilon, self.attack, share, self.options.defence, str(self.number)))
 
 
 @lru_cache(maxsize=2)
@@ -124,6 +124,10 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
         "nulls": nulls,
         "reports_sha256": outcome.collected.reports_sha256,
     }
+
+
+def _all_digits(number: float) -> str:
+    return repr(float(number)).removesuffix(".0")
 
 
 def _drawn(cell: PoisonCell, people: Population, share: float) -> Any:

@@ -62,6 +62,24 @@ def test_budgets_and_defences_are_of_methods_that_have_them(asked: Asked) -> Non
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("given", "rows"), [
+    ({"epsilons": (4.0, 4)}, 3), ({"epsilons": (4.0, 4.0000000001)}, 6), ({"shares": (0.2, 0.2000000001)}, 5),
+    ({"defences": ("degree", "degree")}, 5),
+])  # fmt: skip
+def test_values_twice_and_values_close_together_are_no_repeats(asked: Asked, given: dict[str, Any], rows: int) -> None:
+    campaign = campaign_of(asked(attacks=("random",), **given))
+    result = {"accuracy": 0.5, "chosen": 0.5, "liars": 12, "found": None, "false_alarms": None, "nulls": {}}
+    found = campaign.rows(dict.fromkeys(campaign.cells, result))
+    assert [row["repeats"] for row in found] == [1] * rows and len(campaign.cells) == rows
+
+
+def test_names_of_cells_have_all_digits_and_no_more(asked: Asked) -> None:
+    """A campaign that was stopped finds its cells by these names."""
+    names = [*campaign_of(asked(epsilons=(4.0, 0.25), shares=(0.05,), attacks=("random",))).cells]
+    assert names == [f"hogs_{epsilon}_{attack}_none_0" for epsilon in ("4", "0.25")
+                     for attack in ("none_0", "silent_0.05", "random_0.05")]  # fmt: skip
+
+
 def test_rows_are_over_repeats_and_paired(asked: Asked) -> None:
     campaign = campaign_of(asked(run={"repeats": 2}, attacks=("random",), defences=("degree",)))
 
