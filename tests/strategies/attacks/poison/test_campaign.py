@@ -6,14 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from ldpsim.strategies.attacks.poison import cell as measuring
 from ldpsim.strategies.attacks.poison.campaign import PoisonOptions, campaign_of
 from ldpsim.strategies.attacks.poison.cell import PoisonCell, run_poison_cell
 from ldpsim.strategies.attacks.poison.lies import draw_liars
 from ldpsim.strategies.runs import prepare as preparing
+from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.runs.simulate import simulate
 from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import load_population
 
 SMALL = 60
 
@@ -105,6 +109,23 @@ def test_share_0_is_the_run(cells: Cells, method: str, join: bool) -> None:
     cell = cells(method, join=join)["none", "none"]
     run = simulate(replace(cell.options, out=None), keep_graph=False)
     assert run_poison_cell(cell)["reports_sha256"] == run.record["devices"]["reports_sha256"]
+
+
+def test_simpler_models_are_scored_on_the_same_people_as_the_method(
+    cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside "nobody lies", people who lie elsewhere in the measurement are no test people, of the null models neither.
+
+    The model here is right about everybody but them.
+    """
+    cell = cells(run={"nulls": True})["none", "none"]
+    people = load_population(cell.options)
+    guess = people.labels.copy()
+    liars = draw_liars(SMALL, 0.2, cell.options.seeds_of(0).split, join=False)
+    assert np.isin(liars, prepare(cell.options, population=people).plans[0].split.test).any()
+    guess[liars] = (guess[liars] + 1) % people.facts.classes
+    monkeypatch.setattr(measuring, "null_models", lambda *_: [("chance", lambda: guess)])
+    assert run_poison_cell(cell)["nulls"] == {"chance": 1.0}
 
 
 def test_silence_is_a_dropout_of_the_same_devices(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
