@@ -16,10 +16,12 @@ report may be drawn that it does not have.
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from itertools import islice, pairwise, permutations
 from typing import Any, NamedTuple
@@ -37,6 +39,7 @@ _BLOCKS = 50  # of trials, between which the progress is told
 _COMPARED = 8  # largest number of pairs that are compared by their exact bounds
 _TOGETHER = 4  # largest number of coordinates in one event, beside the whole report
 _SUM = 1e-6
+_LARGEST = sys.float_info.max / 2  # the difference of two numbers below it is a float
 Flat = tuple[Hashable, ...]
 StatedDistribution = Callable[[Any], Mapping[Any, float]]
 
@@ -170,13 +173,26 @@ def _cut_into_bins(samples: Sequence[Sequence[Flat]], half: int) -> list[list[Fl
         ]
         picking = [value for reports in values for value in reports[:half]]
         if len(set(picking)) > _PLAIN and all(isinstance(value, int | float) for value in picking):
-            limits = np.unique(np.quantile(np.asarray(picking, float), np.linspace(0, 1, BINS + 1)[1:-1])).tolist()
-            between = (f"in [{low:.6g}, {high:.6g})" for low, high in pairwise(limits))
-            names = [_Bin(name) for name in (f"below {limits[0]:.6g}", *between, f"at least {limits[-1]:.6g}")]
+            limits = _limits_of_bins(picking)
+            shown = [f"{limit if isinstance(limit, float) else Decimal(limit):.6g}" for limit in limits]
+            between = (f"in [{low}, {high})" for low, high in pairwise(shown))
+            names = [_Bin(name) for name in (f"below {shown[0]}", *between, f"at least {shown[-1]}")]
             values = [[names[bisect_right(limits, value)] if isinstance(value, int | float) else value
                        for value in reports] for reports in values]  # fmt: skip
         columns.append(values)
     return [list(zip(*(column[side] for column in columns), strict=True)) for side in range(len(samples))]
+
+
+def _limits_of_bins(numbers: Sequence[float]) -> list[float]:
+    """Return the quantiles at which these numbers are cut, each once.
+
+    Numbers with which a quantile cannot be computed, infinite ones and integers beyond float, are cut by rank.
+    """
+    shares = np.linspace(0, 1, BINS + 1)[1:-1]
+    ordered = sorted(numbers)
+    if -_LARGEST < ordered[0] and ordered[-1] < _LARGEST:
+        return list(np.unique(np.quantile(np.asarray(numbers, float), shares)).tolist())
+    return sorted({ordered[round(share * (len(ordered) - 1))] for share in shares})
 
 
 def _seen(reports: Sequence[Flat], cut: Sequence[Flat], places: Sequence[int]) -> Sequence[Flat]:

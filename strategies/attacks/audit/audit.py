@@ -175,7 +175,7 @@ def domain_of(text: str) -> list[Any]:
     """Return the values of ``--domain``, two or more, each once.
 
     Raises:
-        ValueError: for a text of no known form, one value, or a value twice.
+        ValueError: for a text of no known form, a function that raises, one value, or a value twice.
 
     >>> domain_of("1:3"), domain_of("yes,no"), domain_of("[0.5, [1, 2]]")
     ([1, 2, 3], ['yes', 'no'], [0.5, [1, 2]])
@@ -198,10 +198,14 @@ def _values(text: str) -> list[Any]:
     if text.startswith("["):
         return list(json.loads(text))
     if NAMED.fullmatch(text):
-        values = callable_named(text)()
-        if not isinstance(values, Iterable):
-            raise ValueError("the function yields no values")
-        return list(islice(values, _MOST_LISTED))
+        function = callable_named(text)
+        try:
+            values = function()
+            if isinstance(values, Iterable):
+                return list(islice(values, _MOST_LISTED))
+        except Exception as error:
+            raise ValueError(f"the function raised {type(error).__name__}: {error}") from error
+        raise ValueError("the function yields no values")
     if ":" in text or not text:
         raise ValueError("the forms are 0:7, a,b,c, a JSON list or module:function")
     words = [word.strip() for word in text.split(",")]

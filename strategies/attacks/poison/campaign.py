@@ -86,7 +86,10 @@ class PoisonOptions:
             if find(method).spec.trained_by not in ("curator", "devices"):
                 raise ValueError(f"{method}: its records are in the hands of an owner, of silos or of nobody; poison "
                                  "is for devices that report or train in rounds")  # fmt: skip
+        # a value that comes twice is measured once: its cells would count as repeats
         object.__setattr__(self, "shares", tuple(sorted({*self.shares} - {0.0})))
+        object.__setattr__(self, "epsilons", tuple(dict.fromkeys(self.epsilons)))
+        object.__setattr__(self, "defences", tuple(dict.fromkeys(self.defences)))
         object.__setattr__(self, "runs", {cell.label: replace(cell.options, engine=self.run.engine) for cell in own})
 
 

@@ -58,10 +58,10 @@ class PoisonCell:
 
     @property
     def name(self) -> str:
-        """Name of the cell in its folder."""
-        epsilon = NONE if self.options.epsilon is None else f"{self.options.epsilon:g}"
-        parts = (self.options.method, epsilon, self.attack, f"{self.share:g}", self.options.defence, str(self.number))
-        return "_".join(parts)
+        """Name of the cell in its folder: numbers with all digits, so that no two cells share a name."""
+        epsilon = NONE if self.options.epsilon is None else _all_digits(self.options.epsilon)
+        share = _all_digits(self.share)
+        return "_".join((self.options.method, epsilon, self.attack, share, self.options.defence, str(self.number)))
 
 
 @lru_cache(maxsize=2)
@@ -108,7 +108,7 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
     kind = kind_of(setup.method)
     with temporary_repeat(setup, cell.number, connect=lying) as repeat:
         outcome = kind.work(repeat, ask(repeat))
-        nulls = _nulls(kind, repeat, outcome) if options.nulls else {}
+        nulls = _nulls(kind, repeat, outcome, test) if options.nulls else {}
     if outcome.predictions is None:
         raise ValueError(
             f"{setup.method.spec.name} publishes no class of each person, so that nobody's accuracy is known"
@@ -126,6 +126,10 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
     }
 
 
+def _all_digits(number: float) -> str:
+    return repr(float(number)).removesuffix(".0")
+
+
 def _drawn(cell: PoisonCell, people: Population, share: float) -> Any:
     return draw_liars(len(people), share, cell.options.seeds_of(cell.number).split, join=cell.join)
 
@@ -134,8 +138,11 @@ def _share(which: Any) -> float | None:
     return float(np.mean(which)) if len(which) else None
 
 
-def _nulls(kind: RunKind, repeat: Repeat, outcome: Outcome) -> dict[str, float]:
-    """Return the null models that need no further devices: they read the reports of this run."""
-    test, labels = repeat.split.test, repeat.setup.population.labels
+def _nulls(kind: RunKind, repeat: Repeat, outcome: Outcome, test: np.ndarray) -> dict[str, float]:
+    """Return the accuracy, on these people, of the null models that need no further devices.
+
+    They read the reports of this run.
+    """
+    labels = repeat.setup.population.labels
     made = {name: predict() for name, predict in null_models(kind, replace(repeat, state=None), outcome)}
     return {name: float(np.mean(guess[test] == labels[test])) for name, guess in made.items() if guess is not None}

@@ -50,6 +50,13 @@ def old(value):
     return (value if random.random() < P else (value + np.random.randint(1, 4)) % 4), random.getrandbits(64)
 def values():
     yield from 'ab'
+def raising():
+    return [1 / 0]
+def raising_later():
+    yield 1
+    raise KeyError("no such value")
+def nothing():
+    pass
 """
 
 
@@ -77,6 +84,17 @@ def test_forms_of_a_domain(text: str, values: list[object]) -> None:
 def test_domains_that_are_none(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         domain_of(text)
+
+
+@pytest.mark.parametrize(("function", "said"), [
+    ("raising", "the function raised ZeroDivisionError: division by zero"),
+    ("raising_later", "the function raised KeyError: 'no such value'"),
+    ("nothing", "the function yields no values"),
+])  # fmt: skip
+def test_a_function_of_a_domain_that_raises_is_told_in_one_line(module: str, function: str, said: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        domain_of(f"{module}:{function}")
+    assert str(refused.value) == f"--domain {module}:{function}: {said}"
 
 
 @pytest.mark.parametrize("function", ["f", "old"])

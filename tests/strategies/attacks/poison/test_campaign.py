@@ -6,14 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from ldpsim.strategies.attacks.poison import cell as measuring
 from ldpsim.strategies.attacks.poison.campaign import PoisonOptions, campaign_of
 from ldpsim.strategies.attacks.poison.cell import PoisonCell, run_poison_cell
 from ldpsim.strategies.attacks.poison.lies import draw_liars
 from ldpsim.strategies.runs import prepare as preparing
+from ldpsim.strategies.runs.prepare import prepare
 from ldpsim.strategies.runs.simulate import simulate
 from ldpsim.strategies.setup.options import RunOptions
+from ldpsim.strategies.setup.run_setup import load_population
 
 SMALL = 60
 
@@ -62,6 +66,24 @@ def test_budgets_and_defences_are_of_methods_that_have_them(asked: Asked) -> Non
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("given", "rows"), [
+    ({"epsilons": (4.0, 4)}, 3), ({"epsilons": (4.0, 4.0000000001)}, 6), ({"shares": (0.2, 0.2000000001)}, 5),
+    ({"defences": ("degree", "degree")}, 5),
+])  # fmt: skip
+def test_values_twice_and_values_close_together_are_no_repeats(asked: Asked, given: dict[str, Any], rows: int) -> None:
+    campaign = campaign_of(asked(attacks=("random",), **given))
+    result = {"accuracy": 0.5, "chosen": 0.5, "liars": 12, "found": None, "false_alarms": None, "nulls": {}}
+    found = campaign.rows(dict.fromkeys(campaign.cells, result))
+    assert [row["repeats"] for row in found] == [1] * rows and len(campaign.cells) == rows
+
+
+def test_names_of_cells_have_all_digits_and_no_more(asked: Asked) -> None:
+    """A campaign that was stopped finds its cells by these names."""
+    names = [*campaign_of(asked(epsilons=(4.0, 0.25), shares=(0.05,), attacks=("random",))).cells]
+    assert names == [f"hogs_{epsilon}_{attack}_none_0" for epsilon in ("4", "0.25")
+                     for attack in ("none_0", "silent_0.05", "random_0.05")]  # fmt: skip
+
+
 def test_rows_are_over_repeats_and_paired(asked: Asked) -> None:
     campaign = campaign_of(asked(run={"repeats": 2}, attacks=("random",), defences=("degree",)))
 
@@ -87,6 +109,23 @@ def test_share_0_is_the_run(cells: Cells, method: str, join: bool) -> None:
     cell = cells(method, join=join)["none", "none"]
     run = simulate(replace(cell.options, out=None), keep_graph=False)
     assert run_poison_cell(cell)["reports_sha256"] == run.record["devices"]["reports_sha256"]
+
+
+def test_simpler_models_are_scored_on_the_same_people_as_the_method(
+    cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside "nobody lies", people who lie elsewhere in the measurement are no test people, of the null models neither.
+
+    The model here is right about everybody but them.
+    """
+    cell = cells(run={"nulls": True})["none", "none"]
+    people = load_population(cell.options)
+    guess = people.labels.copy()
+    liars = draw_liars(SMALL, 0.2, cell.options.seeds_of(0).split, join=False)
+    assert np.isin(liars, prepare(cell.options, population=people).plans[0].split.test).any()
+    guess[liars] = (guess[liars] + 1) % people.facts.classes
+    monkeypatch.setattr(measuring, "null_models", lambda *_: [("chance", lambda: guess)])
+    assert run_poison_cell(cell)["nulls"] == {"chance": 1.0}
 
 
 def test_silence_is_a_dropout_of_the_same_devices(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
