@@ -23,7 +23,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from itertools import islice, pairwise, permutations
+from itertools import count, islice, pairwise, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,7 +174,7 @@ def _cut_into_bins(samples: Sequence[Sequence[Flat]], half: int) -> list[list[Fl
         picking = [value for reports in values for value in reports[:half]]
         if len(set(picking)) > _PLAIN and all(isinstance(value, int | float) for value in picking):
             limits = _limits_of_bins(picking)
-            shown = [f"{limit if isinstance(limit, float) else Decimal(limit):.6g}" for limit in limits]
+            shown = _in_digits(limits)
             between = (f"in [{low}, {high})" for low, high in pairwise(shown))
             names = [_Bin(name) for name in (f"below {shown[0]}", *between, f"at least {shown[-1]}")]
             values = [[names[bisect_right(limits, value)] if isinstance(value, int | float) else value
@@ -193,6 +193,13 @@ def _limits_of_bins(numbers: Sequence[float]) -> list[float]:
     if -_LARGEST < ordered[0] and ordered[-1] < _LARGEST:
         return list(np.unique(np.quantile(np.asarray(numbers, float), shares)).tolist())
     return sorted({ordered[round(share * (len(ordered) - 1))] for share in shares})
+
+
+def _in_digits(limits: Sequence[float]) -> list[str]:
+    """Return different numbers in as many digits as tell them apart, 6 or more: bins of one name would be one bin."""
+    exact = [limit if isinstance(limit, float) else Decimal(limit) for limit in limits]  # Decimal: also beyond float
+    texts = ([f"{limit:.{digits}g}" for limit in exact] for digits in count(6))
+    return next(each for each in texts if len(set(each)) == len(limits))
 
 
 def _seen(reports: Sequence[Flat], cut: Sequence[Flat], places: Sequence[int]) -> Sequence[Flat]:

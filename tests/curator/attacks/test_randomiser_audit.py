@@ -121,6 +121,16 @@ def test_a_coordinate_of_many_numbers_is_cut_at_its_quantiles() -> None:
     assert "coordinate 0 of the report is " in row.detail and "in [" in row.detail
 
 
+def test_bins_of_large_numbers_close_together_stay_apart() -> None:
+    """1e9 + noise has the loss of the noise, and bins of which six digits are the same."""
+
+    def bound(base: float) -> float | None:
+        rng = np.random.default_rng(0)
+        return audited(lambda value: base + float(rng.laplace(3 * value)), values=range(2))[0].lower_bound
+
+    assert bound(1e9) == pytest.approx(bound(0.0), abs=0.05)
+
+
 INFINITE, HUGE = float("inf"), 10**400
 
 
