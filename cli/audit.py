@@ -16,7 +16,7 @@ from ldpsim.cli.errors import FAILED, Failure
 from ldpsim.cli.output import MOST_ROWS, console, echo, print_json, text_table, working
 from ldpsim.cli.words import count, points
 from ldpsim.curator.shown import shown_bound, shown_loss
-from ldpsim.strategies.setup.option_spec import OUTPUT
+from ldpsim.strategies.setup.option_spec import OUTPUT, all_digits
 
 _TIGHT = 1e-6  # relative: claims are rounded up
 PASS, FAIL, NO_BOUND = "pass", "FAIL", "no bound"
@@ -355,7 +355,7 @@ def _command(names: Sequence[str] | None, flags: Mapping[str, Any]) -> str:
             words.append(option)
         elif value is not None and value is not False:
             for each in value if isinstance(value, list) else [value]:
-                words += [option, str(each).removesuffix(".0") if isinstance(each, float) else str(each)]
+                words += [option, all_digits(each) if isinstance(each, float) else str(each)]
     return shlex.join(words)
 
 

@@ -95,8 +95,12 @@ def _fedgraph() -> Iterator[TableCell]:
 def _scope(partition: str, dataset: str, network: str, method: str) -> TableCell:
     place = {"dataset": dataset, "partition": partition, "network": network, "model": method}
     options = scope_options(partition, dataset, network, method, chosen_settings(partition, dataset, network, method))
-    searched_by = [name for name in (method, "fedavg") if searched_rows(partition, dataset, network, name)]
-    origin = "as published" if not searched_by else "searched" if searched_by[0] == method else "as fedavg"
+    if searched_rows(partition, dataset, network, method):
+        origin = "searched"
+    elif searched_rows(partition, dataset, network, "fedavg"):
+        origin = "as fedavg"
+    else:
+        origin = "as published"
     return TableCell(
         SCOPE, _keys(dataset, partition, network, method, origin), options, look_up("graph-federated", SCOPE, **place),
         level=3 + list(SPLITS).index(dataset) + (partition == "louvain"),

@@ -155,7 +155,7 @@ def room(name: str, path: Path, free: int | None = None) -> Finding | None:
     """Check the space on a folder's disk, and whether files can be made there."""
     folder = nearest_folder(path)
     where = str(path) if folder == path.absolute() else f"{path} (not there yet; {folder})"
-    if path.expanduser().exists() and not path.expanduser().is_dir():
+    if (place := path.expanduser()).exists() and not place.is_dir():
         return Finding(name, f"{path}: is a file", "problem", "name a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
         return Finding(name, f"{where}: cannot be written", "problem", "name another folder, or change its rights")

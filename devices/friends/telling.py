@@ -8,7 +8,7 @@ A guess is in clear. A crafted model makes it a report about the person's list, 
 
 The row is committed before anything leaves. Caps count what a curator gets, so a telling is not under them.
 
-Only tests call this module: it is the device's side of a real deployment, and the evidence of ``docs/guarantees.md``.
+Only tests call this module: it is the device's side of a real deployment, and ``docs/guarantees.md`` names its tests.
 Nothing carries these messages yet, so a deployment refuses ``--friends-tell``, and a simulation computes what friends
 are told without it (:mod:`ldpsim.devices.friends.told_guesses`).
 """

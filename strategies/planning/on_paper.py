@@ -152,7 +152,7 @@ def fewer_queries(method: Method, public: int) -> dict[str, str]:
 
 def _list_reporters(setup: Setup) -> int:
     method, facts = setup.method, setup.population.facts
-    if not isinstance(method, LocalMethod):  # a reference asks nobody
+    if not isinstance(method, LocalMethod):  # a reference has no question
         return facts.n
     return method.list_reporters(facts, setup.plans[0].split, setup.budget)
 

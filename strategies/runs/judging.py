@@ -142,8 +142,8 @@ def null_models(kind: RunKind, repeat: Repeat, outcome: Outcome) -> Iterator[tup
     """Yield name and work of each null model, chance first; the work gives None where it does not fit the run.
 
     Each name comes once. Other people are asked when the next one is drawn; beside volunteers all of them are asked
-    before the first, because their answers may stand in place of a model. The calls ask nobody and do not depend on
-    one another.
+    before the first, because their answers may stand in place of a model. The calls send no question and do not
+    depend on one another.
 
     Args:
         kind: The kind of run.

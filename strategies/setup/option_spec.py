@@ -40,6 +40,15 @@ def exact(value: float) -> str:
     return short if float(short) == value else f"{value:.10g}"
 
 
+def all_digits(value: float) -> str:
+    """Return a number with as many digits as tell it from every other one.
+
+    >>> all_digits(8.0), all_digits(0.1), all_digits(1 / 3)
+    ('8', '0.1', '0.3333333333333333')
+    """
+    return repr(float(value)).removesuffix(".0")
+
+
 @dataclass(frozen=True, kw_only=True)
 class OptionSpec:
     """One option.

@@ -32,6 +32,7 @@ from ldpsim.strategies.runs.judging import null_models
 from ldpsim.strategies.runs.kind import RunKind, kind_of
 from ldpsim.strategies.runs.prepare import divide_people, prepare
 from ldpsim.strategies.runs.repeat import Repeat, temporary_repeat
+from ldpsim.strategies.setup.option_spec import all_digits
 from ldpsim.strategies.setup.options import FACTS, RunOptions, Seeds
 from ldpsim.strategies.setup.run_setup import load_population
 
@@ -59,8 +60,8 @@ class PoisonCell:
     @property
     def name(self) -> str:
         """Name of the cell in its folder: numbers with all digits, so that no two cells share a name."""
-        epsilon = NONE if self.options.epsilon is None else _all_digits(self.options.epsilon)
-        share = _all_digits(self.share)
+        epsilon = NONE if self.options.epsilon is None else all_digits(self.options.epsilon)
+        share = all_digits(self.share)
         return "_".join((self.options.method, epsilon, self.attack, share, self.options.defence, str(self.number)))
 
 
@@ -124,10 +125,6 @@ def run_poison_cell(cell: PoisonCell) -> dict[str, Any]:
         "nulls": nulls,
         "reports_sha256": outcome.collected.reports_sha256,
     }
-
-
-def _all_digits(number: float) -> str:
-    return repr(float(number)).removesuffix(".0")
 
 
 def _drawn(cell: PoisonCell, people: Population, share: float) -> Any:
